@@ -147,13 +147,14 @@ def _groupings(facts: OpsRecorded) -> list[By]:
 def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[KernelGroup]]) -> DeviceGpu:
     properties = trace.devices.get(device)
     split = split_kernel_time(trace, device).total
+    values = max(BIN_VALUES, round(BIN_VALUES_PER_JSON_BYTE * trace.json_bytes))
     own_tables = {by: [row for row in rows if row.device == device] for by, rows in tables.items()}
     return DeviceGpu(
         device=device,
         name=trace.device_name(device),
         sm_count=properties.sm_count if properties else None,
         tiles=[_tile(trace, device, metric) for metric in (*TILES, *sampled_fractions(trace, device))],
-        time_bins=_time_bins(trace, device, _values(trace) // device_count),
+        time_bins=_time_bins(trace, device, values // device_count),
         idle=_idle_time(trace, device),
         split=split,
         kineto_zero_fraction=kineto_zero_fraction(trace, device),
@@ -173,10 +174,6 @@ def _tile(trace: Trace, device: int, metric: str) -> Series:
 def _table(by: By, rows: list[KernelGroup]) -> KernelGrouping:
     shown, more = rows[: TABLE_ROWS[by]], rows[TABLE_ROWS[by] :]
     return KernelGrouping(by, shown, len(more), sum(row.count for row in more), sum(row.total_ns for row in more))
-
-
-def _values(trace: Trace) -> int:
-    return max(BIN_VALUES, round(BIN_VALUES_PER_JSON_BYTE * trace.json_bytes))
 
 
 def _time_bins(trace: Trace, device: int, values: int) -> list[MetricLevels]:
@@ -229,16 +226,14 @@ def _idle_time(trace: Trace, device: int) -> IdleTime:
     if share < IDLE_FRACTION:
         return IdleTime(share, None, None)
     reason = max(by_reason, key=lambda key: by_reason[key])
-    return IdleTime(share, reason, _idle_range(trace, device, idle_ns) if reason == "data_loading" else None)
-
-
-def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:
-    """Returns the short name of the named range with most of the idle time outside the loader; None if no range has
-    much of it."""
+    if reason != "data_loading":
+        return IdleTime(share, reason, None)
     idle = idle_outside_loader(trace, device)
     idle_by_range = {name: (ranges & idle).total_ns for name, ranges in named_ranges(trace).items()}
     name = max(idle_by_range, key=lambda key: idle_by_range[key], default=None)
-    return short_range(name) if name and idle_by_range[name] >= RANGE_FRACTION * idle_ns else None
+    return IdleTime(
+        share, reason, short_range(name) if name and idle_by_range[name] >= RANGE_FRACTION * idle_ns else None
+    )
 
 
 ANALYSIS = Analysis("gpu", "GPU", GpuResult, analyse, GpuResult(NOT_COMPUTED, 0, 0, [], []))

@@ -22,19 +22,17 @@ from tb_steptime.metrics.excluded_time.ranges import (
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
-from tb_steptime.metrics.host.profiler_cost import observed_step_ns
-from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
+from tb_steptime.metrics.host.profiler_cost import AnomalyChecks, anomaly_checks, observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
+from tb_steptime.metrics.idle.gaps import behind_host_functions_ns
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
-from tb_steptime.metrics.idle.late_launches import bucket_copies
-from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, long_gaps
+from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, bucket_copies, long_gaps
 from tb_steptime.metrics.idle.outside_ops import OutsideRange, PythonFunction, outside_range, python_function
 from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, held_interpreter, python_work
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.launches import (
@@ -273,7 +271,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         tiles=[measure(trace, metric, device) for metric in HOST_TILES],
         segments=segments(mean, 0, labels),
         sites=site_rows(trace, device, mean),
-        devices=_devices(trace),
+        devices=[_device(trace, device, step_aggregates(trace, device)) for device in devices_by_activity(trace)],
         launches=launches,
         figures=host_figures(mean.step_ns, idle, host_floor_ns, launches, full_ns),
         full_queue_ns=full_ns,
@@ -424,10 +422,6 @@ def _steps_of_host(trace: Trace) -> list[HostStep]:
         HostStep(step.name, step.start_ns, step.end_ns, phase_spans=spans, left_out_ns=step.duration_ns - ns)
         for step, spans, ns in steps
     ]
-
-
-def _devices(trace: Trace) -> list[DeviceIdle]:
-    return [_device(trace, device, step_aggregates(trace, device)) for device in devices_by_activity(trace)]
 
 
 def _device(trace: Trace, device: int, aggregates: StepAggregates) -> DeviceIdle:

@@ -8,16 +8,20 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.memory.allocations import (
     CPU,
+    MOST_OPS,
     NO_TOTALS,
     NOT_RECORDED,
+    ChurnRow,
     MemoryBins,
+    OpMemory,
     Place,
+    churn,
     curve,
     memory_bins,
+    memory_by_op,
     memory_devices,
     memory_name,
 )
-from tb_steptime.metrics.memory.by_op import MOST_OPS, ChurnRow, OpMemory, churn, memory_by_op
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
 from tb_steptime.metrics.memory.peak import (
     INCONSISTENT,
@@ -122,29 +126,20 @@ def analyse(trace: Trace) -> MemoryResult:
     places = memory_devices(trace)
     if not places:
         return MemoryResult(NOT_RECORDED)
-    low, high = _window(trace)
+    steps, ts = find_steps(trace).steps, trace.memory.ts
+    high = max(int(ts[-1]) + 1, *(step.host_end_ns for step in steps))
+    low = min(int(ts[0]), steps[0].host_start_ns)
     calls = rows_named(trace, CALL_KINDS, _ALLOCATOR_CALL.match)
+    columns = zip(find_steps(trace).steps, phase_spans(trace), strict=True)
     return MemoryResult(
         unknown=None,
         start_ns=low,
         end_ns=high,
-        steps=_steps(trace),
+        steps=[MemoryStep(step.name, step.host_start_ns, step.host_end_ns, spans) for step, spans in columns],
         devices=[_device(trace, place, low, high, fit) for place, fit in zip(places, fits(trace), strict=True)],
         calls=[_call(trace, row) for row in calls[:MOST_CALLS].tolist()],
         more_calls=max(0, len(calls) - MOST_CALLS),
     )
-
-
-def _window(trace: Trace) -> tuple[int, int]:
-    """Returns the window from the first to the last of the steps and of the allocator's events."""
-    steps, ts = find_steps(trace).steps, trace.memory.ts
-    last = max(int(ts[-1]) + 1, *(step.host_end_ns for step in steps))
-    return min(int(ts[0]), steps[0].host_start_ns), last
-
-
-def _steps(trace: Trace) -> list[MemoryStep]:
-    columns = zip(find_steps(trace).steps, phase_spans(trace), strict=True)
-    return [MemoryStep(step.name, step.host_start_ns, step.host_end_ns, spans) for step, spans in columns]
 
 
 def _call(trace: Trace, row: int) -> AllocatorCall:

@@ -21,8 +21,7 @@ from tb_steptime.metrics.gpu.utilization import (
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import JobKind, job_kind
 from tb_steptime.metrics.means import slow
-from tb_steptime.metrics.steady.shown import ExcessNs, ExcessRow, excess_rows, steady_step_ns, step_excess
-from tb_steptime.metrics.steady.step import steady_ns
+from tb_steptime.metrics.steady.step import ExcessNs, ExcessRow, excess_rows, steady_ns, steady_step_ns, step_excess
 from tb_steptime.metrics.steps.parts import Parts, mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.loader_records import StepPace

@@ -51,29 +51,28 @@ NAME_LENGTH = 40
 def notes(trace: Trace) -> list[Note]:
     """Returns the notes: simulation first, then what was lost in reading, then what the recording lacks, then what
     slows it."""
+    several = []
+    if (number := len(devices_by_activity(trace))) > 1:
+        several = [Note("several_devices", {"number": count(number), "main": count(main_device(trace))})]
+    statement = trace.job.simulated
     return [
-        *_simulated(trace),
+        *([] if statement is None else [Note("simulated", {"statement": text(statement)})]),
         *trace.notes,
         *_cpu_only(trace),
-        *_launches_only(trace),
+        *([Note("launches_only", qualifies=("overview", "host", "data_loading"))] if is_cpu_unrecorded(trace) else []),
         *find_steps(trace).notes,
         *_several_updates(trace),
         *_too_many_to_list(trace),
         *_left_out(trace),
         *_profiling_slows(trace),
-        *_call_stacks(trace),
-        *_allocations(trace),
-        *_several_devices(trace),
+        *([Note("with_stack", qualifies=("overview", "data_loading", "trends"))] if trace.job.with_stack else []),
+        *([Note("with_memory", qualifies=("overview", "host", "trends"))] if trace.job.with_memory else []),
+        *several,
         *_occupancy_zeros(trace),
         *_counters(trace),
         *_graphs(trace),
         *_experts(trace),
     ]
-
-
-def _simulated(trace: Trace) -> list[Note]:
-    statement = trace.job.simulated
-    return [] if statement is None else [Note("simulated", {"statement": text(statement)})]
 
 
 def _cpu_only(trace: Trace) -> list[Note]:
@@ -90,11 +89,6 @@ def _cpu_only(trace: Trace) -> list[Note]:
     if len(trace.events.rows(*CALL_KINDS)) or unseen_device(trace):
         return []  # calls are recorded only together with the GPU; of an unseen device the finding says more
     return [Note("cpu_only")]
-
-
-def _launches_only(trace: Trace) -> list[Note]:
-    """Returns a note where launch calls are all that is recorded of the CPU."""
-    return [Note("launches_only", qualifies=("overview", "host", "data_loading"))] if is_cpu_unrecorded(trace) else []
 
 
 def _several_updates(trace: Trace) -> list[Note]:
@@ -161,14 +155,6 @@ def _values_of(trace: Trace, device: int | None, id: str, left_out: Int64) -> di
     return values
 
 
-def _call_stacks(trace: Trace) -> list[Note]:
-    return [Note("with_stack", qualifies=("overview", "data_loading", "trends"))] if trace.job.with_stack else []
-
-
-def _allocations(trace: Trace) -> list[Note]:
-    return [Note("with_memory", qualifies=("overview", "host", "trends"))] if trace.job.with_memory else []
-
-
 def _profiling_slows(trace: Trace) -> list[Note]:
     """Returns notes about the cost of recording, which is in the figures where the step waits for the host. The cost
     was measured by a recorder; otherwise the number of recorded events gives a lower limit."""
@@ -202,13 +188,6 @@ def _timed(pace: StepPace) -> Note:
     if pace.times < 1:
         return Note("profiling_drifted", values, ("overview", "host"))
     return Note("profiling_timed", values | {"times": Quantity(pace.times, Unit.NUMBER)}, ("overview", "host"))
-
-
-def _several_devices(trace: Trace) -> list[Note]:
-    devices = devices_by_activity(trace)
-    if len(devices) < 2:
-        return []
-    return [Note("several_devices", {"number": count(len(devices)), "main": count(main_device(trace))})]
 
 
 def _occupancy_zeros(trace: Trace) -> list[Note]:

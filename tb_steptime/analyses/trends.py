@@ -106,17 +106,11 @@ def _slow_steps(trace: Trace) -> list[SlowStep]:
     steps = find_steps(trace)
     durations = judged_ns(trace, main_device(trace))
     parts = step_breakdown(trace)
-    middle = _median_parts(parts)
+    middle = np.median([msgspec.structs.astuple(row) for row in parts], axis=0).astype(np.int64)
     rows = np.flatnonzero(slow(durations)).tolist()
     rows.sort(key=lambda row: -durations[row])
     usual_ns = int(median(durations))
     return [_slow_step(trace, steps.steps[row], parts[row], middle, int(durations[row]) - usual_ns) for row in rows]
-
-
-def _median_parts(parts: tuple[Parts, ...]) -> Int64:
-    columns = np.array([msgspec.structs.astuple(row) for row in parts], np.int64)
-    middle: Int64 = np.median(columns, axis=0).astype(np.int64)
-    return middle
 
 
 def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, over_median_ns: int) -> SlowStep:

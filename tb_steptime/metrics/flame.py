@@ -168,12 +168,6 @@ class CallPaths(msgspec.Struct, frozen=True, eq=False):
     def of_ops(self, rows: Int32 | Int64) -> Int64:
         return self.node[np.searchsorted(self.rows, rows)]
 
-    def of_calls(self, trace: Trace, calls: Int64) -> Int64:
-        """The nodes of the innermost frames around these calls, which are not inside an op; the root if there is no
-        frame."""
-        frame = innermost(trace, self.frames, calls)
-        return np.where(frame >= 0, np.append(self.node, 0)[np.searchsorted(self.rows, frame)], 0)
-
 
 def call_paths(trace: Trace, by: FlameBy, where: Where, tree: Prefixes, labels: Labels) -> CallPaths:
     """Returns the paths of all ops, and of the frames around them, in the tree."""
@@ -288,7 +282,8 @@ class _CostSums:
         with_op = np.setdiff1d(np.flatnonzero(op >= 0), work.place, assume_unique=True)
         with_op = with_op[self.ops.inside[np.searchsorted(self.ops.row, op[with_op])]]
         lost = outside_ops(self.trace, named)
-        around = self.paths.of_calls(self.trace, lost.call)
+        frame = innermost(self.trace, self.paths.frames, lost.call)
+        around = np.where(frame >= 0, np.append(self.paths.node, 0)[np.searchsorted(self.paths.rows, frame)], 0)
         if (around == 0).any():
             around[around == 0] = self.outside()
         place = np.concatenate((with_op, lost.place, work.place))

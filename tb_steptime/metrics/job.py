@@ -43,7 +43,7 @@ from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL, graph_kernels
 from tb_steptime.trace.quality import ASKS, accelerator, may_hide_device, unseen_device
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
 
 
 class JobEvidence(msgspec.Struct, frozen=True):
@@ -231,7 +231,8 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
     events, rows = trace.events, trace.kernels.event
     by_name = named_in(trace, rows, COMPILED_KERNEL.match)
     call = find_launches(trace).calls_of(rows)
-    graph = _is_graph(trace, call)
+    names = named_in(trace, trace.events.rows(*CALL_KINDS), GRAPH_CALL.search)
+    graph = (call >= 0) & names[trace.events.name[call]]
     compiled = ~graph & (by_name[events.name[rows]] | (innermost(trace, compiled_ranges(trace), call) >= 0))
     computes = ~collective_names(trace)[events.name[rows]]
     length = np.where(((call >= 0) | compiled) & computes, events.dur_ns[rows], 0)
@@ -239,12 +240,6 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
     if total < KNOWN_SHARE * int(events.dur_ns[rows[computes]].sum()) or not total:
         return None
     return int(length[compiled].sum()) / total, int(length[graph].sum()) / total
-
-
-def _is_graph(trace: Trace, call: Int64) -> Bool:
-    names = named_in(trace, trace.events.rows(*CALL_KINDS), GRAPH_CALL.search)
-    graph: Bool = (call >= 0) & names[trace.events.name[call]]
-    return graph
 
 
 def _of_ops(trace: Trace) -> tuple[float, float] | None:
@@ -314,7 +309,7 @@ def job_kind(trace: Trace) -> JobKind:
         world_size=trace.job.world_size,
         evidence=(*trains, *execution.evidence, *where.evidence, *together),
         optimizer=optimizer_class(trace),
-        server=server_of(trace) if purpose != "training" else None,
+        server=next((each for each, names in _CODE.items() if purpose != "training" and _has(trace, names)), None),
         idle_gpu=idle_gpu(trace),
         compiles=where.vendor != "nvidia" or has_triton(devices_with_activity(trace), trace.devices),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
@@ -384,7 +379,9 @@ def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
     trains = _training(trace)
     if trains:
         return "training", trains
-    layers = _layers(trace)
+    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
+    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
+    layers = max(ops, kernels, key=lambda layers: sum(each.count for each in layers))
     if sum(each.count for each in layers) >= MANY:
         return "inference", layers
     return "unknown", []
@@ -402,13 +399,6 @@ def _training(trace: Trace) -> list[JobEvidence]:
     return zeroed or ops or kernels
 
 
-def _layers(trace: Trace) -> list[JobEvidence]:
-    """Evidence of layer calls: by their ops or, if more ran in graphs than were called, by their kernels."""
-    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
-    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
-    return max(ops, kernels, key=lambda layers: sum(each.count for each in layers))
-
-
 Server = Literal["vllm", "sglang"]
 
 #: Kernels of vLLM run under SGLang, too, so SGLang comes first, and kernels show neither.
@@ -420,11 +410,6 @@ _CODE: dict[Server, re.Pattern[str]] = {
 #: Code that runs only where the next batch is scheduled while the device works: SGLang's overlap schedule, and vLLM's
 #: asynchronous scheduling.
 _AHEAD = expression(r"(?:.*/)?sglang/\S+\.py\(\d+\): event_loop_overlap|(?:.*/)?vllm/\S+/async_scheduler\.py\(")
-
-
-def server_of(trace: Trace) -> Server | None:
-    """The server whose code is in the trace; None if no name of an event shows one."""
-    return next((server for server, names in _CODE.items() if _has(trace, names)), None)
 
 
 def schedules_ahead(trace: Trace) -> bool:

@@ -44,8 +44,8 @@ FULL_QUEUE = 1000
 #: A call at a full queue that takes at most this many usual ones found room; queues of AMD hold more than 1024.
 STALLED_TIMES = 2
 
-#: Number of launches processed at once when computing the time in which anything is queued.
-_JOINED_AT_ONCE = 1 << 17
+#: Number of launches processed at once: the temporary columns of all would take tens of MB for a large trace.
+_AT_ONCE = 1 << 17
 
 
 class QueueLevel(msgspec.Struct, frozen=True):
@@ -141,8 +141,8 @@ def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
     """Returns when anything is in the queue."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
     pieces = [Intervals.of((0, int(_queued_before(trace, device).max(initial=0))))]
-    for first in range(0, len(launches.call), _JOINED_AT_ONCE):
-        piece = slice(first, first + _JOINED_AT_ONCE)
+    for first in range(0, len(launches.call), _AT_ONCE):
+        piece = slice(first, first + _AT_ONCE)
         pieces.append(Intervals.union(start[launches.call[piece]], start[launches.activity[piece]]))
     return Intervals.joined(pieces)
 
@@ -236,10 +236,6 @@ def blocked_intervals(trace: Trace) -> Intervals:
 
 #: A launch takes 4 to 10 us to reach an idle device, and somewhat more under a profiler.
 STARVED_NS = 15_000
-
-#: Number of activities processed at once: the temporary columns of all would take tens of MB for a large trace.
-_AT_ONCE = 1 << 17
-
 
 QUEUE_MEAN = Metric(
     "queue_mean", "Queue depth", Unit.NUMBER,

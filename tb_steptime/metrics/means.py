@@ -43,8 +43,7 @@ def slow(values: Int64 | Float64) -> Bool:
     if len(values) < ENOUGH_STEPS:
         return np.zeros(len(values), bool)
     usual = median(values)
-    result: Bool = (modified_z(values) > OUTLIER_Z) & (values - usual >= SLOW_FRACTION * usual)
-    return result
+    return (modified_z(values) > OUTLIER_Z) & (values - usual >= SLOW_FRACTION * usual)
 
 
 def whole_mean(total_ns: int, count: int) -> int:

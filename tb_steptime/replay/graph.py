@@ -23,7 +23,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
-from tb_steptime.metrics.idle.unrecorded import ENOUGH_LAUNCHES, REACHED_AT_MOST_NS
+from tb_steptime.metrics.idle.gaps import ENOUGH_LAUNCHES, REACHED_AT_MOST_NS
 from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
 from tb_steptime.trace.model import Trace, find_launches
@@ -156,8 +156,7 @@ def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> I
 def behind_others(host: Host, work: Activities) -> Bool:
     """Which activities follow directly on work of their stream that ended after their launch was called."""
     called, ended = host.start_ns[work.item], work.end_ns[work.previous]
-    behind: Bool = (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
-    return behind
+    return (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> Int64:

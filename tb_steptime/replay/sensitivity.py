@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.idle.needed_waits import in_token_waits
+from tb_steptime.metrics.idle.bubbles import in_token_waits
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.steady import SteadyStep, step_length

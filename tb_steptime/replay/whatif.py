@@ -1,4 +1,13 @@
-"""The length of a steady step after changes, each with an interval and with the assumptions on which it rests."""
+"""The length of a steady step after changes, each with an interval and with the assumptions on which it rests.
+
+The influence of other ranks: a collective ends when the last of them has arrived, whatever this rank does before.
+
+this rank   ---[wait   [==]----------[==]        as recorded
+changed     -[wait     [==]----------[==]        its launch comes earlier, the others do not
+others      |---------->|                        their own time since they all left the collective before
+
+If this rank was the last one, nothing shows how long the others had waited, so they do not hold it there.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +20,19 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.communication.collectives import find_collectives
+from tb_steptime.metrics.communication.exposure import longer_than_best_ns
 from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
-from tb_steptime.metrics.steady.excess import Excess, ExcessKind
-from tb_steptime.metrics.steady.shown import steady_step_ns
+from tb_steptime.metrics.steady.excess import ExcessKind
+from tb_steptime.metrics.steady.step import steady_step_ns
 from tb_steptime.replay.changes import Change, changes
 from tb_steptime.replay.graph import Graph, build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
-from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import (
     Sensitivity,
     exchanges,
@@ -34,6 +44,7 @@ from tb_steptime.replay.sensitivity import (
     without_batches,
 )
 from tb_steptime.replay.steady import (
+    COPIES,
     WIDER,
     SteadyStep,
     less_excess,
@@ -42,11 +53,12 @@ from tb_steptime.replay.steady import (
     steady_step,
     step_length,
 )
-from tb_steptime.replay.sweep import INFERRED, EdgeKind
+from tb_steptime.replay.sweep import INFERRED, EdgeKind, edges_of, joined, repeated_starts
 from tb_steptime.trace.allocator import give_back_freed
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 #: Above this share of unexplained time no gain is reported.
 NO_GAIN = 0.2
@@ -168,18 +180,6 @@ def replayed_step(trace: Trace) -> WhatIf | None:
     return what_if(trace)
 
 
-def _mean_judged_ns(trace: Trace) -> float:
-    device = main_device(trace)
-    return float(judged_ns(trace, device)[whole_steps(trace, device)].mean())
-
-
-def _removed(graph: Graph, excess: Excess) -> Excess:
-    """Excess that is not replayed. A collective or kernel that may be as long in every step stays; a host that is late
-    for an unknown reason does not, as little as one that is interrupted."""
-    on_device = is_in(excess.track, distinct_in(graph.track[graph.on_device]))
-    return excess.where((excess.kind != ExcessKind.UNKNOWN) | ~on_device)
-
-
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     """The results of all changes that can be replayed, or of those given. None if the recording has no work on a
     device, or no step with such work. Raises ValueError for an unknown id."""
@@ -190,7 +190,10 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     as_recorded = steady_step(trace, graph)
     if as_recorded is None or not graph.on_device.any():
         return None
-    undisturbed = less_excess(graph, _removed(graph, find_excess(trace)), host_lanes(trace))
+    # a collective or kernel that may be as long in every step stays; a host that is late for an unknown reason does not
+    excess = find_excess(trace)
+    on_device = is_in(excess.track, distinct_in(graph.track[graph.on_device]))
+    undisturbed = less_excess(graph, excess.where((excess.kind != ExcessKind.UNKNOWN) | ~on_device), host_lanes(trace))
     step = steady_step(trace, undisturbed, as_recorded.number) or as_recorded
     unseen, wait = unlinked(graph), wait_error(trace, graph)
     del graph, undisturbed  # the changes are made to one step, and a graph takes a third of a trace's columns
@@ -203,7 +206,8 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     for_ranks = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
-    judged = _mean_judged_ns(trace)  # with long delays in a few of the steps
+    main = main_device(trace)
+    judged = float(judged_ns(trace, main)[whole_steps(trace, main)].mean())  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     chosen = {each: known_changes[each] for each in ids} if ids else known_changes
@@ -338,3 +342,47 @@ def _gain(
     low = min([gain, *(others[base] for base in rests)]) - wider
     high = max([gain, *(others[base] for base in rests)]) + wider
     return Gain(name, gain, low, high, after, rests)
+
+
+def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """The same step with its collectives taking only their own time, and waiting for ranks that arrive as in the
+    recording: the same time after their group's previous collective or, if that is not in the step, at the same
+    time."""
+    graph = step.graph
+    nodes, group = _collectives(trace, graph)
+    longer = np.zeros(len(trace.events), np.int64)
+    longer[find_collectives(trace).event] = longer_than_best_ns(trace)
+    wait = np.minimum(longer[graph.event[nodes]], graph.own_ns[nodes])
+    if not wait.any():
+        return step
+    copies = COPIES if step.repeats else 1
+    began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
+    ended = began + graph.own_ns
+    own, release = graph.own_ns.copy(), graph.release_ns.copy()
+    own[nodes] -= wait
+    arrived = began[-1, nodes] + wait
+    in_turn = np.lexsort((nodes, group))
+    first = np.append(True, np.diff(group[in_turn]) != 0)
+    before = np.append(-1, in_turn[:-1])
+    last_of_group = in_turn[np.append(np.flatnonzero(first)[1:] - 1, len(in_turn) - 1)]
+    before[first] = last_of_group
+    waits = wait[in_turn] > 0
+    after, before, first = nodes[in_turn[waits]], nodes[before[waits]], first[waits]
+    lag = arrived[in_turn[waits]] - ended[np.where(first, max(copies - 2, 0), copies - 1), before]
+    edges = joined([graph.edges, edges_of(EdgeKind.RANKS, before[~first], after[~first], lag[~first])])
+    links = step.links
+    if step.repeats:
+        links = joined([links, edges_of(EdgeKind.RANKS, before[first], after[first], lag[first])])
+    else:
+        release[after[first]] = arrived[in_turn[waits]][first]
+    return replace(step, graph=replace(graph, own_ns=own, release_ns=release, edges=edges), links=links)
+
+
+def _collectives(trace: Trace, graph: Graph) -> tuple[Int64, Int64]:
+    """Nodes that are collectives, and a number for each one's group."""
+    collectives = find_collectives(trace)
+    place = np.full(len(trace.events), -1, np.int64)
+    place[collectives.event] = Groups.of(collectives.group, collectives.group_size).place
+    group = np.where(graph.on_device, place[graph.event], -1)
+    nodes = np.flatnonzero(group >= 0)
+    return nodes, group[nodes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.memory.by_op import ChurnRow, OpMemory
+from tb_steptime.metrics.memory.allocations import ChurnRow, OpMemory
 from tb_steptime.metrics.memory.fit.predictions import BatchFit, FitSetting, ModuleBytes
 from tb_steptime.metrics.memory.peak import AllocationRow, Maker
 from tb_steptime.tables.base import Column, Surface, Table, head

@@ -20,7 +20,7 @@ from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
+from tb_steptime.metrics.steady.step import KINDS, ExcessNs
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (

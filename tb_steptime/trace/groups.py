@@ -96,6 +96,13 @@ def exact_sums(place: Int32 | Int64, values: Bool | Int64 | Float64, size: int) 
     return np.rint(np.bincount(place, values, minlength=size)).astype(np.int64)
 
 
+def among_largest(values: Int64, counted: Bool, most: int) -> Bool:
+    """Says which of the values that count are among the `most` largest of these; of equal ones the first."""
+    order, kept = np.argsort(-values, kind="stable"), np.zeros(len(values), bool)
+    kept[order[counted[order]][:most]] = True
+    return kept
+
+
 def add_nearby(total: Int64, place: Int32 | Int64, values: Int64) -> None:
     """Adds each value to the total at its place. The places lie close together in a long total, as those of successive
     launches do, so that only sums between the first and the last of them are made."""

@@ -148,17 +148,22 @@ def find_collectives(trace: Trace) -> Collectives:
     """All collectives of the recording: kernels on any device of the process; without a device, marks of gloo or
     MPI."""
     on_device = has_device_activity(trace)
-    event = collective_kernels(trace) if on_device else _host_marks(trace)
+    # NCCL's marks last only as long as its launch, and do not show the exchange
+    event = collective_kernels(trace) if on_device else _named(trace, _HOST_BACKEND.match)
     call = find_launches(trace).calls_of(event) if on_device else event
-    mark, row, op_row = _marks(trace, call), *_arguments(trace, event, call)
+    mark = innermost(trace, _named(trace, lambda name: name != _ARGUMENTS), call)
+    row, op_row = _arguments(trace, event, call)
     table = trace.collectives
     peer = _either(table.peer, row, op_row).astype(np.int32)
+    elements, dtype = values_at(trace.collectives.elements, row), values_at(trace.collectives.dtype, row)
+    sizes = [element_bytes(text) or 0 for text in trace.collective_texts.strings]
+    exchanged = elements * np.array([*sizes, 0], np.int64)[dtype]
     collectives = Collectives(
         event=event,
         start=trace.events.start_ns[event],
         end=trace.events.ends(event),
         kind=_kinds(trace, event, mark, values_at(table.name, row)),
-        bytes=_bytes(trace, row, mark),
+        bytes=np.where((elements >= 0) & (exchanged > 0), exchanged, _of_inputs(trace, mark)),
         group=values_at(table.group, row).astype(np.int32),
         group_size=values_at(table.group_size, row).astype(np.int32),
         dtype=values_at(table.dtype, row).astype(np.int32),
@@ -174,11 +179,6 @@ def find_collectives(trace: Trace) -> Collectives:
         batched=np.zeros(len(event), bool),
     )
     return _with_batches(trace, collectives, call, op_row) if on_device else collectives
-
-
-def _host_marks(trace: Trace) -> Int64:
-    """Rows of a host backend's marks. NCCL's marks last only as long as its launch, and do not show the exchange."""
-    return _named(trace, _HOST_BACKEND.match)
 
 
 def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
@@ -206,11 +206,6 @@ def _either(column: Int32 | Int64, row: Int64, op_row: Int64) -> Int64:
     return np.where(own >= 0, own, values_at(column, op_row))
 
 
-def _marks(trace: Trace, call: Int64) -> Int64:
-    """The innermost mark around each call that names the collective."""
-    return innermost(trace, _named(trace, lambda name: name != _ARGUMENTS), call)
-
-
 def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
     """The kind by the arguments, or else by the mark around the call, or else by the kernel's own name."""
     by_mark = _kind_of_each(trace.strings, values_at(trace.events.name, mark))
@@ -230,8 +225,7 @@ def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
 
 def _sends(texts: StringTable, name: Int64) -> Bool:
     names = [_SEND.fullmatch(text) is not None for text in texts.strings]
-    sends: Bool = np.array([*names, False], bool)[name]
-    return sends
+    return np.array([*names, False], bool)[name]
 
 
 def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
@@ -249,14 +243,6 @@ def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
             number = int(match["rank"])
             peer[(inputs == each) & (recorded < 0)] = ranks.get(number, number)
     return peer
-
-
-def _bytes(trace: Trace, row: Int64, mark: Int64) -> Int64:
-    """Elements x their size, or else the bytes of the mark's inputs; -1 if the trace has neither."""
-    elements, dtype = values_at(trace.collectives.elements, row), values_at(trace.collectives.dtype, row)
-    sizes = [element_bytes(text) or 0 for text in trace.collective_texts.strings]
-    exchanged = elements * np.array([*sizes, 0], np.int64)[dtype]
-    return np.where((elements >= 0) & (exchanged > 0), exchanged, _of_inputs(trace, mark))
 
 
 def _of_inputs(trace: Trace, mark: Int64) -> Int64:
@@ -390,8 +376,7 @@ def launching_calls(trace: Trace) -> Int64:
 
 def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
     """Whether a range of FSDP encloses each call. calls: rows of the event table, -1 for none."""
-    around: Bool = innermost(trace, rows_named(trace, (Kind.USER,), _FSDP.match), calls) >= 0
-    return around
+    return innermost(trace, rows_named(trace, (Kind.USER,), _FSDP.match), calls) >= 0
 
 
 #: Autograd functions of torch, apex and mmcv that exchange the statistics of a batch, forwards and backwards.
@@ -400,8 +385,7 @@ _SYNC_NORM = expression(r"(?i)sync_?batch_?norm")
 
 def launched_by_sync_norm(trace: Trace, calls: Int64) -> Bool:
     """Whether an op of SyncBatchNorm encloses each call. calls: rows of the event table, -1 for none."""
-    around: Bool = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _SYNC_NORM.search), calls) >= 0
-    return around
+    return innermost(trace, rows_named(trace, (Kind.CPU_OP,), _SYNC_NORM.search), calls) >= 0
 
 
 def _requesting_ops(trace: Trace, collectives: Collectives) -> Int64:

@@ -385,7 +385,8 @@ def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
     events = trace.events
     if events.shapes is None or events.settings is None or not len(rows):
         return []
-    op = _requesting_ops(trace)[rows]
+    calls, ops = launching_calls(trace), rows_named(trace, (Kind.CPU_OP,), lambda name: name == _REQUEST)
+    op = (innermost(trace, ops, calls) if has_device_activity(trace) else np.where(is_in(calls, ops), calls, -1))[rows]
     with_inputs = np.flatnonzero((op >= 0) & (events.settings[op] >= 0) & (events.shapes[op] >= 0))
     return [
         (
@@ -394,14 +395,6 @@ def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
         )
         for place in with_inputs.tolist()
     ]
-
-
-def _requesting_ops(trace: Trace) -> Int64:
-    """For each of `find_collectives` the op that requests an all-to-all; -1 for none."""
-    calls, ops = launching_calls(trace), rows_named(trace, (Kind.CPU_OP,), lambda name: name == _REQUEST)
-    if has_device_activity(trace):
-        return innermost(trace, ops, calls)
-    return np.where(is_in(calls, ops), calls, -1)
 
 
 def rows_of_op(shapes: str, values: str) -> _Rows | None:

@@ -298,7 +298,9 @@ def _last_before(trace: Trace, collectives: Collectives, groups: BlockingGroups)
     """Returns for each group the last small collective that its thread launched shortly before it; -1 for none."""
     launches, thread = find_launches(trace), trace.events.thread
     call = launches.calls_of(collectives.event)
-    small = np.flatnonzero(_is_small(collectives) & (call >= 0))
+    nbytes = collectives.bytes
+    is_small = ((nbytes >= 0) & (nbytes <= MOST_BYTES)) | (collectives.kind == _BARRIER)
+    small = np.flatnonzero(is_small & (call >= 0))
     small = small[np.argsort(call[small], kind="stable")]
     launching = distinct_in(launches.call[launches.call >= 0]).astype(np.int64)
     last = np.full(len(groups), -1, np.int64)
@@ -311,8 +313,3 @@ def _last_before(trace: Trace, collectives: Collectives, groups: BlockingGroups)
         near = between <= LAUNCHES_BETWEEN
         last[on_thread[near]] = before[near]
     return last
-
-
-def _is_small(collectives: Collectives) -> Bool:
-    small: Bool = ((collectives.bytes >= 0) & (collectives.bytes <= MOST_BYTES)) | (collectives.kind == _BARRIER)
-    return small

@@ -91,6 +91,7 @@ def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
     searching = Intervals.of_events(trace.events, searches) & judged
     maps = _integer_reduces(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
     parameters = _parameters(trace, maps, len(_ops(trace, _SEARCH, find_steps(trace))))
+    copied = len(_ops(trace, _COPY_IN, chosen))  # none if gradients live in the buckets
     return Reducer(
         copies=len(copies) / steps,
         copies_ns=(Intervals.of_events(trace.events, copies) & judged).total_ns // steps,
@@ -99,7 +100,7 @@ def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
         idle_search_ns=(searching - union_where(trace, is_in(trace.events.kind, DEVICE_KINDS))).total_ns // steps,
         map_ns=int(median(exposure(trace).exposed_ns[maps])) * len(searches) // steps if parameters else 0,
         parameters=parameters,
-        all_used=None if parameters is None else _all_used(trace, parameters * len(searches), chosen),
+        all_used=None if parameters is None else copied == parameters * len(searches) if copied else None,
     )
 
 
@@ -126,12 +127,6 @@ def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
     size = find_collectives(trace).bytes[maps]
     alike = len(size) == searches > 0 and (size == size[0]).all() and size[0] >= _INT_BYTES
     return int(size[0]) // _INT_BYTES if alike else None
-
-
-def _all_used(trace: Trace, gradients: int, steps: Steps) -> bool | None:
-    """Whether each parameter got a gradient; None if gradients live in the buckets and are not copied there."""
-    copied = len(_ops(trace, _COPY_IN, steps))
-    return copied == gradients if copied else None
 
 
 _FORWARD = expression(r"DistributedDataParallel\.forward$")
@@ -396,6 +391,7 @@ def _row(
     def text(number: int) -> str | None:
         return trace.collective_texts[number] if number >= 0 else None
 
+    length = np.maximum(collectives.end - collectives.start, 1)[rows]
     return CollectiveRow(
         kind=KINDS[kind],
         label=KIND_LABELS[KINDS[kind]],
@@ -404,7 +400,7 @@ def _row(
         dtype=text(dtype),
         count=len(rows) / steps,
         bytes=int(size.sum()) // steps if has_sizes else None,
-        best_rate=_best_rate(collectives, rows) if has_sizes else None,
+        best_rate=float((collectives.bytes[rows] / length).max()) * _NANOSECONDS if has_sizes else None,
         running_ns=running.total_ns // steps,
         longest_ns=int((collectives.end - collectives.start)[rows].max()),
         exposed_ns=exposed_ns,
@@ -469,12 +465,6 @@ def _in_forward(trace: Trace, collectives: Collectives) -> Bool:
         return np.zeros(len(collectives), bool)
     launch = np.searchsorted(find_launches(trace).activity, collectives.event)
     return np.asarray(activity_sites(trace)[launch] == SITE["forward.model"], bool)
-
-
-def _best_rate(collectives: Collectives, rows: Int64) -> float:
-    """The highest rate of any of them, in bytes per second."""
-    length = np.maximum(collectives.end - collectives.start, 1)[rows]
-    return float((collectives.bytes[rows] / length).max()) * _NANOSECONDS
 
 
 def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[Evidence]:

@@ -243,9 +243,11 @@ def find_burst(trace: Trace) -> Burst | None:
     waits = Waits(trace.events.ends(batches.row[entries]), batches.wait_ns[entries], batches.exposed_ns[entries])
     period, alike = find_period(capped_waits(waits.wait_ns))
     why = _why_unknown(trace, main, waits, period)
+    wait_ns, steps = batches.wait_ns[entries], find_steps(trace).steps
+    columns = (batches.step[entries].tolist(), wait_ns.tolist(), long_waits(wait_ns).tolist())
     unknown = Burst(
         consumer_ns=rest_ns(trace, main.loader),
-        waits=_columns(trace, batches, entries)[:MOST_SHOWN],
+        waits=[BurstStep(steps[step].name, wait, long) for step, wait, long in zip(*columns, strict=True)][:MOST_SHOWN],
         period=period if why == AMBIGUOUS else None,
         autocorrelation=alike,
         why=why or AMBIGUOUS,
@@ -265,15 +267,13 @@ def rest_ns(trace: Trace, loader: int) -> int:
 
 def long_waits(wait_ns: Int64) -> Bool:
     """Says which waits are at least half as long as the third longest."""
-    long: Bool = np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
-    return long
+    return np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
 
 
 def capped_waits(wait_ns: Int64) -> Int64:
     """Waits from the first long one on, limited to the third longest: a stall is not part of a pattern."""
     values = wait_ns[int(long_waits(wait_ns).argmax()) :]
-    capped: Int64 = np.minimum(values, _third_longest(values))
-    return capped
+    return np.minimum(values, _third_longest(values))
 
 
 def _third_longest(wait_ns: Int64) -> int:
@@ -381,7 +381,10 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
     length = int(waits.arrived_ns[last] - waits.arrived_ns[first])
     rest = round((length - int(waits.exposed_ns[within].sum())) / number)
     usual = round(float(waits.wait_ns[leader].mean()))
-    short = _short_wait_ns(waits.wait_ns[within][~long[within]], usual)
+    # the more a batch's time varies, the more of the waits that are not long are for late batches, too
+    others = waits.wait_ns[within][~long[within]]
+    short = round(percentile(others, 10)) if len(others) else None
+    short = None if short is None or short > READY_FRACTION * usual else short
     consumer = rest + min(short or 0, rest)
     batches = np.diff(leader) // period
     times = np.diff(waits.arrived_ns[leader]) / batches
@@ -400,16 +403,3 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
         consumer_ns=consumer,
         why=None,
     )
-
-
-def _short_wait_ns(others: Int64, usual_ns: int) -> int | None:
-    """The length of waits that are not long. The more a batch's time varies, the more of these are for late batches,
-    too."""
-    short = round(percentile(others, 10)) if len(others) else None
-    return None if short is None or short > READY_FRACTION * usual_ns else short
-
-
-def _columns(trace: Trace, batches: Batches, entries: Int64) -> list[BurstStep]:
-    wait_ns, steps = batches.wait_ns[entries], find_steps(trace).steps
-    columns = (batches.step[entries].tolist(), wait_ns.tolist(), long_waits(wait_ns).tolist())
-    return [BurstStep(steps[step].name, wait, long) for step, wait, long in zip(*columns, strict=True)]

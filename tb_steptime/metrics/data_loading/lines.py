@@ -63,7 +63,10 @@ class LoaderWork(msgspec.Struct, frozen=True, eq=False):
 def loader_work(trace: Trace) -> LoaderWork:
     """The work of the waiting threads, for the loader with the longest total wait. The line of an op or a frame is the
     user's innermost one inside the loader, or torch's if there is none: `default_collate`, for example."""
-    events, marks = trace.events, _marks(trace)
+    # the waits for the loader with the longest total wait
+    batches, main = find_batches(trace), main_loader(trace)
+    several = main is not None and len(batches.loaders) > 1
+    events, marks = trace.events, batches.row[batches.loader == main.loader] if main and several else loader_rows(trace)
     ops = _inside_waits(trace, marks, events.rows(Kind.CPU_OP))
     ops = ops[~loader_names(trace)[events.name[ops]]]
     frames = _inside_waits(trace, marks, events.rows(Kind.PYTHON))
@@ -100,13 +103,6 @@ def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
     )
     order = sorted(np.flatnonzero(totals).tolist(), key=lambda line: (-totals[line], work.lines[line]))
     return [LoaderLine(work.lines[line], int(totals[line])) for line in order[:MOST_LINES]]
-
-
-def _marks(trace: Trace) -> Int64:
-    """Returns the waits of the steps for the loader with the longest total wait."""
-    batches, main = find_batches(trace), main_loader(trace)
-    several = main is not None and len(batches.loaders) > 1
-    return batches.row[batches.loader == main.loader] if main and several else loader_rows(trace)
 
 
 def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:

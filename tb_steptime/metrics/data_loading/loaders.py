@@ -115,7 +115,9 @@ def find_batches(trace: Trace) -> Batches:
     """Finds the batches of every loader of the span."""
     marks = find_marks(trace)
     trains = _trains(trace, marks)
-    training = ~_ends_of_evaluations(marks, trains)
+    # marks that bring no batch: no work follows until the training's loader is asked
+    no_batch = np.append(~marks.works[1:] & ~trains[:-1] & trains[1:], False)[: len(trains)]
+    training = ~(no_batch & (marks.recorded == NOT_RECORDED))
     marks, trains = marks.of(training), trains[training]
     kind = _kinds(trace, marks, trains)
     ends, first, usual = _epochs(marks, kind)
@@ -224,13 +226,6 @@ def _trains(trace: Trace, marks: Marks) -> Bool:
     return trains
 
 
-def _ends_of_evaluations(marks: Marks, trains: Bool) -> Bool:
-    """Marks that bring no batch, where no new iterator shows this: no work follows until the training's loader is
-    asked."""
-    ends = np.append(~marks.works[1:] & ~trains[:-1] & trains[1:], False)[: len(trains)]
-    return np.asarray(ends & (marks.recorded == NOT_RECORDED))
-
-
 def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
     """Each mark's loader, 0, 1, ... by first wait: the recorder's, or else one loader for each class and role. The last
     one may be the merged rest."""
@@ -320,13 +315,17 @@ def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts 
     if not len(first):
         return None
     number, waits = len(among.steps), _exposed(trace, batches.row[~batches.first])
+    settings = trace.loader_records.loaders if trace.loader_records else ()
+    persistent = {each.persistent for each in settings if each.workers}
+    produced = trace.loader_records.produced if trace.loader_records else None
+    times = (produced.end_ns - produced.start_ns)[produced.batch == 0] if produced else np.empty(0)
     return EpochStarts(
         batches=len(first),
         wait_ns=round(float(batches.wait_ns[first].mean())),
         exposed_ns=int(among.overlap_ns(waits).sum()) // number,
         setup_ns=int(among.overlap_ns(_setup(trace)).sum()) // number,
-        respawned=_respawned(trace),
-        produced_ns=_produced_ns(trace),
+        respawned=not persistent.pop() if len(persistent) == 1 and None not in persistent else None,
+        produced_ns=round(float(times.mean())) if len(times) else None,
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
     )
 
@@ -356,16 +355,3 @@ def _setup(trace: Trace) -> Intervals:
     if trace.loader_records is not None:
         setup = setup | Intervals.union(trace.loader_records.begun.begin_ns, trace.loader_records.begun.ready_ns)
     return setup - device_busy(trace) - loader_intervals(trace)
-
-
-def _produced_ns(trace: Trace) -> int | None:
-    produced = trace.loader_records.produced if trace.loader_records else None
-    times = (produced.end_ns - produced.start_ns)[produced.batch == 0] if produced else np.empty(0)
-    return round(float(times.mean())) if len(times) else None
-
-
-def _respawned(trace: Trace) -> bool | None:
-    """Whether workers start again for each epoch, if all recorded loaders with workers agree; else None."""
-    settings = trace.loader_records.loaders if trace.loader_records else ()
-    persistent = {each.persistent for each in settings if each.workers}
-    return not persistent.pop() if len(persistent) == 1 and None not in persistent else None

@@ -141,6 +141,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     place = {each.loader: place for place, each in enumerate(loaders)}
     dataset, collate = _mean(settled.dataset_ns), _mean(settled.collate_ns)
     production = None if dataset is None or collate is None else dataset + collate
+    values = settled.dataset_ns + settled.collate_ns
     return Recorded(
         files=records.files,
         main=main,
@@ -148,7 +149,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         dataset_ns=dataset,
         collate_ns=collate,
         production_ns=production,
-        production_spread_ns=_spread(settled.dataset_ns + settled.collate_ns),
+        production_spread_ns=round(float(values.std())) if len(values) else None,
         transfer_ns=_mean(of_loader.transfer_ns),
         ready_ns=_mean(of_loader.ready_ns),
         wait_ns=_mean(of_loader.wait_ns),
@@ -225,7 +226,11 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[produced.produced]
     nbytes = records.produced.bytes[produced.produced]
-    sent, memory_ns = _held_ns(produced, end_ns, nbytes), _late_memory_ns(produced, nbytes)
+    came_late = produced.arrived_ns > np.maximum(end_ns, produced.next_called_ns + READ_NS)
+    sent = np.where(came_late, produced.arrived_ns - end_ns - _copied_ns(nbytes), 0)
+    # a thread of the worker opens a batch's memory while it computes the next one; many tensors take long anyway
+    memory_ns = produced.returned_ns - np.maximum(produced.arrived_ns, produced.next_called_ns) - _copied_ns(nbytes)
+    memory_ns = np.where(memory_ns < produced.dataset_ns + produced.collate_ns, memory_ns, 0)
     held_ns, there_ns = np.maximum(sent, memory_ns), np.where(memory_ns > sent, produced.returned_ns, end_ns + sent)
     is_held = (held_ns >= HELD_NS) & computes
     workers = _workers(records, main)
@@ -248,21 +253,6 @@ def _busy(timings: BatchTimings) -> float:
     return int((timings.dataset_ns + timings.collate_ns).sum()) / max(
         1, int(timings.returned_ns[-1] - timings.next_called_ns[0])
     )
-
-
-def _held_ns(timings: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
-    """How long a batch for which the loop waited was held back by its worker after it was produced: 0 if its message
-    came before the loop asked, or its time is unknown. nbytes: of each batch, -1 where not known."""
-    came_late = timings.arrived_ns > np.maximum(end_ns, timings.next_called_ns + READ_NS)
-    return np.where(came_late, timings.arrived_ns - end_ns - _copied_ns(nbytes), 0)
-
-
-def _late_memory_ns(timings: BatchTimings, nbytes: Int64) -> Int64:
-    """How long the training process waited for a batch's memory after its message had come. A thread of the worker
-    opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
-    many tensors take long, whatever the worker does."""
-    memory_ns = timings.returned_ns - np.maximum(timings.arrived_ns, timings.next_called_ns) - _copied_ns(nbytes)
-    return np.where(memory_ns < timings.dataset_ns + timings.collate_ns, memory_ns, 0)
 
 
 def _copied_ns(nbytes: Int64) -> int:
@@ -360,7 +350,3 @@ def covered_steps(step: Int64, number: int) -> Bool:
 def _mean(values: Int64) -> int | None:
     measured = values[values >= 0]
     return round(float(measured.mean())) if len(measured) else None
-
-
-def _spread(values: Int64) -> int | None:
-    return round(float(values.std())) if len(values) else None

@@ -62,8 +62,7 @@ def producers(records: LoaderRecords) -> Int64:
         return np.full(len(received), -1, np.int64)
     order = np.argsort(keys, kind="stable")
     row = order[np.minimum(np.searchsorted(keys[order], received), len(keys) - 1)]
-    produced: Int64 = np.where((keys[row] == received) & (records.received.batch >= 0), row, -1)
-    return produced
+    return np.where((keys[row] == received) & (records.received.batch >= 0), row, -1)
 
 
 def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
@@ -75,8 +74,7 @@ def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
 
 def _values_of(column: Int64, rows: Int64, missing: int) -> Int64:
     """Entries of a column at these rows; `missing` for row -1."""
-    values: Int64 = np.append(column, missing)[rows]
-    return values
+    return np.append(column, missing)[rows]
 
 
 def sampler_ns(timings: BatchTimings) -> int | None:
@@ -181,16 +179,11 @@ class SlowBatch(msgspec.Struct, frozen=True):
 def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[RecordedWorker]:
     """Returns every worker that produced a batch within [low, high), by loader and number."""
     batches = records.produced
-    overlap = _overlap(batches, low, high)
+    overlap = np.clip(batches.end_ns, low, high) - np.clip(batches.start_ns, low, high)
     columns = np.stack((batches.loader, batches.worker, batches.pid), axis=1)
     keys = np.unique(columns[overlap > 0], axis=0)
     batches_of = [np.flatnonzero((overlap > 0) & (columns == key).all(axis=1)) for key in keys]
     return [_worker(records, rows, int(overlap[rows].sum()), high - low) for rows in batches_of]
-
-
-def _overlap(batches: ProducedBatches, low: int, high: int) -> Int64:
-    """How much of [low, high) each batch was in production; 0 or less if it was not."""
-    return np.clip(batches.end_ns, low, high) - np.clip(batches.start_ns, low, high)
 
 
 def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -> RecordedWorker:

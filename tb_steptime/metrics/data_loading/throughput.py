@@ -160,7 +160,8 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
     main, consumer = recorded.main_loader, recorded.consumer_ns
     if recorded.production_ns is None or not consumer:
         return None
-    own = _own_share(recorded)
+    # share of a batch's time that would remain if the worker always had a core
+    own = 1 - (recorded.core_wait_share or 0.0)
     in_any_order = main.in_order is False  # a slow batch blocks no other
     production = BatchProduction(
         mean_ns=round(recorded.production_ns * own),
@@ -180,11 +181,6 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
         cores=recorded.cores,
         cpu_ns=None if recorded.cpu_share is None else round(recorded.production_ns * recorded.cpu_share),
     )
-
-
-def _own_share(recorded: Recorded) -> float:
-    """Returns the share of a batch's time that would remain if the worker always had a core."""
-    return 1 - (recorded.core_wait_share or 0.0)
 
 
 def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
@@ -224,8 +220,7 @@ def _waits_in_process(trace: Trace, main: MainLoader) -> Int64:
     """The waits for each batch; for the first ones of epochs if there are no others."""
     batches = find_batches(trace)
     rows = batches.of(main.loader)
-    times: Int64 = batches.wait_ns[rows if len(rows) else batches.loader == main.loader]
-    return times
+    return batches.wait_ns[rows if len(rows) else batches.loader == main.loader]
 
 
 # Predicted step time with another number of workers.

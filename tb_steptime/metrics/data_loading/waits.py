@@ -265,7 +265,8 @@ class Marks(msgspec.Struct, frozen=True, eq=False):
 
 def find_marks(trace: Trace) -> Marks:
     """Finds the marks of every loader of the span that delivered a batch."""
-    rows = outermost_marks(trace)
+    # a DataPipe calls the one that it is built on, and each marks its wait
+    rows = top_level(trace, loader_rows(trace))
     inside, step = in_steps(trace, trace.events.start_ns[rows])
     rows = rows[inside]
     works, seed_ns = _between(trace, rows)
@@ -295,11 +296,6 @@ def _without_batch(trace: Trace, marks: Marks) -> Bool:
     until = np.append(start[1:], np.iinfo(np.int64).max)[: len(start)]
     trained = np.searchsorted(trains, start) < np.searchsorted(trains, until)
     return np.asarray(~filled & usually & ~trained & ~marks.begins, bool)
-
-
-def outermost_marks(trace: Trace) -> Int64:
-    """Waits that are not inside another one: a DataPipe calls the one that it is built on, and each marks its wait."""
-    return top_level(trace, loader_rows(trace))
 
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:

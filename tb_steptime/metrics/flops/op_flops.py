@@ -434,8 +434,9 @@ def attention(op: str) -> Callable[[Call], Work | None]:
         batch, size, value_size = prod(query) // max(1, rows * query[-1]), query[-1], value[-1]
         each = 3 * size + 2 * value_size if kind.backward else size + value_size
         moved = prod(query) + prod(key) + prod(value) + prod(query[:-1]) * value_size
-        causal, pairs = _causal(call, kind), rows * columns
-        least = pairs if causal is False else _below_diagonal(rows, columns)
+        causal, pairs, square = _causal(call, kind), rows * columns, min(rows, columns)
+        # a causal mask keeps the first i + 1 columns of row i, counting from 0
+        least = pairs if causal is False else square * (square + 1) // 2 + (rows - square) * columns
         return Work(2 * batch * pairs * each, 2 * batch * least * each, moved, (size, value_size), causal=causal)
 
     return measure
@@ -445,12 +446,6 @@ def _causal(call: Call, kind: Attention) -> bool | None:
     if kind.causal in (9, 14) and kind.heads_last:
         return _MASK_TYPES.get(call.setting(kind.causal))
     return call.flag(kind.causal)
-
-
-def _below_diagonal(rows: int, columns: int) -> int:
-    """Pairs that a causal mask keeps: the first i + 1 columns of row i, counting from 0."""
-    square = min(rows, columns)
-    return square * (square + 1) // 2 + (rows - square) * columns
 
 
 #: By op: the place of the first operand among its inputs, and the function that computes the work of a call.

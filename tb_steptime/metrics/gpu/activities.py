@@ -53,8 +53,7 @@ class Products(msgspec.Struct, frozen=True, eq=False):
     @property
     def has_work(self) -> Bool:
         """For each kernel whether its op is known, with its amount of work."""
-        has_work: Bool = np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
-        return has_work
+        return np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
 
 
 @shared
@@ -64,7 +63,9 @@ def find_products(trace: Trace) -> Products:
     rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
     origins = kernel_origins(trace)
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
-    op = _with_labelled(trace, op)
+    labels = kernel_labels(trace)
+    if labels is not None:  # no product if the labelled op is none, or if its work is not known to be the kernel's
+        op = np.where(labels.op < 0, op, np.where(names_among(trace, labels.op, OPS), labelled_ops(trace), -1))
     place = np.full(len(op), -1, np.int64)
     with_op = np.flatnonzero(op >= 0)
     keys = inputs_of(trace, with_op, op[with_op])
@@ -75,15 +76,6 @@ def find_products(trace: Trace) -> Products:
     number = {product: place for place, product in enumerate(dict.fromkeys(products))}
     place[with_op] = np.array([number[product] for product in products], np.int64)[groups.place]
     return Products(op.astype(np.int32), place.astype(np.int32), list(number))
-
-
-def _with_labelled(trace: Trace, op: Int64) -> Int64:
-    """Set the products of labelled kernels to the op in their label; to none if that op is not a product, or if its
-    work is not known to be this kernel's."""
-    labels = kernel_labels(trace)
-    if labels is None:
-        return op
-    return np.where(labels.op < 0, op, np.where(names_among(trace, labels.op, OPS), labelled_ops(trace), -1))
 
 
 def labelled_ops(trace: Trace) -> Int64:

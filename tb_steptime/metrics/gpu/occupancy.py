@@ -25,32 +25,23 @@ from tb_steptime.trace.model import Device, Trace, are_named, shared
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
-    "est_achieved_occupancy",
-    "Est. achieved occupancy",
-    Unit.FRACTION,
-    meaning="How many threads an SM holds while kernels run, as a share of the most that it can hold. Computed "
+    "est_achieved_occupancy", "Est. achieved occupancy", Unit.FRACTION,
+    "How many threads an SM holds while kernels run, as a share of the most that it can hold. Computed "
     "from each launch; long kernels count more. A low value is normal for tensor-core kernels.",
-    colour="kernel",
-    short="Est. occupancy",
-)
+    colour="kernel", short="Est. occupancy",
+)  # fmt: skip
 KINETO_ACHIEVED_OCCUPANCY = Metric(
-    "kineto_achieved_occupancy",
-    "Occupancy as Kineto writes it",
-    Unit.FRACTION,
-    meaning="The profiler's own estimate, weighted by kernel time, as the PyTorch Profiler tab shows it. It is 0 for "
-    "every kernel with more than 48 KiB of shared memory, which is wrong.",
-    colour="kernel",
-)
+    "kineto_achieved_occupancy", "Occupancy as Kineto writes it", Unit.FRACTION,
+    "The profiler's own estimate, weighted by kernel time, as the PyTorch Profiler tab shows it. It is 0 for "
+    "every kernel with more than 48 KiB of shared memory, which is wrong.", colour="kernel",
+)  # fmt: skip
 
 SLOT_EFFICIENCY = Metric(
-    "slot_efficiency",
-    "Slot efficiency",
-    Unit.FRACTION,
-    meaning="How many of the places for thread blocks are used while kernels run, as a mean over the waves; long "
+    "slot_efficiency", "Slot efficiency", Unit.FRACTION,
+    "How many of the places for thread blocks are used while kernels run, as a mean over the waves; long "
     "kernels count more. It is low where a kernel has few blocks, or where its last wave is small.",
-    colour="kernel",
-    short="Slot eff.",
-)
+    colour="kernel", short="Slot eff.",
+)  # fmt: skip
 
 #: Threads per warp on every NVIDIA GPU.
 WARP = 32
@@ -146,16 +137,11 @@ def _fill(trace: Trace, device: Device, result: Filling) -> None:
         resident = resident_blocks(device, threads, kernels.registers[chunk].astype(np.int64), shared_memory)
         if resident is None or not device.sm_count or not device.max_threads_per_sm:
             return
-        _fill_rows(chunk, counted[chunk], resident, device.sm_count, threads / device.max_threads_per_sm, result)
-
-
-def _fill_rows(
-    rows: Int64, counted: Int64, resident: Int64, sm_count: int, thread_share: Float64, result: Filling
-) -> None:
-    waves, tail = rounds(counted, sm_count * resident)
-    result.resident[rows], result.waves[rows], result.tail[rows] = resident, waves, tail
-    result.occupancy[rows] = np.minimum(counted / sm_count, resident) * thread_share
-    result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
+        number, sms = counted[chunk], device.sm_count
+        waves, tail = rounds(number, sms * resident)
+        result.resident[chunk], result.waves[chunk], result.tail[chunk] = resident, waves, tail
+        result.occupancy[chunk] = np.minimum(number / sms, resident) * (threads / device.max_threads_per_sm)
+        result.slot_efficiency[chunk] = number / (sms * resident * waves)
 
 
 @shared

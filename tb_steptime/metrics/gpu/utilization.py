@@ -26,21 +26,15 @@ from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
 GPU_UTILIZATION = Metric(
-    "gpu_utilization",
-    "GPU utilization",
-    Unit.FRACTION,
-    meaning="Share of the span's time in which at least one kernel runs on the GPU, however small the kernel is. "
-    "Copies and memory sets do not count here; where it says 'GPU works', they do.",
-    colour="kernel",
-)
+    "gpu_utilization", "GPU utilization", Unit.FRACTION,
+    "Share of the span's time in which at least one kernel runs on the GPU, however small the kernel is. "
+    "Copies and memory sets do not count here; where it says 'GPU works', they do.", colour="kernel",
+)  # fmt: skip
 EST_SM_EFFICIENCY = Metric(
-    "est_sm_efficiency",
-    "Est. SM efficiency",
-    Unit.FRACTION,
-    meaning="How many of the GPU's multiprocessors (SMs) have work, as a mean over all the time. At each instant: "
-    "blocks of the running kernels / SMs, at most 1. Idle time counts as 0.",
-    colour="kernel",
-)
+    "est_sm_efficiency", "Est. SM efficiency", Unit.FRACTION,
+    "How many of the GPU's multiprocessors (SMs) have work, as a mean over all the time. At each instant: "
+    "blocks of the running kernels / SMs, at most 1. Idle time counts as 0.", colour="kernel",
+)  # fmt: skip
 
 NO_BLOCKS = Reason("no_blocks_recorded")
 NO_KERNELS = Reason("no_kernels_in_steps")
@@ -90,8 +84,7 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
     ever, never = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     reach = np.concatenate(([ever], np.maximum.accumulate(end)))[:-1]
     after = np.concatenate((start, [never]))[1:]
-    alone: Bool = (start >= reach) & (after >= end)
-    return alone
+    return (start >= reach) & (after >= end)
 
 
 @shared
@@ -131,7 +124,9 @@ def blocks(trace: Trace) -> Int64 | None:
     grid, block = trace.kernels.grid, trace.kernels.block
     if grid is None:
         return None
-    in_items, uncertain = _grid_units(trace)
+    in_items, uncertain = _units_of_calls(trace)
+    if (mended := trace.kernels.in_blocks) is not None:
+        in_items, uncertain = in_items & ~mended, uncertain & ~mended
     if in_items.any():
         threads = np.full_like(grid, -1) if block is None else block
         grid = np.where(in_items[:, None], np.where(threads > 0, -(-grid // np.maximum(threads, 1)), -1), grid)
@@ -218,13 +213,6 @@ def sums_in_windows(trace: Trace, in_bins: Callable[[Int64], Sequence[Float64]])
     return [column[high] - column[low] for column in before]
 
 
-def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
-    """For each kernel, whether its grid is counted in work-items, and whether that is unknown."""
-    in_items, uncertain = _units_of_calls(trace)
-    mended = trace.kernels.in_blocks
-    return (in_items, uncertain) if mended is None else (in_items & ~mended, uncertain & ~mended)
-
-
 def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
     events = trace.events
     calls = distinct_in(events.name[events.rows(*CALL_KINDS)]).tolist()
@@ -292,8 +280,7 @@ def computing_kernels(trace: Trace) -> Int64:
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:
     """Says which of these rows of `Trace.kernels` are collectives."""
-    is_exchange: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
-    return is_exchange
+    return collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
 
 
 def computing_intervals(trace: Trace, device: int) -> Intervals:

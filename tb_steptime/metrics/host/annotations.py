@@ -18,7 +18,7 @@ from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import among_largest, exact_sums
 from tb_steptime.trace.host_ranges import loader_names, short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared
@@ -88,7 +88,7 @@ def range_rows(trace: Trace, idle_of_activity: Int64 | None = None) -> list[Rang
     if not len(tree.rows):
         return []
     begin_counts, host_ns, self_ns = _host_sums(trace, tree)
-    kept = _is_shown(host_ns)
+    kept = among_largest(host_ns, host_ns > 0, RANGE_ROWS)  # outer paths are as long as inner ones, and come first
     launched = _launched(trace, tree, _nearest(tree.parent, kept), idle_of_activity)
     sums = _Sums(begin_counts, host_ns, self_ns, *launched)
     return [
@@ -194,14 +194,6 @@ def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
     inside = tree.parent[tree.path] >= 0
     children_ns = exact_sums(tree.parent[tree.path[inside]], open_ns[inside], size)
     return exact_sums(tree.path, begins.astype(np.int64), size), host_ns, np.maximum(host_ns - children_ns, 0)
-
-
-def _is_shown(host_ns: Int64) -> Bool:
-    """The paths with the most host time, out of those with any. An outer path has at least as much as its inner ones,
-    and comes before them."""
-    kept = np.zeros(len(host_ns), bool)
-    kept[np.argsort(-host_ns, kind="stable")[:RANGE_ROWS]] = True
-    return kept & (host_ns > 0)
 
 
 def _nearest(parent: Int64, kept: Bool) -> Int64:

@@ -84,7 +84,8 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     calls = events.rows(*CALL_KINDS)
     by_name = _blocks_by_name(trace, calls)
     named = calls[by_name[events.name[calls]] != Blocks.NOT]
-    pageable, waited = _pageable_copies(trace), _waited_copies(trace)
+    call = find_launches(trace).calls_of(rows_named(trace, (Kind.MEMCPY,), PAGEABLE_COPY.search))
+    pageable, waited = distinct_in(call[call >= 0]), _waited_copies(trace)
     rows = distinct_in(np.concatenate((named, pageable, waited)))
     kind = by_name[events.name[rows]]
     kind[is_in(rows, waited)] = Blocks.COPY
@@ -105,12 +106,6 @@ def _blocks_by_name(trace: Trace, calls: Int64) -> UInt8:
 def _blocks(name: str) -> Blocks:
     patterns = ((SYNC_CALL, Blocks.SYNC), (COPY_CALL, Blocks.COPY), (ALLOCATOR_CALL, Blocks.ALLOCATOR))
     return next((kind for pattern, kind in patterns if pattern.match(name)), Blocks.NOT)
-
-
-def _pageable_copies(trace: Trace) -> Int64:
-    """Copy calls that stage pageable memory: the wait is inside the call."""
-    call = find_launches(trace).calls_of(rows_named(trace, (Kind.MEMCPY,), PAGEABLE_COPY.search))
-    return distinct_in(call[call >= 0])
 
 
 def _waited_copies(trace: Trace) -> Int64:
@@ -255,6 +250,7 @@ def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Blocking
     events, number = trace.events, np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
     length = events.dur_ns[calls.row]
     copy, nbytes = _copied(trace, calls.row)
+    known = np.where(np.maximum.reduceat(nbytes, first) >= 0, np.add.reduceat(np.maximum(nbytes, 0), first), -1)
     last = np.append(first[1:], len(calls.row))[: len(first)] - 1
     return BlockingGroups(
         start=events.start_ns[calls.row[first]][order],
@@ -264,14 +260,9 @@ def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Blocking
         blocked_ns=np.add.reduceat(length, first)[order],
         kind=_kinds(trace, calls, number, len(first))[order],
         copy=np.maximum.reduceat(copy, first)[order].astype(np.int32),
-        bytes=_sum_of_known(nbytes, first)[order],
+        bytes=known[order],
         names=_names(events.name[calls.row], first, number)[order],
     )
-
-
-def _sum_of_known(values: Int64, first: Int64) -> Int64:
-    """Sums the known values of each group; -1 where none is known."""
-    return np.where(np.maximum.reduceat(values, first) >= 0, np.add.reduceat(np.maximum(values, 0), first), -1)
 
 
 def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:

@@ -85,6 +85,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
     nbytes = copied_bytes(trace, activity)
     recorded = nbytes >= 0
     sum_bytes, timed_ns = int(nbytes[recorded].sum()), int(events.dur_ns[activity[recorded]].sum())
+    groups = blocking_groups(trace)
     return CopyRow(
         direction=each.direction,
         source=each.source,
@@ -95,7 +96,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
         hidden_ns=_hidden_ns(trace, rows) // steps,
         bytes=sum_bytes // steps if recorded.any() else None,
         bytes_per_second=sum_bytes * 1e9 / timed_ns if timed_ns else None,
-        blocked_ns=_blocked_ns(trace, rows) // steps,
+        blocked_ns=int(groups.blocked_ns[is_in(groups.copy, rows)].sum()) // steps,
         op=_maker(trace, rows),
         least_ns=_least_ns(trace, activity, steps) if each.direction in _OVER_LINK else None,
     )
@@ -131,12 +132,6 @@ def _hidden_ns(trace: Trace, rows: Int64) -> int:
         copies = activity[events.device[activity] == device]
         hidden += int(kernel_intervals(trace, device).overlap_ns(events.start_ns[copies], events.ends(copies)).sum())
     return hidden
-
-
-def _blocked_ns(trace: Trace, rows: Int64) -> int:
-    """Total length of the groups of blocking calls whose copy is one of these."""
-    groups = blocking_groups(trace)
-    return int(groups.blocked_ns[is_in(groups.copy, rows)].sum())
 
 
 def copy_makers(trace: Trace, rows: Int64) -> Int64:
@@ -195,16 +190,13 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
         copied_bytes(trace, activity),
         trace.events.dur_ns[activity],
     )
-    figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), _known_sums(alike, nbytes),
+    unknown = alike.sum((nbytes < 0).astype(np.int64)).tolist()
+    known = [None if lacks else total for total, lacks in zip(alike.sum(nbytes).tolist(), unknown, strict=True)]
+    figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), known,
                   map(none_if_nan, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
     places = [_place(trace, directions[number[row]], int(maker[row]), PHASES[int(phase[row])], figures_of_copy)
              for row, figures_of_copy in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
     return sorted(places, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]
-
-
-def _known_sums(alike: Groups, nbytes: Int64) -> list[int | None]:
-    unknown = alike.sum((nbytes < 0).astype(np.int64)).tolist()
-    return [None if lacks else total for total, lacks in zip(alike.sum(nbytes).tolist(), unknown, strict=True)]
 
 
 def _place(

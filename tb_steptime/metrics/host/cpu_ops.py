@@ -20,8 +20,7 @@ from tb_steptime.metrics.host.dimensions import DIMENSIONS, channels_last
 from tb_steptime.metrics.host.embedding_tables import table_times
 from tb_steptime.metrics.host.slow_half import SlowHalf, slow_half
 from tb_steptime.metrics.means import usual_ns
-from tb_steptime.metrics.memory.allocations import CPU, memory_devices
-from tb_steptime.metrics.memory.by_op import op_bytes
+from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
@@ -222,7 +221,8 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         )
         for name in most
     ]
-    ops_ns = int(total.sum()) // steps
+    ops_ns, every = int(total.sum()) // steps, find_steps(trace)
+    running = Intervals.of_events(trace.events, rows) - left_out
     threads = len(distinct_in(trace.events.thread[rows]))
     records, tables = trace.loader_records, table_times(trace, rows, own_ns, updates)
     return CpuWork(
@@ -231,8 +231,8 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         optimizer=_optimizer(trace, rows[updates], own_ns[updates], left_out),
         rest_ns=ops_ns - sum(row.self_ns for row in ops),
         ops_ns=ops_ns,
-        busy_ns=_busy_ns(trace, rows, left_out) // steps,
-        step_ns=_judged_ns(trace, left_out) // steps,
+        busy_ns=int(every.overlap_ns(running).sum()) // steps,
+        step_ns=int((every.duration_ns - every.overlap_ns(left_out)).sum()) // steps,
         threads=threads,
         cores=records.cores if records else None,
         recurrent_share=_recurrent_share(trace, rows, own_ns),
@@ -365,19 +365,6 @@ def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -
     events, steps = trace.events, find_steps(trace).start_ns
     chosen = {name: np.flatnonzero(events.name[rows] == name) for name in names}
     return {name: usual_ns(steps, events.start_ns[rows[at]], own_ns[at]) for name, at in chosen.items() if len(at)}
-
-
-def _judged_ns(trace: Trace, left_out: Intervals) -> int:
-    """Time of all steps without one-time work."""
-    steps = find_steps(trace)
-    return int((steps.duration_ns - steps.overlap_ns(left_out)).sum())
-
-
-def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
-    """Time of all steps in which any of these ops runs."""
-    steps = find_steps(trace)
-    union = Intervals.of_events(trace.events, rows) - left_out
-    return int(steps.overlap_ns(union).sum())
 
 
 def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:

@@ -10,6 +10,13 @@ GPU's runtime were not measured, so the real cost is higher if there are many.
 Something else may observe the ops as well, such as torch's `ExecutionTraceObserver`, which writes each op with its
 tensors. The recording itself shows that: ops that compute nothing take as long as launches, where they take less than a
 microsecond otherwise.
+
+The cost of autograd's anomaly detection: it checks each gradient for NaN, and keeps the stack of each forward op.
+
+op       [evaluate_function: AddmmBackward0                           ]
+op         [AddmmBackward0   ] [isnan] [_is_any_true] [item]    a check of each gradient that the node returns
+op       [aten::addmm              ]
+python       [traceback.py: format_stack]                       kept for the message of an error; with call stacks only
 """
 
 from __future__ import annotations
@@ -19,8 +26,10 @@ import numpy as np
 
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text import Finding, Trust, fraction, ns
-from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
-from tb_steptime.trace.nesting import self_times
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.nesting import parent_places, self_times
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, median
 
@@ -84,8 +93,7 @@ def _counts(trace: Trace, thread: Int32, at: Int64, chosen: Steps | None = None)
     """Says which events begin in a step, on one of these threads. chosen: None for all steps."""
     on = np.zeros(len(trace.threads), bool)
     on[[*training_threads(trace), *autograd_threads(trace)]] = True
-    inside: Bool = ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]
-    return inside
+    return ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]
 
 
 @shared
@@ -137,3 +145,47 @@ def observed_ops(trace: Trace) -> Finding | None:
     values = {"each": ns(observed_op_ns(trace)), "cost": ns(step_ns), "share": fraction(share)}
     trust: Trust = "low" if share >= MOSTLY_OBSERVED else "medium"
     return Finding("ops_observed", "said", ("host_time", "launches"), trust, share=share, values=values)
+
+
+#: An op that the engine calls only for these checks; a user's hook that looks for NaN calls `any`.
+_CHECK = "aten::_is_any_true"
+_OF_CHECK = (_CHECK, "aten::isnan", "aten::item")
+_NODE = expression(r"autograd::engine::evaluate_function: (?!torch::autograd::AccumulateGrad)")
+_KEPT_STACK = expression(r"(?:.*/)?traceback\.py\(\d+\): format_stack$")
+#: Minimum share of nodes with a check. Anomaly detection checks each node that returns a gradient.
+MOST_NODES = 0.5
+
+
+class AnomalyChecks(msgspec.Struct, frozen=True):
+    """Autograd's anomaly checks in the mean step.
+
+    checks   number of gradients that are checked
+    ns       recorded time in these checks and in keeping stacks; on a GPU the checks wait for it
+    """
+
+    checks: int
+    ns: int
+
+
+def anomaly_checks(trace: Trace, chosen: Steps | None = None) -> AnomalyChecks | None:
+    """Returns the checks; None if gradients are not checked this way. chosen: the steps whose checks count; None for
+    all."""
+    events = trace.events
+    if not len(rows_named(trace, (Kind.CPU_OP,), lambda name: name == _CHECK)):
+        return None
+    ops = events.rows(Kind.CPU_OP)
+    parent, tests = parent_places(trace, ops), (_NODE.match, _OF_CHECK.__contains__, _CHECK.__eq__)
+    node, of_check, check = (are_named(trace, ops, each) for each in tests)
+    of_node = (parent >= 0) & node[parent]
+    checked = np.zeros(len(ops), bool)
+    checked[parent[check & of_node]] = True
+    if not checked.any() or checked.sum() < MOST_NODES * node.sum():
+        return None
+    stacks = rows_named(trace, (Kind.PYTHON,), _KEPT_STACK.match)
+    rows = np.sort(np.concatenate((ops[of_check & of_node], stacks)))
+    steps, taken = chosen or find_steps(trace), Intervals.of_events(events, rows)
+    number, checks = len(steps.steps), check & of_node & (steps.holding(events.start_ns[ops]) >= 0)
+    return AnomalyChecks(
+        checks=round(int(checks.sum()) / number),
+        ns=int(steps.overlap_ns(taken).sum()) // number,
+    )

@@ -22,9 +22,8 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import ExcludedTime, excluded_time
 from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
-from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
+from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, reached_ns, unrecorded_work
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS
-from tb_steptime.metrics.idle.unrecorded import reached_ns, unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.host_ranges import loader_intervals
@@ -71,15 +70,9 @@ _GAPS_AT_ONCE = 1 << 15
 _KEPT_SEGMENTS = 1 << 19
 
 
-def idle_segments(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[IdleSegments]:
-    """Yields the device's idle time in segments, some gaps at a time. With a window, only the gaps that overlap it,
-    uncut."""
-    if window is None:
-        yield from few_segments(trace, device) or _all_segments(trace, device)
-        return
-    gaps = find_gaps(trace, device)
-    first = int(np.searchsorted(gaps.end, window[0], side="right"))
-    yield from _cut(trace, device, gaps, first, int(np.searchsorted(gaps.start, window[1], side="left")))
+def idle_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
+    """Yields the device's idle time in segments, some gaps at a time."""
+    yield from few_segments(trace, device) or _all_segments(trace, device)
 
 
 @shared
@@ -98,13 +91,9 @@ def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
 
 def _all_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
     gaps = find_gaps(trace, device)
-    return _cut(trace, device, gaps, 0, len(gaps.start))
-
-
-def _cut(trace: Trace, device: int, gaps: Gaps, first: int, end: int) -> Iterator[IdleSegments]:
     threads, reached = _Threads(trace, unrecorded_work(trace, device)), reached_ns(trace, gaps)
-    for begin in range(first, end, _GAPS_AT_ONCE):
-        chunk = slice(begin, min(begin + _GAPS_AT_ONCE, end))
+    for begin in range(0, len(gaps.start), _GAPS_AT_ONCE):
+        chunk = slice(begin, begin + _GAPS_AT_ONCE)
         piece = Gaps(gaps.start[chunk], gaps.end[chunk], gaps.launch[chunk])
         yield _segments(trace, piece, reached[chunk], threads, excluded_time(trace, device))
 

@@ -63,8 +63,7 @@ def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | N
 
 def _within(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
     """Returns how long each row lasts between the two instants; 0 or less if it is outside."""
-    within: Int64 = np.minimum(trace.events.ends(rows), end) - np.maximum(trace.events.start_ns[rows], start)
-    return within
+    return np.minimum(trace.events.ends(rows), end) - np.maximum(trace.events.start_ns[rows], start)
 
 
 def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
@@ -286,15 +285,12 @@ def is_explained(trace: Trace, start: int, end: int) -> bool:
     events, length = trace.events, end - start
     rows = _lasting(trace, start, end)
     rows = rows[is_in(events.thread[rows], [*training_threads(trace)]) & is_in(events.kind[rows], _NAMES_CODE)]
-    rows = rows[_exact(trace, rows, length) & ~_contains_begin(trace, rows)]
-    return any(_is_usual(trace, row, MOSTLY * length) for row in rows.tolist())
-
-
-def _contains_begin(trace: Trace, rows: Int64) -> Bool:
-    """Says which rows contain the beginning of a step that is not their own."""
+    # frames that contain the beginning of a step that is not their own say nothing
     begins = np.sort(find_steps(trace).host_start_ns)
-    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
-    return np.asarray(np.searchsorted(begins, end) > np.searchsorted(begins, start, side="right"), bool)
+    begun, ended = trace.events.start_ns[rows], trace.events.ends(rows)
+    within_step = np.searchsorted(begins, ended) <= np.searchsorted(begins, begun, side="right")
+    rows = rows[_exact(trace, rows, length) & within_step]
+    return any(_is_usual(trace, row, MOSTLY * length) for row in rows.tolist())
 
 
 def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:

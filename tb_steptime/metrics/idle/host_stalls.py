@@ -131,23 +131,12 @@ def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
     rows = garbage_collections(trace)
     yield _Stops("garbage_collection", True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
-    yield _interrupted(trace)
-    yield _Stops("unexplained", False, *_unexplained(trace, device), None, UNEXPLAINED_NS)
-
-
-def _interrupted(trace: Trace) -> _Stops:
-    """Returns the excess time of ops and calls of training threads, compared with all similar ones. Time between ops
-    does not belong to them: it is Python, which may have had something to do."""
+    # time between ops does not belong to them: it is Python, which may have had something to do
     excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
     excess = excess.where((excess.dur_ns >= INTERRUPTED_NS) & _is_in_code(trace, excess))
     excess = excess.where(is_in(excess.event, allocation_retries(trace).rows, invert=True))  # these have their own card
-    return _Stops("interrupted", False, excess.start_ns, excess.end_ns, excess.event.astype(np.int64))
-
-
-def _between_ops(trace: Trace) -> Intervals:
-    """Returns when training threads take far longer between two ops or calls than they usually do there."""
-    excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
-    return excess.where(~_is_in_code(trace, excess)).intervals()
+    yield _Stops("interrupted", False, excess.start_ns, excess.end_ns, excess.event.astype(np.int64))
+    yield _Stops("unexplained", False, *_unexplained(trace, device), None, UNEXPLAINED_NS)
 
 
 def _is_in_code(trace: Trace, excess: Excess) -> Bool:
@@ -225,7 +214,8 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
     start, end, step = (np.concatenate(column) for column in zip(*parts, strict=True))
     most = max(1, RARE_FRACTION * len(steps.steps))
     if len(distinct_in(step)) > most:  # usual ones hide no rare ones that are far longer
-        longer = 2 * _between_ops(trace).overlap_ns(start, end) >= end - start
+        excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
+        longer = 2 * excess.where(~_is_in_code(trace, excess)).intervals().overlap_ns(start, end) >= end - start
         start, end, step = start[longer], end[longer], step[longer]
     if len(distinct_in(step)) > most:
         return none, none

@@ -114,8 +114,7 @@ def _frames(trace: Trace, rows: Int64, step: Step, matches: Callable[[str], bool
 
 
 def _within(trace: Trace, rows: Int64, outside: Intervals) -> Int64:
-    ns: Int64 = outside.overlap_ns(trace.events.start_ns[rows], trace.events.ends(rows))
-    return ns
+    return outside.overlap_ns(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 class OutsideRange(msgspec.Struct, frozen=True):

@@ -196,8 +196,7 @@ def _functions(trace: Trace, rows: Int64) -> Int64:
     distinct_names = distinct_in(names)
     functions = [_ADDRESS.sub("", trace.strings[each]) for each in distinct_names.tolist()]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(functions))}
-    function: Int64 = np.array([numbers[word] for word in functions], np.int64)[np.searchsorted(distinct_names, names)]
-    return function
+    return np.array([numbers[word] for word in functions], np.int64)[np.searchsorted(distinct_names, names)]
 
 
 def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Intervals) -> Bool:
@@ -236,7 +235,9 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     most of their time: of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
     source = are_named(trace, calls.row, is_source)
-    by_script, frames_of, all_ns = _called_by_script(trace, calls, source), [], calls.ns[top].sum()
+    of_script, parent = _of_script(trace), parent_places(trace, calls.row)
+    own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
+    by_script, frames_of, all_ns = source & ~own & (parent >= 0) & own[parent], [], calls.ns[top].sum()
     for function in distinct_in(calls.function[top]).tolist():
         frames = top[calls.function[top] == function]
         least_ns = MOST_INSIDE * calls.whole_ns[frames].sum()
@@ -248,14 +249,6 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
             is_left &= calls.function != calls.function[inner[0]]
         frames_of.append(frames)
     return distinct_in(np.concatenate([np.empty(0, np.int64), *frames_of]))
-
-
-def _called_by_script(trace: Trace, calls: _Calls, source: Bool) -> Bool:
-    """Returns the calls of other packages' functions from the package or the folder of the script: what these do inside
-    is not the user's."""
-    of_script, parent = _of_script(trace), parent_places(trace, calls.row)
-    own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
-    return np.asarray(source & ~own & (parent >= 0) & own[parent], bool)
 
 
 def _of_script(trace: Trace) -> str:

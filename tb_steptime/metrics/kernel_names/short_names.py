@@ -93,16 +93,10 @@ def _mangled_paths(name: str) -> Iterator[str]:
         if path:
             yield "::".join(path)
             path = []
-        at = _after_literal(name, at)
+        skipped = _LITERAL.match(name, at)
+        at = skipped.end() if skipped else at + 1
     if path:
         yield "::".join(path)
-
-
-def _after_literal(name: str, at: int) -> int:
-    """The position after one character, or after a literal or a substitution, since the digits of Li128E and S1_ are
-    not lengths."""
-    skipped = _LITERAL.match(name, at)
-    return skipped.end() if skipped else at + 1
 
 
 #: Spelling of a type in kernel names -> PyTorch users' name for it. The first match in the name of a product is the
@@ -210,23 +204,15 @@ def short_name(kernel: str) -> str:
     if kernel.startswith(("Memcpy ", "Memset ")):
         return kernel.partition(" (")[0]
     if is_collective(kernel) and (parts := _NCCL.match(kernel)):
-        return _collective(kernel, parts)
+        named = _NCCL_TYPE.search(kernel)
+        return f"{parts['library']} {parts['what']}" + (f" {named.group()[1:].removesuffix('_t')}" if named else "")
     own = own_name(kernel)
     if parts := _INDUCTOR.match(own):
-        return _inductor(parts)
+        kind = _INDUCTOR_KINDS.get(parts["kind"], parts["kind"])
+        return f"triton {kind} {parts['ops'].strip('_') or parts['number']}".rstrip()
     if _ATEN_WRAPPER.search(own):
         return _aten(kernel, own)
     return _library(kernel, own)
-
-
-def _collective(kernel: str, parts: re.Match[str]) -> str:
-    named = _NCCL_TYPE.search(kernel)
-    return f"{parts['library']} {parts['what']}" + (f" {named.group()[1:].removesuffix('_t')}" if named else "")
-
-
-def _inductor(parts: re.Match[str]) -> str:
-    kind = _INDUCTOR_KINDS.get(parts["kind"], parts["kind"])
-    return f"triton {kind} {parts['ops'].strip('_') or parts['number']}".rstrip()
 
 
 def _library(kernel: str, own: str) -> str:
@@ -237,7 +223,9 @@ def _library(kernel: str, own: str) -> str:
     if _MATRIX_VECTOR.search(function_name(kernel)):
         return _spaced("gemv", _product_type(kernel))
     if re.search(r"(?i)soft_?max", own):
-        return _softmax(kernel, own)
+        log = "log_" if "LogSoftMax" in kernel or "log_softmax" in own.lower() else ""
+        way = "backward" if "backward" in own.lower() else "forward"
+        return _typed(f"{log}softmax {way}", _argument_type(kernel))
     if norm := _CUDNN_NORM.match(own):
         return _typed(f"batch_norm {_WAYS[norm[1]]}", _argument_type(kernel))
     if not re.search(r"(?i)attn|attention|fmha|flash", own):
@@ -248,12 +236,6 @@ def _library(kernel: str, own: str) -> str:
         if _PRODUCT.search(own):
             return _spaced("gemm", _product_type(kernel), _tile(kernel))
     return _plain(kernel, own)
-
-
-def _softmax(kernel: str, own: str) -> str:
-    log = "log_" if "LogSoftMax" in kernel or "log_softmax" in own.lower() else ""
-    way = "backward" if "backward" in own.lower() else "forward"
-    return _typed(f"{log}softmax {way}", _argument_type(kernel))
 
 
 def _aten(kernel: str, own: str) -> str:
@@ -295,19 +277,14 @@ def _plain(kernel: str, own: str) -> str:
     if own.startswith("CatArrayBatchedCopy"):
         return _typed("cat", _argument_type(kernel))
     bare = re.sub(r"(?:_kernel|Kernel|_cuda)+(?=$|_)|_kernel(?=_)", "", _TRITON_TAIL.sub("", own)) or own
-    return _typed(bare, _stored_type(kernel.partition("<")[2]))
+    words = [_type_word(word) for word in _ARGUMENT_TYPE.findall(kernel.partition("<")[2].replace("at::native::", ""))]
+    return _typed(bare, next((word for word in words if word not in _WHOLE), next(iter(words), None)))
 
 
 def _argument_type(text: str) -> str | None:
     """The first type among template arguments."""
     match = _ARGUMENT_TYPE.search(text.replace(f"{ANONYMOUS}::", "").replace("at::native::", ""))
     return _type_word(match.group()) if match else None
-
-
-def _stored_type(template: str) -> str | None:
-    """The same for a kernel whose index types may precede its data type: a floating-point type, if there is one."""
-    words = [_type_word(word) for word in _ARGUMENT_TYPE.findall(template.replace("at::native::", ""))]
-    return next((word for word in words if word not in _WHOLE), next(iter(words), None))
 
 
 def _type_word(written: str) -> str:
@@ -386,7 +363,10 @@ def distinct_names(kernels: Iterable[str]) -> dict[str, str]:
 def _distinguished(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
     if len(kernels) == 1:
         return [(kernels[0], short)]
-    words = [_words(kernel) for kernel in kernels]
+    words = [
+        [word for word in dict.fromkeys(_WORD.findall(kernel)) if len(word) <= _MOST_LETTERS and word not in _NOISE]
+        for kernel in kernels
+    ]
     spread = Counter(word for each in words for word in each)
     own = [[word for word in each if spread[word] < len(kernels)] for each in words]
     shown = [_chosen(each, spread, 1) for each in own]
@@ -394,11 +374,6 @@ def _distinguished(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
         if len(set(shown)) < len(shown):
             shown = [_chosen(each, spread, most) for each in own]
     return zip(kernels, _numbered([f"{short} ({each})" if each else short for each in shown]), strict=True)
-
-
-def _words(kernel: str) -> list[str]:
-    """The words of a name, without repeats, in order."""
-    return [word for word in dict.fromkeys(_WORD.findall(kernel)) if len(word) <= _MOST_LETTERS and word not in _NOISE]
 
 
 def _chosen(words: list[str], spread: Counter[str], most: int) -> str:

@@ -123,7 +123,8 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
     kind = np.full(len(rows), KernelKind.OTHER, np.uint8)
     for pattern, its_kind in _BY_NAME:
         kind[are_named(trace, event, pattern.search)] = its_kind
-    kind[are_named(trace, event, NORM_TRANSFORM_KERNEL.search) & _alone_in_op(op)] = KernelKind.ELEMENTWISE
+    alone = (op >= 0) & (np.bincount(op + 1)[op + 1] == 1)  # so no other kernel of the op measured statistics for it
+    kind[are_named(trace, event, NORM_TRANSFORM_KERNEL.search) & alone] = KernelKind.ELEMENTWISE
     kind[matmul] = KernelKind.PRODUCT
     copying = _with_op(trace, op, _COPY_OP)
     kind[copying & (kind == KernelKind.ELEMENTWISE)] = KernelKind.COPY
@@ -131,12 +132,6 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
     kind[are_named(trace, event, SOFTMAX_KERNEL.search) & ~_with_op(trace, op, _ATEN)] = KernelKind.SOFTMAX
     kind[_with_op(trace, op, _SOFTMAX_OP)] = KernelKind.SOFTMAX
     return kind
-
-
-def _alone_in_op(op: Int64) -> Bool:
-    """Says which kernels are the only one of their op, so that no other one measured statistics for them."""
-    alone: Bool = (op >= 0) & (np.bincount(op + 1)[op + 1] == 1)
-    return alone
 
 
 def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
@@ -165,15 +160,13 @@ def _of_layer(trace: Trace, rows: Int64) -> Bool:
     origins = kernel_origins(trace)
     anchor = np.where(origins.call[rows] >= 0, origins.call[rows], origins.op[rows]).astype(np.int64)
     is_excluded = is_in(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
-    of_layer: Bool = (origins.op[rows] >= 0) & ~is_excluded & in_layer(trace, anchor)
-    return of_layer
+    return (origins.op[rows] >= 0) & ~is_excluded & in_layer(trace, anchor)
 
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
     """Says which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
     excluded = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
-    inside: Bool = innermost(trace, excluded, calls) < 0
-    return inside
+    return innermost(trace, excluded, calls) < 0
 
 
 # Attention that is computed by separate ops: products with a softmax between them, which one fused kernel could
@@ -229,12 +222,15 @@ def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> Ea
     dur = steady_activity_ns(trace, trace.kernels.event[kernels.row[of_attention]])
     is_softmax = kernels.kind[of_attention] == KernelKind.SOFTMAX
     softmaxes, number = kernels.row[of_attention[is_softmax]], len(chosen.steps)
+    ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _FUSED_OP)
+    softmax = kernel_origins(trace).op[softmaxes].astype(np.int64)
+    forward = softmax[forward_of(trace, softmax) < 0]  # in the backward pass no op encloses the parts of torch's op
     return EagerAttention(
         site=kernel_site(trace, softmaxes),
         calls=len(softmaxes) / number,
         softmax_ns=int(dur[is_softmax].sum()) / number,
         other_ns=int(dur[~is_softmax].sum()) / number,
-        written_out=_written_out(trace, softmaxes),
+        written_out=float((innermost(trace, ops, forward) >= 0).mean()) if len(forward) else 0.0,
     )
 
 
@@ -304,14 +300,6 @@ def _copies_weights(trace: Trace, kernels: StreamKernels, copy: int, size: int |
     if grid is None or grid[kernels.row[copy]].min() < 1:
         return False
     return bool((grid[kernels.row[others]] == grid[kernels.row[copy]]).all(axis=1).any())
-
-
-def _written_out(trace: Trace, rows: Int64) -> float:
-    """Share in the forward pass only: in the backward pass no op encloses the parts of torch's op."""
-    ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _FUSED_OP)
-    softmax = kernel_origins(trace).op[rows].astype(np.int64)
-    forward = softmax[forward_of(trace, softmax) < 0]
-    return float((innermost(trace, ops, forward) >= 0).mean()) if len(forward) else 0.0
 
 
 #: Share of a chain's time that always remains.
@@ -384,8 +372,7 @@ def fusible_chains(trace: Trace, device: int, steps: Steps | None = None) -> Fus
 
 def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
     """Says which of these kernels start in the steps."""
-    begin: Bool = steps.holding(trace.events.start_ns[trace.kernels.event[rows]]) >= 0
-    return begin
+    return steps.holding(trace.events.start_ns[trace.kernels.event[rows]]) >= 0
 
 
 def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:

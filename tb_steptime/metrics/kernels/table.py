@@ -81,9 +81,11 @@ def reason_ids(trace: Trace) -> list[str]:
 def kernel_aggregates(trace: Trace) -> KernelAggregates:
     rows, events = rows_in_window(trace), trace.events
     event, makers = trace.kernels.event[rows], kernel_makers(trace)
+    eligible, ids = eligibility(trace), reason_ids(trace)
+    why_keys = np.array([*(ids.index(reason.id) for reason in eligible.reasons), -1], np.int32)[eligible.why[rows]]
     keys = (
         events.device[event], events.name[event], kernel_answers(trace).place[rows], kernel_bins(trace)[rows],
-        kernel_op_names(trace, rows), makers.module.number[rows], makers.line.number[rows], _why_keys(trace, rows),
+        kernel_op_names(trace, rows), makers.module.number[rows], makers.line.number[rows], why_keys,
     )  # fmt: skip
     groups, dur_ns = Groups.of(*keys), events.dur_ns[event]
     device, name, answer, bins, op, module, line, why = (key[groups.first].astype(np.int64) for key in keys)
@@ -119,11 +121,6 @@ def _weighted(
         weight[column] = groups.total(np.where(is_finite, lengths, 0.0))
         weighted[column] = groups.total(np.where(is_finite, lengths * values[rows], 0.0))
     return weight, weighted
-
-
-def _why_keys(trace: Trace, rows: Int32) -> Int32:
-    eligible, ids = eligibility(trace), reason_ids(trace)
-    return np.array([*(ids.index(reason.id) for reason in eligible.reasons), -1], np.int32)[eligible.why[rows]]
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:

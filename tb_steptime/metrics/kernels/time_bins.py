@@ -89,36 +89,21 @@ def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[M
             yield metric, bins
 
 
-def _covered(intervals: Intervals, edges: Int64) -> Bins:
+def _covered(intervals: Intervals, edges: Int64, events: int = 1) -> Bins | None:
+    """The share of each bin in which an interval lasts; None if the recording has no such events."""
     part = intervals.overlap_ns(edges[:-1], edges[1:])
-    return Bins(part.astype(np.float64), np.diff(edges).astype(np.float64))
-
-
-def _exposed(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    return _covered(exposed_waits(trace), edges) if len(loader_intervals(trace)) else None
-
-
-def _hidden(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    waits = loader_intervals(trace)
-    return _covered(waits - exposed_waits(trace), edges) if len(waits) else None
+    return Bins(part.astype(np.float64), np.diff(edges).astype(np.float64)) if events else None
 
 
 def _sm_efficiency(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    level = sm_levels(trace, device)
-    if level is None:
+    if (level := sm_levels(trace, device)) is None:
         return None
     return Bins(level.integral_ns(edges[:-1], edges[1:]), np.diff(edges).astype(np.float64))
 
 
 def _communication(trace: Trace, device: int, edges: Int64) -> Bins | None:
     events, rows = trace.events, collective_kernels(trace)
-    on_device = rows[events.device[rows] == device]
-    return _covered(Intervals.of_events(events, on_device), edges) if len(rows) else None
-
-
-def _copies(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    kinds = (Kind.MEMCPY, Kind.MEMSET)
-    return _covered(activity_intervals(trace, device, *kinds), edges) if len(trace.events.rows(*kinds)) else None
+    return _covered(Intervals.of_events(events, rows[events.device[rows] == device]), edges, len(rows))
 
 
 def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
@@ -158,15 +143,14 @@ def _measured(id: str) -> InBins:
 
 
 #: Figures from sampled GPU counters.
-MEASURED_BINS: Mapping[Metric, InBins] = {
-    SM_ACTIVE: _measured(SM_ACTIVE.id),
-    TENSOR_ACTIVE: _measured(TENSOR_ACTIVE.id),
-    DRAM: _measured(DRAM.id),
-}
+MEASURED_BINS: Mapping[Metric, InBins] = {metric: _measured(metric.id) for metric in (SM_ACTIVE, TENSOR_ACTIVE, DRAM)}
+_COPIES = (Kind.MEMCPY, Kind.MEMSET)
 #: Figures in drawing order: each measured one below its estimate.
 TIME_BIN_METRICS: Mapping[Metric, InBins] = {
-    EXPOSED_WAIT: _exposed,
-    HIDDEN_WAIT: _hidden,
+    EXPOSED_WAIT: lambda trace, _, edges: _covered(exposed_waits(trace), edges, len(loader_intervals(trace))),
+    HIDDEN_WAIT: lambda trace, _, edges: _covered(
+        loader_intervals(trace) - exposed_waits(trace), edges, len(loader_intervals(trace))
+    ),
     BUSY: lambda trace, device, edges: _covered(busy_intervals(trace, device), edges),
     GPU_UTILIZATION: lambda trace, device, edges: _covered(kernel_intervals(trace, device), edges),
     EST_SM_EFFICIENCY: _sm_efficiency,
@@ -177,6 +161,8 @@ TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     TENSOR_ACTIVE: MEASURED_BINS[TENSOR_ACTIVE],
     MATMUL_LIKE_SHARE: _share_of("matmul_like"),
     COMMUNICATION_SHARE: _communication,
-    COPIES_SHARE: _copies,
+    COPIES_SHARE: lambda trace, device, edges: _covered(
+        activity_intervals(trace, device, *_COPIES), edges, len(trace.events.rows(*_COPIES))
+    ),
     DRAM: MEASURED_BINS[DRAM],
 }

@@ -267,8 +267,13 @@ class _Kernels(msgspec.Struct, frozen=True, eq=False):
     steps: Steps
     within: Bool
 
-    def waste(self, chosen: Bool, gain: Float64) -> Waste:
-        chosen = chosen & self.within
+    @property
+    def in_optimizer(self) -> Bool:
+        return np.asarray(kernel_phases(self.trace)[self.rows] == PHASES.index("optimizer"), bool)
+
+    def waste(self, chosen: Bool, gain: Float64 | None = None) -> Waste:
+        """The waste of the chosen kernels. gain: of each kernel, ns; None for all of its time."""
+        chosen, gain = chosen & self.within, self.dur.astype(np.float64) if gain is None else gain
         names = self.trace.events.name[self.trace.kernels.event[self.rows[chosen]]]
         leading = int(names[np.bincount(names, gain[chosen])[names].argmax()]) if chosen.any() else None
         sums = (int(chosen.sum()), int(self.dur[chosen].sum()), float(gain[chosen].sum()))
@@ -323,14 +328,9 @@ def _small_tails(kernels: _Kernels) -> Waste | None:
         return None
     filled = np.nan_to_num(fill.slot_efficiency[rows], nan=1.0)
     works = ~is_persistent(trace)[rows] & _grows_with_batch(kernels) & (kernels.dur >= SHORT_NS)
-    works &= _computes(kernels)
+    works &= kernel_answers(kernels.trace).where(lambda answer: answer.role not in ("other", "stage"))[kernels.rows]
     chosen = (fill.waves[rows] > 1) & (filled < MOSTLY_FILLED) & works & runs_alone(trace, rows)
     return kernels.waste(chosen, _gains(kernels, chosen, 1 - filled))
-
-
-def _computes(kernels: _Kernels) -> Bool:
-    """Kernels that may be compute-bound, by name, including unknown names."""
-    return kernel_answers(kernels.trace).where(lambda answer: answer.role not in ("other", "stage"))[kernels.rows]
 
 
 def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
@@ -339,8 +339,7 @@ def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
     of_all = np.zeros(len(kernels.trace.kernels), bool)
     of_all[kernels.rows[chosen]] = True
     left = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
-    gains: Float64 = np.asarray(kernels.dur * np.minimum(empty, left), np.float64)
-    return gains
+    return np.asarray(kernels.dur * np.minimum(empty, left), np.float64)
 
 
 def _conversions(kernels: _Kernels) -> Waste:
@@ -349,7 +348,7 @@ def _conversions(kernels: _Kernels) -> Waste:
     layout = kernel_answers(trace).where(lambda answer: answer.family == "layout")[rows]
     layout &= ~_named(kernels, SAME_LAYOUT.search)
     plain = kernel_bins(trace)[rows] == BINS.index("matmul_like")
-    return kernels.waste(layout & ~plain & (find_products(trace).op[rows] >= 0), kernels.dur.astype(np.float64))
+    return kernels.waste(layout & ~plain & (find_products(trace).op[rows] >= 0))
 
 
 def _double(kernels: _Kernels, device: int) -> Waste | None:
@@ -391,18 +390,10 @@ def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:
 
 
 def _optimizer(kernels: _Kernels, device: int) -> Waste:
-    trace, rows = kernels.trace, kernels.rows
-    in_optimizer = kernel_phases(trace)[rows] == PHASES.index("optimizer")
-    chosen = in_optimizer & (kernels.dur < SHORT_NS) & ~_named(kernels, lambda name: MANY_TENSORS in name)
-    waste = kernels.waste(chosen, kernels.dur.astype(np.float64))
-    return msgspec.structs.replace(waste, gain_ns=_idle_in_optimizer(kernels, device) / len(kernels.steps.steps))
-
-
-def _update(kernels: _Kernels) -> Waste:
-    in_optimizer = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
-    whole = _named(kernels, lambda name: FUSED_OPTIMIZER_KERNEL.search(name) or WHOLE_UPDATE_KERNEL.search(name))
-    is_compiled = _named(kernels, COMPILED_KERNEL.match)
-    return kernels.waste(in_optimizer & ~whole & ~is_compiled, kernels.dur.astype(np.float64))
+    chosen = kernels.in_optimizer & (kernels.dur < SHORT_NS) & ~_named(kernels, lambda name: MANY_TENSORS in name)
+    waste = kernels.waste(chosen)
+    idle = optimizer_updates(kernels.trace) - busy_intervals(kernels.trace, device)
+    return msgspec.structs.replace(waste, gain_ns=int(kernels.steps.overlap_ns(idle).sum()) / len(kernels.steps.steps))
 
 
 def _indexing(kernels: _Kernels) -> Waste | None:
@@ -411,7 +402,7 @@ def _indexing(kernels: _Kernels) -> Waste | None:
     if not (sums & kernels.within).any():
         return None
     op = kernel_origins(kernels.trace).op[kernels.rows]
-    return kernels.waste(sums | (op >= 0) & is_in(op, op[sums]), kernels.dur.astype(np.float64))
+    return kernels.waste(sums | (op >= 0) & is_in(op, op[sums]))
 
 
 #: Short names of products of a matrix and a vector whose weights have 16 bits or more.
@@ -442,17 +433,15 @@ def _vectors(kernels: _Kernels) -> VectorProducts | None:
     )
 
 
-def _idle_in_optimizer(kernels: _Kernels, device: int) -> int:
-    idle = optimizer_updates(kernels.trace) - busy_intervals(kernels.trace, device)
-    return int(kernels.steps.overlap_ns(idle).sum())
+def _update(kernels: _Kernels) -> Waste:
+    whole = _named(kernels, lambda name: FUSED_OPTIMIZER_KERNEL.search(name) or WHOLE_UPDATE_KERNEL.search(name))
+    return kernels.waste(kernels.in_optimizer & ~whole & ~_named(kernels, COMPILED_KERNEL.match))
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:
     """All kernels except persistent ones, collectives (which leave the SMs to others), waits, reductions over the
     batch, and optimizers (whose work depends on the parameters)."""
-    optimizes = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
-    grows: Bool = ~optimizes & ~_named(kernels, _keeps_its_grid)
-    return grows
+    return ~kernels.in_optimizer & ~_named(kernels, _keeps_its_grid)
 
 
 def _keeps_its_grid(name: str) -> bool:

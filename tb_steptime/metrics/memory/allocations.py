@@ -26,6 +26,18 @@ Bins of the curve have its exact minimum and maximum, at any zoom.
 
 allocated   2 2 5 5 9 1 1 1
 bins        |--a--|--b--|--c--|         a: 2-5, b: 1-9, c: 1-1; a bin begins with what is allocated before it
+
+Memory that each op allocates, by itself and including the ops inside it.
+
+thread   |------- aten::linear -------|     self 0, with children 12
+           |-- aten::addmm --|              self 12
+             +8   +4   -4                   allocates 12, grows memory by 8
+
+Churn is memory that is allocated and freed again within one step.
+
+step    |----------------|            aten::addmm: 2 allocations, 24 bytes a step
+addmm     +8  -8   +16 -16
+relu            +4 .............      stays longer: no churn
 """
 
 from __future__ import annotations
@@ -37,12 +49,13 @@ import numpy as np
 
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
 from tb_steptime.text import Reason
+from tb_steptime.trace.groups import Groups, exact_sums, numbered
 from tb_steptime.trace.model import Trace, shared
-from tb_steptime.trace.nesting import Around, innermost_at, op_rows, outermost
+from tb_steptime.trace.nesting import Around, innermost_at, lane, op_rows, outermost
 from tb_steptime.trace.ops import Rows, forward_of
 from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct, distinct_in
 
 NOT_RECORDED = Reason("memory_not_recorded")
 NO_TOTALS = Reason("memory_without_totals")
@@ -171,8 +184,7 @@ def bin_edges(start_ns: int, end_ns: int, bins: int) -> Int64:
     """Edges of the bins, computed without products that would overflow for a window of years."""
     whole, rest = divmod(end_ns - start_ns, bins)
     number = np.arange(bins + 1, dtype=np.int64)
-    edges: Int64 = start_ns + number * whole + number * rest // bins
-    return edges
+    return start_ns + number * whole + number * rest // bins
 
 
 def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64, Int64]:
@@ -312,3 +324,159 @@ def makers(trace: Trace, ops: Rows) -> Makers:
     found_modules, found_lines = modules(trace, anchor), sources(trace, anchor)
     places = range(len(ops))
     return Makers([found_modules[place] for place in places], [found_lines[place] for place in places])
+
+
+#: Maximum number of ops in a table, those that allocate most.
+MOST_OPS = 50
+
+
+class OpBytes(msgspec.Struct, frozen=True, eq=False):
+    """What ops allocate on a device, one entry for each op of the trace; a free while it runs counts as a decrease.
+
+    op             rows of the event table, ascending: all ops
+    allocated      int64, bytes of the allocations while no op inside it was open, whether or not freed later
+    count          int64, number of these allocations
+    increase       int64, allocated minus what was freed meanwhile
+    all_allocated, all_count, all_increase   likewise, including the ops inside it
+    """
+
+    op: Int32
+    allocated: Int64
+    count: Int64
+    increase: Int64
+    all_allocated: Int64
+    all_count: Int64
+    all_increase: Int64
+
+
+class OpMemory(msgspec.Struct, frozen=True):
+    """Ops of one name: sums over the recording, bytes. increase_bytes: allocated minus freed while they ran. An op
+    inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
+    children."""
+
+    op: str
+    calls: int
+    count: int
+    allocated_bytes: int
+    increase_bytes: int
+    all_count: int
+    all_allocated_bytes: int
+    all_increase_bytes: int
+
+
+def op_bytes(trace: Trace, place: Place) -> OpBytes:
+    """Memory of each op; if an op is inside another of the same name, it counts for both."""
+    rows = curve(trace, place).row
+    ops = op_rows(trace)
+    op, size = ops_at(trace, rows), trace.memory.bytes[rows]
+    values = (np.maximum(size, 0), (size > 0).astype(np.int64), size)
+    inside = op >= 0
+    own = np.searchsorted(ops, op[inside])
+    selves = [exact_sums(own, each[inside], len(ops)) for each in values]
+    return OpBytes(ops.astype(np.int32), *selves, *_with_children(trace, ops, rows, values))
+
+
+class _During(msgspec.Struct, frozen=True, eq=False):
+    """The allocator's events on a thread while each of its ops was open: rows[first:past].
+
+    op            int32, places among all ops of those with any events
+    rows          int64, of the memory table, in time order
+    first, past   int32, of each op places in `rows`
+    """
+
+    op: Int32
+    rows: Int64
+    first: Int32
+    past: Int32
+
+
+@shared
+def _during_ops(trace: Trace) -> tuple[_During, ...]:
+    """The events during ops for each thread, on all devices."""
+    events, table, during = trace.events, trace.memory, list[_During]()
+    on = events.thread.take(op_rows(trace))
+    for thread in distinct_in(table.thread).tolist():
+        rows, thread_lane = np.flatnonzero(table.thread == thread), lane(trace, op_rows, thread)
+        first, end = (
+            np.searchsorted(table.ts.take(rows), edge).astype(np.int32) for edge in (thread_lane.start, thread_lane.end)
+        )
+        not_empty, op = np.flatnonzero(first < end), np.flatnonzero(on == thread).astype(np.int32)
+        during.append(_During(op.take(not_empty), rows, first.take(not_empty), end.take(not_empty)))
+    return tuple(during)
+
+
+def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, ...]) -> list[Int64]:
+    """For each op the sums of the values of the rows on its thread while it is open."""
+    sums = [np.zeros(len(ops), np.int64) for _ in values]
+    for total, value in zip(sums, values, strict=True):
+        every = np.zeros(len(trace.memory), np.int64)
+        every[rows] = value
+        for during in _during_ops(trace):
+            until = np.append(0, np.cumsum(every.take(during.rows)))
+            total[during.op] = until.take(during.past) - until.take(during.first)
+    return sums
+
+
+def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
+    """Memory by op name, for names that allocate or free anything; most bytes of their own first."""
+    bytes_of_ops, names = op_bytes(trace, place), trace.events.name
+    name, number, outer = names.take(bytes_of_ops.op), len(trace.strings), _outermost_of_name(trace)
+    outer_name = name[outer]
+    calls = np.bincount(outer_name, minlength=number)
+    sums = [
+        _by_name(name, column, number) for column in (bytes_of_ops.count, bytes_of_ops.allocated, bytes_of_ops.increase)
+    ]
+    with_children = (bytes_of_ops.all_count, bytes_of_ops.all_allocated, bytes_of_ops.all_increase)
+    sums += [_by_name(outer_name, column[outer], number) for column in with_children]
+    not_zero = np.flatnonzero(np.logical_or.reduce([each != 0 for each in sums])).tolist()
+    rows = [
+        OpMemory(trace.strings[each], int(calls[each]), *(int(column[each]) for column in sums)) for each in not_zero
+    ]
+    return sorted(rows, key=lambda row: (-row.allocated_bytes, -row.all_allocated_bytes, row.op))
+
+
+def _by_name(name: Int32, values: Int64, size: int) -> Int64:
+    """Sums by name; fast, since most ops allocate nothing."""
+    not_zero = np.flatnonzero(values)
+    return exact_sums(name.take(not_zero), values.take(not_zero), size)
+
+
+@shared
+def _outermost_of_name(trace: Trace) -> Bool:
+    """Says which ops are inside no other op of the same name."""
+    events, ops = trace.events, op_rows(trace)
+    key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
+    order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")
+    start, end, group = events.start_ns.take(ops[order]), events.ends(ops[order]), key.take(order)
+    offset = group * (int(end.max(initial=0)) + 1)  # so that groups do not overlap
+    reach = np.maximum.accumulate(end + offset)
+    outer = np.ones(len(ops), bool)
+    outer[order[1:]] = reach[:-1] <= (start + offset)[1:]
+    return outer
+
+
+class ChurnRow(msgspec.Struct, frozen=True):
+    """What an op allocates and frees within a step; means per step. op: None outside of ops; largest_bytes: size of the
+    largest allocation."""
+
+    op: str | None
+    count: float
+    bytes: float
+    largest_bytes: int
+
+
+def churn(trace: Trace, place: Place) -> list[ChurnRow]:
+    """Allocations that are made and freed in the same step, by op."""
+    lives, made_by, table = allocations(trace), births(trace), trace.memory
+    on_device = are_on(trace, place)
+    freed_in = np.where(lives.died >= 0, steps_at(trace, ends_ns(trace)), -1)
+    short_lived = np.flatnonzero(on_device & (made_by.step >= 0) & (freed_in == made_by.step))
+    name = np.append(trace.events.name, -1)[made_by.op[short_lived]].astype(np.int64)
+    groups, size = Groups.of(name), table.bytes[lives.born[short_lived]]
+    _, most = groups.extremes(size)
+    steps = len(find_steps(trace).steps)
+    columns = zip(
+        name[groups.first].tolist(), groups.count().tolist(), groups.sum(size).tolist(), most.tolist(), strict=True
+    )
+    rows = [ChurnRow(trace.strings.get(op), number / steps, total / steps, top) for op, number, total, top in columns]
+    return sorted(rows, key=lambda row: -row.bytes)[:MOST_OPS]

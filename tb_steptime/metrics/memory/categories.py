@@ -99,22 +99,19 @@ class _AllocationColumns:
         place = np.searchsorted(self.passes.start, self.start, side="left")
         begins = np.append(self.passes.start, NEVER)[place]
         step_end = np.append(find_steps(self.trace).host_end_ns, -1)[self.step]
-        needed: Bool = (begins < step_end) & (self.end > begins)
-        return needed
+        return (begins < step_end) & (self.end > begins)
 
     def _gone_by_next_step(self) -> Bool:
         """Whether it is freed in its step or the next one, or the recording ends before that can be seen."""
         freed = self.end_step - self.step <= 1
-        gone: Bool = np.where(self.end == NEVER, self.step >= self.last_step, freed & (self.end_step >= 0))
-        return gone
+        return np.where(self.end == NEVER, self.step >= self.last_step, freed & (self.end_step >= 0))
 
     def _before_first_node(self) -> Bool:
         """Whether it is made in its step before the first op that has a node in the backward pass."""
         forward = backward_nodes(self.trace).forward
         first = np.sort(self.trace.events.start_ns[distinct_in(forward[forward >= 0])])
         place = np.searchsorted(first, np.append(find_steps(self.trace).host_start_ns, NEVER)[self.step])
-        before: Bool = (self.step >= 0) & (self.start < np.append(first, 0)[place])
-        return before
+        return (self.step >= 0) & (self.start < np.append(first, 0)[place])
 
     def _from_loader(self) -> Bool:
         """Whether it is made while a batch is read, and still alive after that."""
@@ -131,8 +128,7 @@ class _AllocationColumns:
         copies[outermost(trace, op_rows, innermost(trace, op_rows, calls))] = True
         copies[-1] = False
         outlives = self.end > np.where(self.outer >= 0, trace.events.ends(self.outer), NEVER)
-        copied: Bool = copies[self.outer] & outlives & self._gone_by_next_step()
-        return copied
+        return copies[self.outer] & outlives & self._gone_by_next_step()
 
     def _made_once(self) -> Bool:
         """Whether it is never freed, and made in the first step in which the optimizer makes anything that stays."""

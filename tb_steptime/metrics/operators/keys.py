@@ -76,7 +76,10 @@ def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
 def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
     """The second key of each op, by which ops of one name are distinguished."""
     if by == "shape":
-        return _shapes(trace, tree)
+        column = trace.events.shapes
+        if column is None:
+            return Words(np.full(len(tree), -1, np.int32), [])
+        return words_of(column[tree.row].astype(np.int32), trace.inputs.strings, str)
     if by == "phase":
         labels = phase_labels(trace)
         return Words(SITE_PHASE[site_of(trace, tree.row)].astype(np.int32), [labels[phase] for phase in PHASES])
@@ -87,13 +90,6 @@ def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
     if by == "line":
         return sources(trace, tree.row)
     return Words(np.full(len(tree), -1, np.int32), [])
-
-
-def _shapes(trace: Trace, tree: OpTree) -> Words:
-    column = trace.events.shapes
-    if column is None:
-        return Words(np.full(len(tree), -1, np.int32), [])
-    return words_of(column[tree.row].astype(np.int32), trace.inputs.strings, str)
 
 
 #: Separator of frames, as in the profiler of 2021.

@@ -17,9 +17,9 @@ import numpy as np
 
 from tb_steptime.metrics.operators.modules import ModuleCalls, ModulePaths, Modules
 from tb_steptime.trace.frames import module_class, module_name
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import among_largest, exact_sums
 from tb_steptime.trace.nesting import depth_first, with_inner
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Int64
 
 #: Maximum number of rows of the tree, those with the most time; the cost of other modules counts for the modules around
 #: them.
@@ -75,7 +75,7 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
     instances = np.bincount(at[each.occurrences > 0], minlength=len(paths))
     slowest_ns = _largest(at, each.each_ns(), len(paths))
     counted = (sums.occurrences > 0) | (sums.backward_ns() > 0)
-    order = depth_first(paths.parent, np.flatnonzero(_is_shown(counted, sums.total_ns())))
+    order = depth_first(paths.parent, np.flatnonzero(among_largest(sums.total_ns(), counted, MODULE_ROWS)))
     place, named = {path: row for row, path in enumerate(order)}, module_class if folded else module_name
     rows = [
         msgspec.structs.replace(
@@ -178,12 +178,3 @@ def _largest(at: Int64, values: Int64, size: int) -> Int64:
     largest = np.zeros(size, np.int64)
     np.maximum.at(largest, at, values)
     return largest
-
-
-def _is_shown(counted: Bool, total_ns: Int64) -> Bool:
-    """The paths with the most time, of those that count. An outer path has at least the time of its inner ones."""
-    order = np.lexsort((np.arange(len(total_ns)), -total_ns))
-    order = order[counted[order]]
-    kept = np.zeros(len(total_ns), bool)
-    kept[order[:MODULE_ROWS]] = True
-    return kept

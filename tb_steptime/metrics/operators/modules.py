@@ -157,7 +157,9 @@ class ModulePaths(msgspec.Struct, frozen=True, eq=False):
 
 def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
     """Finds the path of each call. name: the name of its frame, a row of the string table."""
-    is_again, numbers = _again(calls, name), _PathNumbers(int(name.max(initial=0)) + 1)
+    # calls that nothing encloses, and what is inside, although other calls of the same name are inside a module
+    is_again = is_in(name[roots(calls.around)], distinct_in(name[calls.around >= 0]))
+    numbers = _PathNumbers(int(name.max(initial=0)) + 1)
     path = np.full(len(name), -1, np.int64)
     for tree in (~is_again, is_again):
         level, outer = tree & (calls.around < 0), np.full(len(name), -1, np.int64)
@@ -167,12 +169,6 @@ def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
             path[level] = numbers.numbers(path[calls.around[level]], name[level])
     pairs = np.array(list(numbers.number), np.int64).reshape(-1, 2)
     return ModulePaths(path, pairs[:, 0], pairs[:, 1])
-
-
-def _again(calls: ModuleCalls, name: Int64) -> Bool:
-    """Says which calls are, or are inside, a call that nothing encloses although other calls of the same name are
-    inside a module."""
-    return is_in(name[roots(calls.around)], distinct_in(name[calls.around >= 0]))
 
 
 class _PathNumbers:
@@ -226,10 +222,13 @@ def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modu
     work = labelled_work(trace, "module")
     kernel, place = work.kernel, work.place
     paths = _Paths(modules)
-    path = _labelled_paths(paths, labels.modules[kernel], labels.texts.strings)
-    backward = labels.phase[kernel] == _row_of(labels.texts.strings, "backward")
+    texts = labels.texts.strings
+    path = _labelled_paths(paths, labels.modules[kernel], texts)
+    backward = labels.phase[kernel] == (texts.index("backward") if "backward" in texts else -2)  # no column holds -2
     launch = kernel_origins(trace).call[kernel].astype(np.int64)
-    entered = _entered_in_graphs(path[~backward], launch[~backward], paths.around)
+    pairs = dict.fromkeys(zip(path[~backward].tolist(), launch[~backward].tolist(), strict=True))
+    every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, paths.around))
+    entered = np.array(list(every), np.int64).reshape(-1, 2)
     entered = entered[~np.isin(entered[:, 0], modules.paths.of_call)]  # a recorded module call counts only once
     calls, count = modules.calls, len(kernel) + len(entered)
     own = {cost: None if ns is None else _lengthened(ns, count) for cost, ns in calls.own.items()}
@@ -250,24 +249,12 @@ def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modu
     )
 
 
-def _row_of(texts: Sequence[str], text: str) -> int:
-    """Row of the text; -2, which no column holds, where it is not among them."""
-    return texts.index(text) if text in texts else -2
-
-
 def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, first: int, count: int) -> None:
     """Add values for the `count` entries from `first` on."""
     column = own[cost]
     result = np.zeros(first + count, np.int64) if column is None else column
     result[first : first + len(values)] = values
     own[cost] = result
-
-
-def _entered_in_graphs(path: Int64, launch: Int64, around: Int64) -> Int64:
-    """(calls, 2): each path, and each path around it, with each launch that runs it."""
-    pairs = dict.fromkeys(zip(path.tolist(), launch.tolist(), strict=True))
-    every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, around))
-    return np.array(list(every), np.int64).reshape(-1, 2)
 
 
 def _labelled_paths(paths: _Paths, rows: Int32, texts: Sequence[str]) -> Int64:

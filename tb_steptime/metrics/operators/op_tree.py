@@ -111,8 +111,7 @@ def in_steps(trace: Trace, rows: Rows) -> Bool:
     start = trace.events.start_ns[rows]
     end = steps.host_end_ns + (steps.by == "recording")  # an event that begins where the recording ends is included
     place = steps.begun_on_host(start)
-    result: Bool = (place >= 0) & (start < end[place])
-    return result
+    return (place >= 0) & (start < end[place])
 
 
 def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
@@ -163,13 +162,6 @@ def allocated(trace: Trace) -> Allocated:
     on_gpus = any(place.type != CPU for place in memory_devices(trace))
     row = np.flatnonzero((table.bytes > 0) & ((table.device_type != CPU) == on_gpus))
     return Allocated(row.astype(np.int32), ops_at(trace, row).astype(np.int32), table.bytes[row])
-
-
-def allocated_by_ops(trace: Trace, ops: Int32) -> Int64:
-    """Bytes that each op of the trace allocates while no op inside it is open; ops: rows of the event table."""
-    allocations = allocated(trace)
-    inside = allocations.op >= 0
-    return exact_sums(np.searchsorted(ops, allocations.op[inside]), allocations.bytes[inside], len(ops))
 
 
 def allocated_in_steps(trace: Trace) -> int:
@@ -235,7 +227,9 @@ def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -
     """Self cost of each op: ns, for `launches` a count, for `allocated` bytes; 0 for ops outside the steps. The result
     does not depend on the tree's `where`. unless: graph kernels whose labels name an op, or a module, are left out."""
     if cost == "allocated":
-        values = allocated_by_ops(trace, tree.row)
+        allocations = allocated(trace)
+        inside = allocations.op >= 0
+        values = exact_sums(np.searchsorted(tree.row, allocations.op[inside]), allocations.bytes[inside], len(tree.row))
     elif cost in ("host", "runtime"):
         _, op, ns = runtime_in_ops(trace, tree)
         values = exact_sums(op, ns, len(tree))

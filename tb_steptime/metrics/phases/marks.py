@@ -302,8 +302,7 @@ def _sites(trace: Trace, rows: Int64) -> UInt8:
     events = trace.events
     of_ops = np.where(loader_names(trace), SITE["data_loading"], node_sites(trace))
     is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
-    sites: UInt8 = np.where(is_op, of_ops[name], range_sites(trace)[name]).astype(np.uint8)
-    return sites
+    return np.where(is_op, of_ops[name], range_sites(trace)[name]).astype(np.uint8)
 
 
 #: Ops of DistributedDataParallel.forward while it sends the buffers of rank 0 to all ranks, before it calls the model.

@@ -143,9 +143,11 @@ def roofline(trace: Trace, device: int) -> Roofline:
     total = groups.sum(calls.total_ns)
     order = np.argsort(-total, kind="stable")
     dots = [_dot(trace, calls, groups, group, peaks) for group in order[:DOTS].tolist()]
+    with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
+    roofs = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
     return Roofline(
         memory_gbs=peaks.memory if peaks else None,
-        roofs=_roofs(dots),
+        roofs=sorted(roofs.values(), key=lambda each: -each.tflops),
         dots=dots,
         more_dots=len(order) - len(dots),
         more_ns=int(total[order[DOTS:]].sum()),
@@ -161,24 +163,19 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
     longest[groups.place[order]] = order  # the last write stays: the longest kernel
     on_cores = kernel_answers(trace).where(lambda answer: answer.answer == "yes")
     per_sm = blocks_per_sm(trace)[rows[longest]]
+    call = kernel_origins(trace).call
+    call_of_row, ordered = call[rows[longest]], np.sort(call)
+    several = is_in(call_of_row, distinct(ordered[1:][ordered[1:] == ordered[:-1]]))
     return _Calls(
         place=work.place[rows[longest]].astype(np.int64),
         kernel=events.name[event[longest]].astype(np.int64),
         kernels=groups.count(),
         total_ns=groups.sum(dur),
         cores=on_cores[rows[longest]],
-        launch_ns=_launch_ns(trace, rows[longest]),
+        launch_ns=np.where((call_of_row >= 0) & ~several, trace.events.dur_ns[call_of_row], -1),
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
         fewer=groups.sum(are_named(trace, event, needs_fewer).astype(np.int64)) > 0,
     )
-
-
-def _launch_ns(trace: Trace, rows: Int64) -> Int64:
-    """Duration of each kernel's launch call on the host; -1: unknown, or the call launches several kernels."""
-    call = kernel_origins(trace).call
-    call_of_row, ordered = call[rows], np.sort(call)
-    several = is_in(call_of_row, distinct(ordered[1:][ordered[1:] == ordered[:-1]]))
-    return np.where((call_of_row >= 0) & ~several, trace.events.dur_ns[call_of_row], -1)
 
 
 def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks | None) -> RooflineDot:
@@ -190,6 +187,9 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
     at_roof = _at_roof_ns(product.work, roof, peaks)
     efficiency = None if at_roof is None or not total_ns else at_roof * len(members) / total_ns
     fewer, computes = bool(calls.fewer[members].any()), _computes(product.work, roof, peaks)
+    gain_ns = 0
+    if at_roof is not None:  # up to GOOD_FRACTION of the roof; no kernel is shorter than an empty one
+        gain_ns = max(0, round(total_ns - len(members) * max(at_roof / GOOD_FRACTION, EMPTY_NS)))
     return RooflineDot(
         op=product.op,
         shapes=product.shapes,
@@ -206,7 +206,7 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
         efficiency=efficiency,
         above=None if efficiency is None else why_above(efficiency, product.work, fewer, computes),
         bound=_bound(calls, members, product, roof, peaks) if at_roof is not None else None,
-        gain_ns=0 if at_roof is None else _gain_ns(at_roof, len(members), total_ns),
+        gain_ns=gain_ns,
     )
 
 
@@ -220,11 +220,6 @@ def _at_roof_ns(work: Work, roof: float | None, peaks: Peaks | None) -> float | 
         return None
     computing = _flops(work) / roof / 1000 if roof else 0.0  # TFLOP/s = 1000 FLOP/ns
     return max(computing, (work.least_bytes or 0) / peaks.memory)  # GB/s = bytes/ns
-
-
-def _gain_ns(at_roof: float, calls: int, total_ns: int) -> int:
-    """Gain up to GOOD_FRACTION of the roof. No kernel is shorter than an empty one."""
-    return max(0, round(total_ns - calls * max(at_roof / GOOD_FRACTION, EMPTY_NS)))
 
 
 def _bound(calls: _Calls, members: Int64, product: Product, roof: float | None, peaks: Peaks | None) -> Bound:
@@ -241,13 +236,6 @@ def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
     """Whether it is compute-bound: to the right of the point where the roofs meet."""
     ridge = 1000 * roof / peaks.memory if roof and peaks else np.inf  # FLOP/byte
     return bool(_flops(work) >= ridge * (work.least_bytes or 1))
-
-
-def _roofs(dots: list[RooflineDot]) -> list[Roof]:
-    """The roofs of the types that occur, highest first."""
-    with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
-    roofs = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
-    return sorted(roofs.values(), key=lambda each: -each.tflops)
 
 
 # Reasons for calls above their roof: shown by their kernels' names, or not considered in the roof.

@@ -115,21 +115,15 @@ def computed_ops(trace: Trace, device: int) -> ComputingOps:
     ops, first = np.unique(products.op[rows].astype(np.int64), return_index=True)
     rows = rows[first]
     flops = np.array([each.work.flops if each.work else 0 for each in products.distinct], np.float64)
+    recomputed = np.zeros(len(ops), bool)
+    recorded = ops < len(trace.events)
+    recomputed[recorded] = recomputed_ops(trace, ops[recorded])
     return ComputingOps(
         flops=flops[products.place[rows]],
         roof_ns=products_at_peak_ns(trace, device, rows),
         start_ns=trace.events.start_ns[trace.kernels.event[rows]],
-        recomputed=_recomputed(trace, ops),
+        recomputed=recomputed,
     )
-
-
-def _recomputed(trace: Trace, ops: Int64) -> Bool:
-    """Says which ops are recomputed; an op that is known only from a label counts as computed once, because it cannot
-    be decided."""
-    recomputed = np.zeros(len(ops), bool)
-    recorded = ops < len(trace.events)
-    recomputed[recorded] = recomputed_ops(trace, ops[recorded])
-    return recomputed
 
 
 def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
@@ -140,8 +134,7 @@ def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
         return np.full(len(rows), np.nan)
     on_cores = answers.where(lambda answer: answer.answer == "yes")[rows]
     times = np.array([[_at_peak_ns(peaks, each, cores) for cores in (False, True)] for each in products.distinct])
-    result: Float64 = times.reshape(-1, 2)[products.place[rows], on_cores.astype(np.int64)]
-    return result
+    return times.reshape(-1, 2)[products.place[rows], on_cores.astype(np.int64)]
 
 
 def _at_peak_ns(peaks: Peaks, product: Product, cores: bool) -> float:
@@ -181,8 +174,7 @@ def _per_step(trace: Trace, device: int, values: Float64) -> Float64:
     order = np.argsort(start, kind="stable")
     sums = np.concatenate((np.zeros(1), np.cumsum(values[order])))
     low, high = (np.searchsorted(start[order], edges) for edges in (steps.start_ns, steps.end_ns))
-    per_step: Float64 = sums[high] - sums[low]
-    return per_step
+    return sums[high] - sums[low]
 
 
 def _why_not(trace: Trace, device: int) -> Reason | None:
@@ -256,8 +248,7 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
     around = np.where(is_in(ops, calls), ops, innermost(trace, calls, ops))
     in_nodes = (around >= 0) & (innermost(trace, nodes, around) >= 0)
     checkpoint = named_in(trace, nodes, lambda name: name.endswith(_CHECKPOINT))[trace.events.name[node]]
-    repeated: Bool = inside & (in_nodes | checkpoint)
-    return repeated
+    return inside & (in_nodes | checkpoint)
 
 
 @shared
@@ -346,16 +337,10 @@ def _validated(trace: Trace, counter: Samples, rows: Int64, ops: Products, at_pe
     if not covered or not has_bound.any() or length[has_bound].sum() < LEAST_VALIDATED * length.sum():
         return None
     begin, finish = trace.events.start_ns[event[has_bound]], trace.events.ends(event[has_bound])
-    rate = at_peak_ns[has_bound] / np.maximum(_of_ops(ops.op[rows[has_bound]].astype(np.int64), length[has_bound]), 1)
+    groups = Groups.of(ops.op[rows[has_bound]].astype(np.int64))
+    rate = at_peak_ns[has_bound] / np.maximum(groups.sum(length[has_bound]).astype(np.float64)[groups.place], 1)
     edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
     before = sums_before(weighted_overlap(begin, finish, rate, edges))
     first, last = place.reshape(2, -1)
     estimated = float((before[last] - before[first]).sum()) / covered
     return Validation(min(estimated, 1.0), float((counter.value * (end - start)).sum()) / covered)
-
-
-def _of_ops(op: Int64, length: Int64) -> Float64:
-    """For each kernel the total time of all kernels of its op."""
-    groups = Groups.of(op)
-    whole: Float64 = groups.sum(length).astype(np.float64)[groups.place]
-    return whole

@@ -7,9 +7,8 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
 from tb_steptime.metrics.kernel_names.work_kinds import ANY_SIZE
 from tb_steptime.metrics.steady.edges import before_recording, cut_off_intervals
-from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_excess
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, judge, no_excess
 from tb_steptime.metrics.steady.host import on_host, step_at
-from tb_steptime.metrics.steady.repeats import judge
 from tb_steptime.metrics.steady.sites import activity_sites
 from tb_steptime.metrics.steady.trials import trials
 from tb_steptime.trace.intervals import Intervals

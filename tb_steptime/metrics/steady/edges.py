@@ -107,22 +107,16 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
     if not len(lost):
         return Intervals.empty()
     heads = []
-    for _, resumed in _pauses(trace):
+    # nothing at all is recorded for long, on the host or any device, as between two recordings in one file
+    working = Intervals.union(events.start_ns[:], events.ends(np.arange(len(events))))
+    gaps = working.gaps(int(working.start[0]), int(working.end[-1]))
+    for resumed in gaps.end[gaps.end - gaps.start >= PAUSE_NS].tolist():
         before, after = linked[start[linked] < resumed], linked[start[linked] >= resumed]
         if len(before) and len(after):
             meanwhile = (number[lost] > number[before].max()) & (number[lost] < number[after].min())
             seen = launches.activity[lost[meanwhile & (start[lost] >= resumed)]]
             heads += [_up_to_first(trace, resumed, seen, after)] if len(seen) else []
     return Intervals.joined(heads)
-
-
-def _pauses(trace: Trace) -> Intervals:
-    """Returns when nothing at all is recorded for long, on the host or any device, as between two recordings in one
-    file."""
-    events = trace.events
-    working = Intervals.union(events.start_ns[:], events.ends(np.arange(len(events))))
-    gaps = working.gaps(int(working.start[0]), int(working.end[-1]))
-    return Intervals.of(*(each for each in gaps if each[1] - each[0] >= PAUSE_NS))
 
 
 def _awaited(trace: Trace, low: int) -> Intervals:
@@ -146,15 +140,11 @@ def _unseen(trace: Trace, low: int, rows: Int64, launch_rows: Int64) -> Interval
     reached = int(_reaches(trace, launches.call[launch_rows[:1]])[0])
     if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
         return Intervals.empty()
-    if _others_work(trace, reached, start) or _waits_again(trace, launch_rows, start - reached):
+    # the call may be waiting for recorded work that runs for half of the time on any device
+    working = (busy_intervals(trace, each).clip(reached, start).total_ns for each in devices_with_activity(trace))
+    if 2 * sum(working) > start - reached or _waits_again(trace, launch_rows, start - reached):
         return Intervals.empty()
     return Intervals.of((low if start - reached >= LONG_FRACTION * (start - low) else reached, start))
-
-
-def _others_work(trace: Trace, start: int, end: int) -> bool:
-    """Whether recorded work, which the call may be waiting for, runs for half of a time range on any device."""
-    working = (busy_intervals(trace, each).clip(start, end).total_ns for each in devices_with_activity(trace))
-    return 2 * sum(working) > end - start
 
 
 def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
@@ -173,8 +163,7 @@ def _reaches(trace: Trace, call: Int32) -> Int64:
     call waits for the work."""
     calls = blocking_calls(trace)
     waits = is_in(call, calls.row[calls.kind != Blocks.ALLOCATOR])
-    reached: Int64 = trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
-    return reached
+    return trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
 
 
 def _found_empty(trace: Trace, call: int) -> bool:
@@ -209,7 +198,11 @@ def after_recording(trace: Trace, device: int) -> Intervals:
     last, end = int(busy.end[-1]), steps.window[1]
     if first_lost_ns(trace) is not None:
         return between_recordings(trace) | Intervals.of((max(last, steps.steps[-1].start_ns), end))
-    usual_ns = int(_tails(trace, device)[:-1].max(initial=-1))
+    # idle at the end of each step in which the device works, -1 for the other steps
+    last_begun = np.searchsorted(busy.start, steps.end_ns) - 1
+    ends = np.minimum(busy.end[last_begun], steps.end_ns)
+    tails = np.where((last_begun >= 0) & (ends > steps.start_ns), steps.end_ns - ends, -1)
+    usual_ns = int(tails[:-1].max(initial=-1))
     longer = usual_ns >= 0 and end - last > max(TIMES_LONGER * usual_ns, usual_ns + LONGER_NS)
     tail = Intervals.of((last + usual_ns, end)) if longer else Intervals.empty()
     others = (busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device)
@@ -225,14 +218,6 @@ def between_recordings(trace: Trace) -> Intervals:
         return Intervals.empty()
     off = trace.windows.gaps(int(trace.windows.start[0]), int(trace.windows.end[-1]))
     return off - Intervals.union(trace.events.start_ns[:], trace.events.ends(np.arange(len(trace.events))))
-
-
-def _tails(trace: Trace, device: int) -> Int64:
-    """Returns how long the device is idle at the end of each step in which it works, ns; -1 for other steps."""
-    steps, busy = find_steps(trace), busy_intervals(trace, device)
-    last_begun = np.searchsorted(busy.start, steps.end_ns) - 1
-    end = np.minimum(busy.end[last_begun], steps.end_ns)
-    return np.where((last_begun >= 0) & (end > steps.start_ns), steps.end_ns - end, -1)
 
 
 def first_lost_ns(trace: Trace) -> int | None:

@@ -2,18 +2,27 @@
 
 call       [ 5 us ]   [            60 us            ]   [ 5 us ]
 excess                       [#########55 us########]             at the end of what was too long
+
+The steady duration of each call, from the calls of its site, and which calls are far longer.
+
+A call is compared with the calls of its exact site; if these are too few, with those of similar sites, provided that
+its work does not depend on its data. A call that is as long at the same place of another step is real work: twenty
+convolutions without recorded shapes are one site, and the longest one is not too long.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.extension import one_pass
+from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8, is_in
 
 
 class ExcessKind(enum.IntEnum):
@@ -94,3 +103,261 @@ def joined(parts: Iterable[Excess]) -> Excess:
     columns = ("track", "start_ns", "end_ns", "kind", "event")
     table = Excess(*(np.concatenate([getattr(each, column) for each in tables]) for column in columns))
     return table.where(np.lexsort((table.start_ns, table.track)))
+
+
+#: Minimum number of calls to compare with, at an exact site and at a less exact one.
+FEWEST, FEWEST_ALIKE = 2, 4
+#: Factors over the steady duration from which a call is too long: a first call, a later one (noise of a host doubles
+#: many calls), and one compared with similar sites.
+TIMES_FIRST, TIMES_LATER, TIMES_ALIKE = 2, 3, 10
+#: Minimum excess in each case: the clocks and the scheduler of a host shift calls by some microseconds.
+LEAST_FIRST_NS, LEAST_LATER_NS, LEAST_ALIKE_NS = 10_000, 50_000, 500_000
+#: A long call exceeds the steady duration by this many times the excess of the 90th percentile.
+TIMES_SPREAD = 5
+#: A first call this many times as long as the longest of several later ones is not just a larger piece of the same
+#: work.
+TIMES_SURE, FEWEST_SURE = 20, 3
+#: If more than this share of the calls are long, that is normal for the site.
+RARE_FRACTION = 0.1
+#: This many long calls at equal distances are not chance; sites that alternate between two sizes have distances of two.
+REGULAR, LEAST_PERIOD = 3, 3
+#: Maximum number of first calls of a site: a JIT compiles in the second one, a benchmark of algorithms ends with the
+#: third.
+FIRST_CALLS = 3
+#: Later than any time and any step.
+_NEVER = np.iinfo(np.int64).max
+#: The limits, as passed to C.
+_LIMITS = np.array(
+    (TIMES_FIRST, LEAST_FIRST_NS, TIMES_LATER, LEAST_LATER_NS, FEWEST, LEAST_ALIKE_NS),
+    np.int64,
+)
+#: Number of bits of a number that distinguish most sites.
+_BITS = 16
+#: Number of calls that are looked at together: intermediate columns then stay in the cache.
+_AT_ONCE = 2**16
+
+
+class Likeness(NamedTuple):
+    """For each call whether its work equals that of the calls with which it is compared.
+
+    fixed   the work does not depend on the data: a call of the runtime, an op that launches or makes a view
+    shaped  calls of its exact site have the same shapes
+    """
+
+    fixed: Bool
+    shaped: Bool
+
+
+class SiteColumns(Protocol):
+    """Columns of site numbers, the most exact first."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> Int64: ...
+
+
+class CallExcess(NamedTuple):
+    """The excess of each call, 0 if it has none, and its kind, an `ExcessKind`."""
+
+    excess_ns: Int64
+    kind: UInt8
+
+
+def judge(
+    length: Int64, step: Int64, sites: SiteColumns, like: Likeness | None = None, first_step: int = 0
+) -> CallExcess:
+    """Compare calls with those of their sites.
+
+    length: of each call without waits, ns; step: number of the step that contains it; sites: site numbers of each call,
+    the most exact first, each counted from 0; like: fixed for all calls if not given. Calls are in time order within
+    each site. The step with number `first_step` is treated as the first one, those before it as the last ones, which
+    only a test needs.
+    """
+    fixed, shaped = like if like is not None else (np.ones(len(length), bool), np.zeros(len(length), bool))
+    turn = (step - first_step) % (int(step.max(initial=0)) + 1) if first_step else step
+    may = _may_be_long(length, turn, sites[0], fixed)
+    rows = _compared(may, sites, fixed)
+    excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
+    if not len(rows):
+        return CallExcess(excess, kind)
+    one_step = bool(step.min() == step.max())
+    rows = rows[np.argsort(turn[rows], kind="stable")]
+    like = Likeness(fixed[rows], shaped[rows])
+    steps = None if one_step else step[rows]
+    long = np.flatnonzero(may[rows])
+    near = [numbered(sites[place].take(rows)) for place in range(len(sites))]  # holds one column of all calls at a time
+    excess[rows[long]], kind[rows[long]] = _judged(length[rows], long, steps, near, like)
+    return CallExcess(excess, kind)
+
+
+def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
+    """Says which calls are long enough for any excess: no steady duration is below the shortest call of the site, or
+    below that of all sites if a call is alone at its own. They are few, and only they and similar calls are
+    examined."""
+    if columns := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
+        return np.asarray(columns[0], bool)
+    sites = int(site.max(initial=-1)) + 1
+    least, first = np.full(sites, _NEVER), np.full(sites, _NEVER)
+    np.minimum.at(least, site, length)
+    np.minimum.at(first, site, turn)
+    over = length - least[site]
+    may: Bool = (over >= LEAST_FIRST_NS) & (length >= TIMES_FIRST * least[site])
+    may &= (turn == first[site]) | (over >= LEAST_LATER_NS) & (length >= TIMES_LATER * least[site])
+    alone = fixed & (np.bincount(site, minlength=1)[site] < FEWEST)
+    may |= alone & (length - int(length.min(initial=0)) >= LEAST_ALIKE_NS)
+    return may
+
+
+def _compared(may: Bool, sites: SiteColumns, fixed: Bool) -> Int64:
+    """Returns the calls that may be long, and those with which they are compared."""
+    alone = may & fixed & (np.bincount(sites[0], minlength=1) < FEWEST)[sites[0]]
+    compared = may.copy()
+    for place in range(len(sites)):
+        site = sites[place]
+        compared[_of_sites(site, site[may if place < 2 else alone])] = True
+        del site  # before the next column is computed
+    return np.flatnonzero(compared)
+
+
+def _of_sites(site: Int64, chosen: Int64) -> Int64:
+    """Returns the calls of the chosen sites. Site numbers are scattered and few are chosen, so a few bits rule out most
+    calls."""
+    may_be = np.zeros(1 << _BITS, bool)
+    may_be[chosen & len(may_be) - 1] = True
+    pieces = [np.empty(0, np.int64)]
+    for first in range(0, len(site), _AT_ONCE):
+        piece = site[first : first + _AT_ONCE]
+        pieces.append(first + np.flatnonzero(may_be.take(piece & len(may_be) - 1)))
+    near = np.concatenate(pieces)
+    return near[is_in(site[near], chosen)]
+
+
+def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> CallExcess:
+    """The excess of the calls at these rows, which may be long; the others are only compared with. step: None for a
+    recording of one step. sites: from 0 on."""
+    exact = sites[0]
+    order = _places_in(exact)
+    rank, own = order[rows], length[rows]
+    usual, spread, count = _centres(length, exact, rows)
+    fixed = like.fixed[rows]
+    alike = np.zeros(len(rows), bool)
+    for site in sites[1:]:
+        few = fixed & (count < np.where(alike, FEWEST_ALIKE, FEWEST))
+        if not few.any():
+            break
+        alike |= few
+        usual[few], spread[few], count[few] = _centres(length, site, rows[few])
+        rank[few] = _places_in(site)[rows[few]]
+    enough = count >= np.where(alike, FEWEST_ALIKE, FEWEST)
+    places, at_place = exact, np.full(len(rows), np.nan)
+    if step is not None:  # the shortest call at this place of a site in the other steps, if there is another
+        place = _places_in(numbered(places * (int(step.max()) + 1) + step))
+        places = numbered(places * (int(place.max()) + 1) + place)
+        shortest, _, calls = _centres(length, places, rows)
+        at_place = np.where(calls >= 2, shortest, np.nan)
+    usual = np.where(np.isnan(at_place), usual, np.maximum(usual, at_place))
+    excess = own - usual
+    first = rank == 0
+    sure = fixed | like.shaped[rows] | ~np.isnan(at_place)
+    sure |= first & (count >= FEWEST_SURE) & ~alike & (own >= TIMES_SURE * _longest_later(length, order, exact, rows))
+    is_far = alike | ~sure
+    times = np.where(is_far, TIMES_ALIKE, np.where(first, TIMES_FIRST, TIMES_LATER))
+    least = np.where(is_far, LEAST_ALIKE_NS, np.where(first, LEAST_FIRST_NS, LEAST_LATER_NS))
+    tall = enough & (own >= times * usual) & (excess >= least)
+    long = tall & (excess >= TIMES_SPREAD * spread)
+    begins = long & _is_early(rows, long, rank, order, exact)
+    usually = np.zeros(len(rows), bool)
+    for group in (exact, places, *sites[1:2]):
+        usually |= _is_habit(length, rows, long, begins, group)
+    regular = tall & _is_regular(rows, tall, places)
+    kind = np.where(begins, ExcessKind.ONCE, ExcessKind.INTERRUPTED)
+    kind = np.where(regular, ExcessKind.PERIODIC, np.where(sure, kind, ExcessKind.UNKNOWN))
+    # what recurs within the only step, as in every sixth layer, is work of the step
+    counts = long & ~usually & ~regular if step is None else regular | (long & ~usually)
+    return CallExcess(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
+
+
+def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
+    """Says which calls are at sites with too many long later calls, at least half as long as this one."""
+    same_site = _of_sites(site, site[rows[long]])  # few sites have any long call
+    if not len(same_site):
+        return long
+    number, later, first = numbered(site[same_site]), length[same_site], is_in(same_site, rows[begins])
+    later[first] = 0
+    ranked, count = later[np.lexsort((later, number))], np.bincount(number)
+    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(number, first))).astype(np.int64)
+    ends = np.cumsum(count)
+    place = np.maximum(ends - 1 - most, ends - count)
+    habit = np.zeros(len(length), bool)
+    habit[same_site] = 2 * np.where(count > most, ranked[place], 0)[number] >= length[same_site]
+    return habit[rows] & long
+
+
+def _is_early(rows: Int64, long: Bool, rank: Int64, order: Int64, site: Int64) -> Bool:
+    """Says which calls are the first of their site, or follow long first calls; at most a third of all."""
+    short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
+    early = order < FIRST_CALLS
+    early[rows[long]] = False
+    np.minimum.at(short, site[early], order[early])
+    short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
+    return np.asarray(rank < short[site[rows]], bool)
+
+
+def _longest_later(length: Int64, order: Int64, site: Int64, rows: Int64) -> Int64:
+    """Returns for the calls at these rows the longest call of its site after the first one, ns."""
+    longest = np.zeros(int(site.max(initial=-1)) + 1, np.int64)
+    later = np.flatnonzero(order)
+    np.maximum.at(longest, site[later], length[later])
+    return longest[site[rows]]
+
+
+def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
+    """Says which calls are at sites whose tall calls occur often enough and at equal distances."""
+    long = rows[tall]
+    often = np.flatnonzero(np.bincount(site[long]) >= REGULAR)
+    if not len(often):
+        return np.zeros(len(rows), bool)
+    same_site = _of_sites(site, often)
+    place = np.zeros(len(site), np.int64)
+    place[same_site] = _places_in(numbered(site[same_site]))
+    regular = np.zeros(int(site.max()) + 1, bool)
+    for each in often.tolist():
+        distance = np.diff(place[long[site[long] == each]])
+        regular[each] = distance[0] >= LEAST_PERIOD and (distance == distance[0]).all()
+    return regular[site[rows]]
+
+
+def _centres(length: Int64, site: Int64, rows: Int64) -> tuple[Float64, Float64, Int64]:
+    """For the site of each call at these rows the median (of two calls the shorter), the 90th percentile minus the
+    median, and the number of calls."""
+    count = np.bincount(site)
+    first = np.cumsum(count) - count
+    ranked = ranked_in_groups(length, site)
+    usual = ranked[first + (count - 1) // 2]
+    high = ranked[first + np.maximum((9 * (count - 1)) // 10, 0)]
+    spread = np.where(count >= 10, high - usual, 0)
+    at = site[rows]
+    return usual[at].astype(np.float64), spread[at].astype(np.float64), count[at]
+
+
+def ranked_in_groups(length: Int64, site: Int64) -> Int64:
+    """Returns the lengths, sorted by (site, length)."""
+    low, high = int(length.min(initial=0)), int(length.max(initial=0))
+    width = (high - low).bit_length()
+    if int(site.max(initial=0)).bit_length() + width > 62:
+        return length[np.lexsort((length, site))]
+    both = site << width
+    both += length
+    both -= low
+    both.sort()  # sorting values is far faster than sorting places
+    both &= (1 << width) - 1
+    both += low
+    return both
+
+
+def _places_in(group: Int64) -> Int64:
+    """Returns the place of each call among those of its group."""
+    width, count = len(group).bit_length(), np.bincount(group)
+    order = np.sort((group << width) | np.arange(len(group))) & ((1 << width) - 1)  # faster than argsort
+    place = np.empty(len(group), np.int64)
+    place[order] = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
+    return place

@@ -16,10 +16,17 @@ from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.edges import between_recordings, cut_off_intervals
-from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
+from tb_steptime.metrics.steady.excess import (
+    LEAST_ALIKE_NS,
+    CallExcess,
+    Excess,
+    ExcessKind,
+    judge,
+    no_excess,
+    ranked_in_groups,
+)
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, host_events, host_segments, waits_ns
-from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, CallExcess, judge, ranked_in_groups
 from tb_steptime.metrics.steady.sites import host_code, op_sites, segment_sites
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.host_ranges import LOADING_OVERHEAD, garbage_collections, loading_overheads
@@ -45,12 +52,10 @@ class HostComparison(msgspec.Struct, frozen=True, eq=False):
 
 
 UNDISTURBED_HOST_TIME = Metric(
-    "undisturbed_host_time",
-    "Undisturbed host time",
-    Unit.NS,
+    "undisturbed_host_time", "Undisturbed host time", Unit.NS,
     "Time per step in which the main threads work, if each call took as long as the second fastest one of the same "
     "code and shapes (est.). Waits are left out. Other processes hardly change it.",
-)
+)  # fmt: skip
 _NOTHING_OF_THE_HOST = Reason("no_launch_calls")
 
 

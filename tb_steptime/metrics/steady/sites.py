@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.steady.excess import Likeness, SiteColumns
 from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, host_events, host_places
-from tb_steptime.metrics.steady.repeats import Likeness, SiteColumns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered

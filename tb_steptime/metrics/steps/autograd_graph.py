@@ -187,12 +187,10 @@ def _outside(trace: Trace, nodes: Int64) -> Int64:
     ends = np.maximum.accumulate(events.end_ns[order])
     ops = events.rows(Kind.CPU_OP)
     place = np.searchsorted(events.start_ns[order], events.start_ns[ops], side="right") - 1
-    outside: Int64 = ops[(place < 0) | (events.start_ns[ops] >= ends[place])]
-    return outside
+    return ops[(place < 0) | (events.start_ns[ops] >= ends[place])]
 
 
 def _per_step(trace: Trace, rows: Int64) -> Int64:
     """How many of the rows begin in each step."""
     _, step = in_steps(trace, trace.events.start_ns[rows])
-    counts: Int64 = np.bincount(step, minlength=len(find_steps(trace).steps))
-    return counts
+    return np.bincount(step, minlength=len(find_steps(trace).steps))

@@ -18,7 +18,7 @@ from tb_steptime.metrics.base import Evidence, Metric
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.host_floor import HOST_FLOOR
-from tb_steptime.metrics.idle.late_launches import refill_late_ns, split_late_ns
+from tb_steptime.metrics.idle.long_gaps import refill_late_ns, split_late_ns
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import longest_gaps
 from tb_steptime.metrics.launches import (
@@ -145,9 +145,11 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
     runs = _device_ns(trace, device, activity_sites(trace), len(SITES), steps or find_steps(trace))
     gaps, each = longest_gaps(trace, device, EXAMPLES, steps), _each_ns(trace, device)
     split, refill = split_late_ns(trace, device, steps), refill_late_ns(trace, device, steps)
-    rows, labels = [], _site_labels(trace)
+    rows, labels, model = [], {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
+    if model != PHASE_LABELS["forward"]:  # the trace shows no forward pass
+        labels["forward.model"] = model
     for place, site in enumerate(SITES):
-        idle, own = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
+        idle, own = IdleNs(*mean.idle[0, place].tolist()), launched.get(site.id, _NOTHING)
         if idle.total_ns or own.launches:
             rows.append(SiteRow(
                 site.id, site.phase, labels[site.id], own.launches, own.starved_share, own.run_ahead_p50_ns,
@@ -167,23 +169,15 @@ def _each_ns(trace: Trace, device: int) -> dict[int, int]:
     }
 
 
-def _site_labels(trace: Trace) -> dict[str, str]:
-    """Labels of the sites. If the trace shows no forward pass, the model's site has its phase's label."""
-    labels, model = {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
-    return labels if model == PHASE_LABELS["forward"] else labels | {"forward.model": model}
-
-
 def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping[str, int]) -> list[PhaseRow]:
     """Phases with host time, launches or attributed idle time, in the order of a step."""
     launched = by_phase(trace, device)
     runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS), find_steps(trace))
     rows = []
     for place, (phase, label) in enumerate(phase_labels(trace).items()):
-        idle, bubble, sums = (
-            mean.phase_idle(0, place),
-            mean.phase_bubble_ns(0, place),
-            launched.get(phase, _NOTHING),
-        )
+        of_phase, sums = place == SITE_PHASE, launched.get(phase, _NOTHING)
+        idle = IdleNs(*mean.idle[0, of_phase].sum(axis=0).tolist())
+        bubble = int(mean.bubble[0, of_phase].sum())
         if idle.total_ns or sums.launches or host_ns[phase]:
             bound = judge(Pace(idle, bubble, runs[place], starved_share=sums.starved_share))
             rows.append(PhaseRow(
@@ -243,10 +237,6 @@ class DeviceLevel(msgspec.Struct, frozen=True):
     run_ahead_ns: list[int | None]
 
 
-#: Number of activities that are counted at a time, to avoid arrays as long as all of them.
-_CHUNK = 1 << 18
-
-
 def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> list[DeviceLevel]:
     """The device in the bins of each level of the queue, whose bins are multiples of the finest level's."""
     if not queue:
@@ -260,13 +250,12 @@ def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> lis
         starts = np.arange(low, high, bin_ns, dtype=np.int64)
         joined = np.arange(0, len(count), bin_ns // finest_ns)
         means = _means(np.add.reduceat(count, joined), np.add.reduceat(ahead, joined))
-        kernel, communication, copy = _permille(kinds, starts, np.minimum(starts + bin_ns, high))
+        ends = np.minimum(starts + bin_ns, high)
+        kernel, communication, copy = [
+            (1000 * kind.overlap_ns(starts, ends) // np.maximum(ends - starts, 1)).tolist() for kind in kinds
+        ]
         levels.append(DeviceLevel(bin_ns, kernel, communication, copy, means))
     return levels
-
-
-def _permille(kinds: Sequence[Intervals], starts: Int64, ends: Int64) -> list[list[int]]:
-    return [(1000 * kind.overlap_ns(starts, ends) // np.maximum(ends - starts, 1)).tolist() for kind in kinds]
 
 
 def _means(count: Int64, total_ns: Int64) -> list[int | None]:
@@ -279,8 +268,8 @@ def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> t
     events, launches = trace.events, find_launches(trace)
     bins = -(-(high - low) // bin_ns)
     count, total = np.zeros(bins, np.int64), np.zeros(bins, np.int64)
-    for first in range(0, len(launches.activity), _CHUNK):
-        activity, call = launches.activity[first : first + _CHUNK], launches.call[first : first + _CHUNK]
+    for first in range(0, len(launches.activity), _AT_ONCE):
+        activity, call = launches.activity[first : first + _AT_ONCE], launches.call[first : first + _AT_ONCE]
         start = events.start_ns[activity]
         shown = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
         place = (start[shown] - low) // bin_ns

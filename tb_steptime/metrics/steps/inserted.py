@@ -219,7 +219,10 @@ class RecurringWork(msgspec.Struct, frozen=True):
 def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
     """The recurring work; None if no steps are longer in this way, or they do no more than the others. An optimizer
     step after several passes does not count as extra work."""
-    lengths, (rows, step) = judged_ns(trace, device), _judged_ops(trace)
+    lengths, rows = judged_ns(trace, device), trace.events.rows(Kind.CPU_OP)
+    rows = rows[is_in(trace.events.thread[rows], training_threads(trace))]
+    step = _step_of(trace, rows)
+    rows, step = rows[step >= 0], step[step >= 0]
     if not len(rows):
         return None
     calls = np.bincount(step, minlength=len(lengths))
@@ -263,14 +266,6 @@ def _are_updates(trace: Trace, has_work: Bool) -> bool:
     marks = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
     step = _step_of(trace, marks)
     return len(marks) > 0 and bool(has_work[step[step >= 0]].all())
-
-
-def _judged_ops(trace: Trace) -> tuple[Int64, Int64]:
-    """The ops that the training thread calls in steps, and the place of each one's step."""
-    rows = trace.events.rows(Kind.CPU_OP)
-    rows = rows[is_in(trace.events.thread[rows], training_threads(trace))]
-    step = _step_of(trace, rows)
-    return rows[step >= 0], step[step >= 0]
 
 
 def _step_of(trace: Trace, rows: Int64) -> Int64:

@@ -158,12 +158,9 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
     }
     layers = {part: Intervals.of_events(events, of_part) for part, of_part in rows.items()}
     layers |= {"data_loader": loader_intervals(trace), "cpu_exec": host_ranges(trace)}
-    return layers if has_device_activity(trace) else layers | {"communication": _collective_calls(trace)}
-
-
-def _collective_calls(trace: Trace) -> Intervals:
-    """Says when the host is inside a collective."""
-    return union_where(trace, is_host_range(trace) & collective_names(trace)[trace.events.name])
+    if not has_device_activity(trace):
+        layers["communication"] = union_where(trace, is_host_range(trace) & collective_names(trace)[trace.events.name])
+    return layers
 
 
 # The steps of one device, and their mean, as sums in the finest resolution that any picture needs.
@@ -228,17 +225,8 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
     def idle_of(self, step: int) -> IdleNs:
         return IdleNs(*self.idle[step].sum(axis=0).tolist())
 
-    def site_idle(self, step: int, site: int) -> IdleNs:
-        return IdleNs(*self.idle[step, site].tolist())
-
-    def phase_idle(self, step: int, phase: int) -> IdleNs:
-        return IdleNs(*self.idle[step, phase == SITE_PHASE].sum(axis=0).tolist())
-
     def bubble_ns(self, step: int) -> int:
         return int(self.bubble[step].sum())
-
-    def phase_bubble_ns(self, step: int, phase: int) -> int:
-        return int(self.bubble[step, phase == SITE_PHASE].sum())
 
     def of_reason(self, step: int, reason: str, phase: int) -> int:
         return int(self.idle[step, phase == SITE_PHASE, REASONS.index(reason)].sum())
@@ -247,18 +235,15 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
 @shared
 def step_aggregates(trace: Trace, device: int) -> StepAggregates:
     sums = idle_sums(trace)[device]
-    return StepAggregates(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
+    steps = find_steps(trace)
+    works = np.stack([steps.overlap_ns(kind) for kind in kinds_of_work(trace, device)], axis=1)
+    return StepAggregates(works, sums.ns, sums.bubble_ns.sum(axis=2))
 
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:
     """The mean step by host phase; sums to the step."""
     rows = host_time_ns(trace)
     return dict(zip(PHASES, whole_means(rows.sum(axis=0), len(rows)), strict=True))
-
-
-def _works(trace: Trace, device: int) -> Int64:
-    steps = find_steps(trace)
-    return np.stack([steps.overlap_ns(kind) for kind in kinds_of_work(trace, device)], axis=1)
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:

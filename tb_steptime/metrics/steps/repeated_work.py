@@ -270,7 +270,9 @@ def without_cache(trace: Trace) -> WithoutCache | None:
     if slope is not None:
         earlier = slope * (tokens - added)
     else:
-        earlier = _products_ns(trace, begins, ends) * (1 - added / tokens)
+        rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
+        products = Intervals.of_events(trace.events, rows)
+        earlier = products.overlap_ns(begins, ends) * (1 - added / tokens)
     # a device reads all weights for one token as for many, so products of fewer tokens may take as long there
     is_known = slope is not None or not devices_with_activity(trace)
     per_step = sum(len(chain) for chain in long_chains) / len(find_steps(trace).steps)
@@ -278,13 +280,6 @@ def without_cache(trace: Trace) -> WithoutCache | None:
     return WithoutCache(
         len(pairs), int(tokens.min()), int(tokens.max()), added, earlier_ns, slope is not None, _is_causal(trace)
     )
-
-
-def _products_ns(trace: Trace, begins: Int64, ends: Int64) -> Int64:
-    """The time in ops that multiply matrices or attend, in each of these intervals, ns."""
-    rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
-    products = Intervals.of_events(trace.events, rows)
-    return products.overlap_ns(begins, ends)
 
 
 def _chains(trace: Trace) -> Iterator[list[_Joined]]:

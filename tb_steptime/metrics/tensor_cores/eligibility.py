@@ -156,7 +156,9 @@ def _distinct(values: list[T | None]) -> list[T]:
 
 def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
     answers, bins, products = kernel_answers(trace), kernel_bins(trace), find_products(trace)
-    converted, widened, tf32 = _converted(trace), _widened(trace), _runs_as_tf32(trace)
+    products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
+    converting = distinct_in(products.op[layout & (products.op >= 0)])
+    converted, widened, tf32 = is_in(products.op, converting), _widened(trace), _runs_as_tf32(trace)
     groups = Groups.of(answers.place, bins, products.place, converted.astype(np.uint8), widened.astype(np.uint8))
     event = trace.kernels.event[groups.first]
     cases = []
@@ -174,14 +176,6 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
 
 def _is_convolution(op: str) -> bool:
     return bool(_CONVOLUTION.search(op))
-
-
-def _converted(trace: Trace) -> Bool:
-    """Says which kernels' product op also runs a layout conversion in the same call."""
-    products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
-    calls = distinct_in(products.op[layout & (products.op >= 0)])
-    converted: Bool = is_in(products.op, calls)
-    return converted
 
 
 def _widened(trace: Trace) -> Bool:
@@ -264,13 +258,9 @@ def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> Ine
     if dtype == "float" and (dtype in missing or (peaks is not None and not peaks.tf32_is_faster)):
         return WIDENED if case.widened else FP32 if dtype in missing else TF32_NO_FASTER
     if dtype == "float" and not case.tf32:
-        return _tf32_off(case)
+        return TF32_OFF_CONVOLUTION if case.product and _is_convolution(case.product.op) else TF32_OFF
     layout = LAYOUT if case.converted and dtype in HALVES else LIBRARY
     return _misaligned(case, _UNITS[dtype]) or layout
-
-
-def _tf32_off(case: _Case) -> Ineligibility:
-    return TF32_OFF_CONVOLUTION if case.product and _is_convolution(case.product.op) else TF32_OFF
 
 
 def _misaligned(case: _Case, unit: int) -> Ineligibility | None:

@@ -127,14 +127,11 @@ def _groups(trace: Trace, rows: Int64) -> list[_Group]:
         in_group = rows[alike.place == number]
         product = products.distinct[products.place[in_group[0]]]
         if product.work is not None and not product.work.depthwise:
-            calls, why = len(distinct_in(products.op[in_group])), _why(trace, product.work, in_group)
+            names = distinct_in(trace.events.name[trace.kernels.event[in_group]]).tolist()
+            has_sizes, calls = len(product.work.lengths) == 3, len(distinct_in(products.op[in_group]))
+            why = why_slow(product.work, [trace.strings[name] for name in names]) if has_sizes else None
             groups.append(_Group(product, product.work, in_group, calls, int(dur[in_group].sum()), why))
     return groups
-
-
-def _why(trace: Trace, work: Work, rows: Int64) -> Slowness | None:
-    names = distinct_in(trace.events.name[trace.kernels.event[rows]])
-    return why_slow(work, [trace.strings[name] for name in names.tolist()]) if len(work.lengths) == 3 else None
 
 
 def _chosen(trace: Trace, device: int) -> Int64:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
-from tb_steptime.metrics.gpu.activities import Product, Products, find_products
+from tb_steptime.metrics.gpu.activities import find_products
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
 from tb_steptime.metrics.kernel_names.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit, fraction
@@ -61,8 +61,7 @@ class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
 
     def where(self, matches: Callable[[Answer], bool]) -> Bool:
         """For each kernel whether its answer passes `matches`. Each distinct answer is tested once."""
-        passes: Bool = np.array([matches(answer) for answer in self.distinct], bool)[self.place]
-        return passes
+        return np.array([matches(answer) for answer in self.distinct], bool)[self.place]
 
 
 def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
@@ -72,24 +71,19 @@ def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
     if not len(rows):
         return named
     products, device = find_products(trace), trace.events.device[trace.kernels.event[rows]]
-    dtype_of, dtypes = _dtypes(products)
+    names = ["" if product.work is None else product.work.dtype for product in products.distinct]
+    dtypes, dtype_of = np.unique(np.array(names, str), return_inverse=True)
+    dtype_of = dtype_of.reshape(-1)
     groups = Groups.of(named.place[rows], dtype_of[products.place[rows]])
     best = np.zeros(len(groups))
     np.maximum.at(best, groups.place, np.nan_to_num(rates(trace, named)[rows]))
     proved = []
     for i, rate in zip(groups.first.tolist(), best.tolist(), strict=True):
-        answer, dtype = named.distinct[named.place[rows[i]]], dtypes[dtype_of[products.place[rows[i]]]]
+        answer, dtype = named.distinct[named.place[rows[i]]], str(dtypes[dtype_of[products.place[rows[i]]]])
         proved.append(_proved(trace, answer, int(device[i]), dtype, rate))
     place = named.place.copy()
     place[rows] = len(named.distinct) + groups.place
     return KernelAnswers([*named.distinct, *proved], place)
-
-
-def _dtypes(products: Products) -> tuple[Int64, list[str]]:
-    """For each distinct product the number of its type, and the types."""
-    names = ["" if product.work is None else product.work.dtype for product in products.distinct]
-    dtypes, number = np.unique(np.array(names, str), return_inverse=True)
-    return number.reshape(-1).astype(np.int64), dtypes.tolist()
 
 
 def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
@@ -124,23 +118,15 @@ def rates(trace: Trace, named: KernelAnswers) -> Float64:
     if not len(products_run):
         return result
     call = Groups.of(products.op[products_run]).place
-    flops = np.array([_least_flops(product) for product in products.distinct])[products.place[products_run]]
+    flops = np.array([float(product.work.least_flops) if product.work else 0.0 for product in products.distinct])[
+        products.place[products_run]
+    ]
     share = flops * dur[products_run] / np.bincount(call, dur[products_run])[call]
     same = Groups.of(named.place[products_run], products.place[products_run]).place
     rate = np.bincount(same, share) / np.bincount(same, dur[products_run]) / 1000  # FLOP/ns = GFLOP/s
-    result[products_run] = np.where(_one_name(named.place[products_run], call) & (flops > 0), rate[same], np.nan)
+    count = np.bincount(call[Groups.of(call, named.place[products_run]).first])
+    result[products_run] = np.where((count[call] == 1) & (flops > 0), rate[same], np.nan)
     return result
-
-
-def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
-    """Says which kernels belong to calls whose kernels all have one name."""
-    count = np.bincount(call[Groups.of(call, place).first])
-    has_one: Bool = count[call] == 1
-    return has_one
-
-
-def _least_flops(product: Product) -> float:
-    return float(product.work.least_flops) if product.work else 0.0
 
 
 KernelBin = Literal["tensor_core", "matmul_like", "unknown", "other"]
@@ -174,50 +160,34 @@ KERNEL_BINS = (
 
 
 TENSOR_CORE_SHARE = Metric(
-    "tensor_core_share",
-    "Tensor-core share",
-    Unit.FRACTION,
-    meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), as their names show. "
+    "tensor_core_share", "Tensor-core share", Unit.FRACTION,
+    "Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), as their names show. "
     "Kernels whose names do not show it are not counted, so the true share may be higher. Where these are more than "
-    "half of kernel time the share is not known.",
-    colour="tensor",
-)
+    "half of kernel time the share is not known.", colour="tensor",
+)  # fmt: skip
 TENSOR_CORE_SHARE_HIGH = Metric(
-    "tensor_core_share_high",
-    "Tensor-core share, at most",
-    Unit.FRACTION,
-    meaning="The same share if every kernel whose name does not show it ran on tensor cores.",
-    colour="tensor",
-)
+    "tensor_core_share_high", "Tensor-core share, at most", Unit.FRACTION,
+    "The same share if every kernel whose name does not show it ran on tensor cores.", colour="tensor",
+)  # fmt: skip
 KERNEL_SUM_TIME = Metric(
-    "kernel_sum_time",
-    "Kernel time",
-    Unit.NS,
-    meaning="Sum of the lengths of the kernels that start in the step; kernels that run at the same time both count.",
+    "kernel_sum_time", "Kernel time", Unit.NS,
+    "Sum of the lengths of the kernels that start in the step; kernels that run at the same time both count.",
     colour="kernel",
-)
+)  # fmt: skip
 TENSOR_CORE_TIME = Metric(
-    "tensor_core_time",
-    "Time on tensor cores",
-    Unit.NS,
-    meaning="Kernel time in kernels that run on tensor cores.",
-    colour="tensor",
-)
+    "tensor_core_time", "Time on tensor cores", Unit.NS,
+    "Kernel time in kernels that run on tensor cores.", colour="tensor",
+)  # fmt: skip
 MATMUL_LIKE_TIME = Metric(
-    "matmul_like_time",
-    "Matmul-like without tensor cores",
-    Unit.NS,
-    meaning="Kernel time in matrix products, convolutions and attention that run on CUDA cores, with their layout "
-    "conversions and transforms. It could move to tensor cores.",
-    colour="kernel",
-)
+    "matmul_like_time", "Matmul-like without tensor cores", Unit.NS,
+    "Kernel time in matrix products, convolutions and attention that run on CUDA cores, with their layout "
+    "conversions and transforms. It could move to tensor cores.", colour="kernel",
+)  # fmt: skip
 UNKNOWN_KERNEL_TIME = Metric(
-    "unknown_kernel_time",
-    "Unknown kernels",
-    Unit.NS,
-    meaning="Kernel time in kernels whose names do not say whether they use tensor cores, such as Triton kernels.",
+    "unknown_kernel_time", "Unknown kernels", Unit.NS,
+    "Kernel time in kernels whose names do not say whether they use tensor cores, such as Triton kernels.",
     colour="other",
-)
+)  # fmt: skip
 
 NO_TENSOR_CORES = Reason("no_tensor_cores")
 
@@ -382,18 +352,12 @@ def _answer(trace: Trace, device: int, name: int) -> Answer:
 def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
     """For each kernel, whether it was launched by a product op of which no kernel ran, or may have run, on tensor
     cores."""
-    op = _product_op(trace)
+    ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
+    op = outermost(trace, ops, innermost(trace, ops, find_launches(trace).calls_of(trace.kernels.event)))
     inside = op >= 0
     elsewhere = np.zeros(int(op.max(initial=-1)) + 1, bool)
     elsewhere[op[inside & is_in(bins, (_TENSOR_CORE, _UNKNOWN))]] = True
-    result: Bool = inside & ~elsewhere[np.where(inside, op, 0)] if len(elsewhere) else inside
-    return result
-
-
-def _product_op(trace: Trace) -> Int64:
-    """For each kernel the row of the outermost product op that launched it; -1 where none is recorded."""
-    ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
-    return outermost(trace, ops, innermost(trace, ops, find_launches(trace).calls_of(trace.kernels.event)))
+    return inside & ~elsewhere[np.where(inside, op, 0)] if len(elsewhere) else inside
 
 
 #: Words by which the PyTorch Profiler tab recognises a tensor-core kernel: any of these anywhere in the name, on any

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_steptime.analyses.quality import notes
-from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
+from tb_steptime.metrics.idle.gaps import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job, Trace

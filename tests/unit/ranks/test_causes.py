@@ -13,7 +13,7 @@ from tb_steptime.analyses.compare import ComparedStep, CompareResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.metrics.host.op_times import OpTime
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
-from tb_steptime.metrics.steady.shown import ExcessName, ExcessRow
+from tb_steptime.metrics.steady.step import ExcessName, ExcessRow
 from tb_steptime.ranks.delays.causes import causes, excess_ns
 from tb_steptime.ranks.result import Cause
 from tb_steptime.ranks.spans import RankSpan

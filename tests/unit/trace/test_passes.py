@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tb_steptime.metrics.operators import op_tree
-from tb_steptime.metrics.steady import host_segments, repeats, sites
+from tb_steptime.metrics.steady import excess, host_segments, sites
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.trace import extension, groups, nesting
 from tb_steptime.trace.extension import PURE, one_pass
@@ -139,7 +139,7 @@ def test_parents_after_their_rows_are_declined() -> None:
 )
 def test_calls_that_may_be_long(calls: list[tuple[int, int, int, bool]], tick: int) -> None:
     length, turn, site, fixed = np.array(calls, np.int64).reshape(-1, 4).T
-    assert_alike(*both(lambda: [repeats._may_be_long(length * tick, turn, site, fixed.astype(bool))]))
+    assert_alike(*both(lambda: [excess._may_be_long(length * tick, turn, site, fixed.astype(bool))]))
 
 
 @on_real_traces

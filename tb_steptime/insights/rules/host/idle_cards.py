@@ -42,8 +42,7 @@ from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
-from tb_steptime.metrics.idle.late_launches import FEW_LAUNCHES
-from tb_steptime.metrics.idle.long_gaps import LongGaps
+from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, LongGaps
 from tb_steptime.replay.whatif import Gain
 from tb_steptime.text import Phrase, joined, phrase
 

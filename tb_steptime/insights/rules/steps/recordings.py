@@ -11,7 +11,7 @@ from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.insights.wording.host import by_host_functions, by_others, hidden_in_graphs
 from tb_steptime.insights.wording.terms import device_activity
-from tb_steptime.metrics.excluded_time.one_time import OneTimeCause
+from tb_steptime.metrics.excluded_time.ranges import OneTimeCause
 from tb_steptime.text import filled, ns, phrase, text
 
 _CERTAIN = phrase("No gain: the other figures become certain.")

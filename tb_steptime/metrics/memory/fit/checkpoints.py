@@ -328,18 +328,15 @@ def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
     last_freed, keeper = list[int](), list[int]()
     for number, (first, end) in enumerate(zip(low, high, strict=True)):
         chosen = by_end[first:end]
-        sizes = _input_sizes(trace, int(calls.first[number]), place)
+        step = 1 if place.type == CPU else ROUNDED_TO
+        sizes = np.array(
+            [-(-tensor.bytes // step) * step for tensor in tensors_of(trace, int(calls.first[number]))], np.int64
+        )
         chosen = chosen[(start_ns[chosen] < calls.start[number]) & is_in(size[chosen], sizes)]
         if len(chosen):
             last_freed.append(int(chosen[start_ns[chosen].argmax()]))
             keeper.append(number)
     return _Moved(dropped, call[dropped], np.array(last_freed, np.int64), np.array(keeper, np.int64), result)
-
-
-def _input_sizes(trace: Trace, op: int, place: Place) -> Int64:
-    """Bytes on this device of each tensor that the op gets as input."""
-    step = 1 if place.type == CPU else ROUNDED_TO
-    return np.array([-(-tensor.bytes // step) * step for tensor in tensors_of(trace, op)], np.int64)
 
 
 _ENDING = expression(r"Backwards?\d*$")

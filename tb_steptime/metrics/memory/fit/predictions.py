@@ -26,7 +26,6 @@ from tb_steptime.metrics.memory.fit.fit import (
     MARGIN,
     MemoryFit,
     PeakLine,
-    SteadySteps,
     bounds,
     growing_sizes,
     largest_batch,
@@ -107,7 +106,8 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSet
     steady, fit = steady_steps(trace, place), memory_fit(trace, place)
     if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []
-    step, modules_or_reason = _step_ns(trace, steady), checkpoints(trace, place)
+    step = round(np.mean([find_steps(trace).steps[number].duration_ns for number in steady.steps]))
+    modules_or_reason = checkpoints(trace, place)
     modules = [] if isinstance(modules_or_reason, Reason) else modules_or_reason
     recorded = FitSetting(
         "As recorded", None, fit.peak_bytes, fit.peak_bytes, fit.peak_bytes, 0, step, _largest(fit.lines, limit_bytes)
@@ -132,11 +132,6 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSet
 
 def _saves(lines: list[PeakLine], fit: MemoryFit, batch: int) -> bool:
     return peak_at(lines, batch) < fit.peak_bytes * (1 - _LEAST_SAVED)
-
-
-def _step_ns(trace: Trace, steady: SteadySteps) -> int:
-    steps = [find_steps(trace).steps[number] for number in steady.steps]
-    return round(np.mean([step.end_ns - step.start_ns for step in steps]))
 
 
 def _checkpointed(checkpoint: Checkpoint, batch: int, step: int, limit: int | None) -> FitSetting:

@@ -211,7 +211,8 @@ def lengths(trace: Trace, steady: SteadySteps) -> Lengths | Reason | None:
     sides = {side for shape in parameter_shapes(trace) for side in shape}
     if length in sides or length == steady.batch or length == 1:
         return LENGTH_AMBIGUOUS
-    return Lengths(length, _powers(trace, steady.batch, length))
+    made = _each_made(trace, lambda made: _power(made, steady.batch, length))
+    return Lengths(length, np.where(_of_states(trace) | (births(trace).phase == PHASE["zero_grad"]), 0, made))
 
 
 def _others(shape: Shape, batch: int) -> Iterable[int]:
@@ -222,11 +223,6 @@ def _others(shape: Shape, batch: int) -> Iterable[int]:
     """
     if batch in shape:
         yield shape[1] if shape[0] == batch else shape[0]
-
-
-def _powers(trace: Trace, batch: int, length: int) -> Int64:
-    made = _each_made(trace, lambda made: _power(made, batch, length))
-    return np.where(_of_states(trace) | (births(trace).phase == PHASE["zero_grad"]), 0, made)
 
 
 def _power(made: _Made, batch: int, length: int) -> int:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.excluded_time.ranges import findings, judged_ns
 from tb_steptime.metrics.idle.sums import idle_partition
-from tb_steptime.metrics.steady.shown import excess_rows
+from tb_steptime.metrics.steady.step import excess_rows
 from tb_steptime.text import Finding, count, fraction, ns
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace

@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.excluded_time.one_time import one_time_costs
-from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, are_whole, excluded_time, judged_ns, one_time_rows
+from tb_steptime.metrics.excluded_time.ranges import (
+    OneTimeCost,
+    are_whole,
+    excluded_time,
+    judged_ns,
+    one_time_costs,
+    one_time_rows,
+)
 from tb_steptime.metrics.steady.first_use import first_uses, starts_up
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
+from tb_steptime.metrics.host.profiler_cost import AnomalyChecks, anomaly_checks
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.timeline import timeline
 

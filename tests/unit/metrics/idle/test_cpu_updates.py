@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.bubbles import bubbles, cpu_updates, token_waits
 from tb_steptime.metrics.idle.long_gaps import long_gaps
-from tb_steptime.metrics.idle.needed_waits import cpu_updates, token_waits
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, plain
 from tests.drawn.timeline import timeline

@@ -365,16 +365,6 @@ def test_what_an_activity_ended_and_the_longest_gaps():
     }
 
 
-def test_a_window_asks_for_the_gaps_that_reach_into_it():
-    trace = timeline("""
-        step     | 000000000000 |
-        runtime  | kqrs........ |
-        kernel 7 | .k.q..r...ss |""")
-    (some,) = idle_segments(trace, 0, (4_500, 6_500))
-    assert list(zip(some.start.tolist(), some.end.tolist(), some.launch.tolist(), strict=True)) == [(4_000, 6_000, 2)]
-    assert list(idle_segments(trace, 0, (1_200, 1_800))) == []
-
-
 def test_bubbles_are_part_of_the_idle_time():
     trace = timeline(
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.late_launches import FEW_LAUNCHES, refill_late_ns, split_late_ns
+from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, refill_late_ns, split_late_ns
 from tb_steptime.metrics.phases.assignment import SITE
 from tests.drawn.timeline import timeline
 

@@ -10,8 +10,18 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import measure
-from tb_steptime.metrics.memory.allocations import Place, allocations, curve, memory_bins, memory_devices, memory_name
-from tb_steptime.metrics.memory.by_op import ChurnRow, OpMemory, churn, memory_by_op
+from tb_steptime.metrics.memory.allocations import (
+    ChurnRow,
+    OpMemory,
+    Place,
+    allocations,
+    churn,
+    curve,
+    memory_bins,
+    memory_by_op,
+    memory_devices,
+    memory_name,
+)
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.peak import (
     allocated_peak,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.steady.repeats import judge
+from tb_steptime.metrics.steady.excess import judge
 
 US = 1_000
 
@@ -55,7 +55,7 @@ def test_calls_are_judged_alike_however_many_are_looked_at_together(seed: int, m
     sites[0] = np.unique(sites[0], return_inverse=True)[1].reshape(-1)
     length = np.rint(20 * US * random.lognormal(0, 2, len(step))).astype(np.int64)
     whole = judge(length, step, sites)
-    monkeypatch.setattr("tb_steptime.metrics.steady.repeats._AT_ONCE", 7)
+    monkeypatch.setattr("tb_steptime.metrics.steady.excess._AT_ONCE", 7)
     parts = judge(length, step, sites)
     assert whole.excess_ns.any()
     assert [each.tolist() for each in parts] == [each.tolist() for each in whole]
