@@ -13,7 +13,7 @@ import msgspec
 from tb_steptime.files.paths import any_path
 from tb_steptime.tables.base import Column, Table, Value
 from tb_steptime.text import Quantity, Unit
-from tb_steptime.text.printer import GAP, UNKNOWN, duration, percent_exact, printable, quantity
+from tb_steptime.text.printer import GAP, UNKNOWN, duration, maybe, percent_exact, printable, quantity
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
@@ -102,8 +102,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def row(label: str, length_ns: float | None, rest: str) -> str:
-    value = UNKNOWN if length_ns is None else duration(length_ns)
-    return f"{label:<18}{value:>11}  {rest}".rstrip()
+    return f"{label:<18}{maybe(duration, length_ns):>11}  {rest}".rstrip()
 
 
 def share_row(label: str, length_ns: int, step_ns: int) -> str:

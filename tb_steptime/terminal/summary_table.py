@@ -31,6 +31,7 @@ from tb_steptime.text.printer import (
     UNKNOWN,
     counted,
     duration,
+    maybe,
     nbytes,
     number,
     percent_exact,
@@ -239,9 +240,9 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
     rows = [
         (
             f"{figures.device if figures.device >= 0 else UNKNOWN}  {shortened(printable(figures.name), 28)}",
-            _share(figures.utilization),
-            _share(figures.est_sm_efficiency),
-            _share(figures.est_achieved_occupancy),
+            maybe(percent_exact, figures.utilization),
+            maybe(percent_exact, figures.est_sm_efficiency),
+            maybe(percent_exact, figures.est_achieved_occupancy),
             _tensor_share(splits.get(figures.device)),
         )
         for figures in devices
@@ -271,10 +272,6 @@ def _more_of(device: DeviceMemory) -> str:
     if growth.every_step and growth.bytes_per_step:
         parts.append(f"grows by {nbytes(growth.bytes_per_step)} a step")
     return ", ".join(parts)
-
-
-def _share(value: float | None) -> str:
-    return UNKNOWN if value is None else percent_exact(value)
 
 
 def _tensor_share(split: DeviceSplit | None) -> str:

@@ -115,7 +115,7 @@ def refused(line: str, code: int = ASKED_WRONGLY) -> int:
 def exit_code(problems: Sequence[Problem]) -> int:
     """Writes each problem to stderr, on a line of its own. Returns 1 if there is any, else 0."""
     for problem in problems:
-        sys.stderr.write(f"{problem.file}: {problem.problem}. {problem.hint}\n")
+        sys.stderr.write(f"{problem}\n")
     return 1 if problems else 0
 
 
