@@ -145,9 +145,6 @@ class _IndexBar(StatusLine):
         self.left = dict(bytes_of)
         self.files, self.bytes = len(bytes_of), sum(bytes_of.values())
 
-    def __enter__(self) -> _IndexBar:
-        return self
-
     def ended(self, job: Job, outcome: AnyPath | Problem) -> None:
         self.left.pop(job.id)
         if not self.shown and not isinstance(outcome, Problem):

@@ -6,8 +6,6 @@ holds those with most time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import msgspec
 
 from tb_steptime.ingest.found import FoundSpan
@@ -16,7 +14,7 @@ from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By
 from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import OfSpan, aligned, csv_table, span_heading, span_names, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names, text_cell
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
 
@@ -41,10 +39,6 @@ class KernelReport(msgspec.Struct, frozen=True):
 
 def span_kernels(span: FoundSpan, trace: Trace, by: By) -> SpanKernels:
     return SpanKernels(*span_names(span), by, kernel_table(trace, by))
-
-
-def csv_lines(spans: Iterable[SpanKernels]) -> Iterator[str]:
-    return csv_table(KERNELS, ((span, span.kernels) for span in spans))
 
 
 def kernel_text(span: SpanKernels, width: int) -> str:

@@ -6,7 +6,7 @@ holds those with most time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -21,7 +21,7 @@ from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import LINES
-from tb_steptime.terminal.output import OfSpan, aligned, csv_table, shortened, span_heading, span_names, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, shortened, span_heading, span_names, text_cell
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
 from tb_steptime.trace.model import Trace
@@ -102,10 +102,6 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
     location = source_line(row.source)
     file, line, function = location or (row.source, 0, "")
     return report_of(LineReportRow, row, file=file, line=line, function=function, text=text)
-
-
-def csv_lines(spans: Iterable[SpanLines]) -> Iterator[str]:
-    return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
 
 
 def line_text(span: SpanLines) -> str:

@@ -58,9 +58,6 @@ def _read(store: Store) -> Index:
 
 
 class _SpansBar(StatusLine):
-    def __enter__(self) -> _SpansBar:
-        return self
-
     def show(self, index: Index) -> None:
         if self.is_due():
             total = max(1, sum(span.file_bytes for span in _spans(index)))

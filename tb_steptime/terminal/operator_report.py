@@ -11,7 +11,7 @@ BertModel                3  40 ms
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -27,7 +27,7 @@ from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operato
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.terminal.output import OfSpan, aligned, csv_table, shortened, span_heading, span_names, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, shortened, span_heading, span_names, text_cell
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, maybe, nbytes, printable
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
@@ -167,10 +167,6 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
         reports.append(report_of(ModuleReport, row, path=path, children=[]))
         (reports[row.parent].children if row.parent >= 0 else outermost).append(reports[-1])
     return outermost
-
-
-def csv_lines(spans: Iterable[SpanOperators]) -> Iterator[str]:
-    return csv_table(OPERATOR_LINES, ((span, span.operators) for span in spans))
 
 
 #: Maximum number of rows of a table. The other rows are summed up in one line.

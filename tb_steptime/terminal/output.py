@@ -6,7 +6,7 @@ import io
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,8 +17,6 @@ from tb_steptime.text.printer import GAP, UNKNOWN, duration, maybe, percent_exac
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
-
-R = TypeVar("R")
 
 
 class OfSpan(msgspec.Struct, frozen=True):
@@ -80,12 +78,13 @@ def print_json(content: msgspec.Struct) -> None:
     print(msgspec.json.encode(content).decode())
 
 
-def csv_table(table: Table[R], spans: Iterable[tuple[OfSpan, Iterable[R]]]) -> Iterator[str]:
+def csv_table(table: Table[Any], field: str, spans: Iterable[Any]) -> Iterator[str]:
     """Yields a head, then a line for each row of each span, without newlines. Values that are not measurable are
-    empty."""
+    empty. field: that of a span which holds its rows."""
     yield csv_line(("run", "worker", "span", "trace", *table.kinds()))
-    for span, rows in spans:
-        yield from (csv_line((span.run, span.worker, span.span, span.trace, *table.whole_row(row))) for row in rows)
+    for span in spans:
+        names = span.run, span.worker, span.span, span.trace
+        yield from (csv_line((*names, *table.whole_row(row))) for row in getattr(span, field))
 
 
 def csv_line(values: Sequence[Any]) -> str:

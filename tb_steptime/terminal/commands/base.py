@@ -6,7 +6,7 @@ import argparse
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -119,6 +119,26 @@ def exit_code(problems: Sequence[Problem]) -> int:
     return 1 if problems else 0
 
 
+def read_named(
+    paths: Iterable[AnyPath],
+    problems: list[Problem],
+    read: Callable[[AnyPath], T],
+    in_folder: Callable[[Path], Iterable[Path]],
+) -> Iterator[T]:
+    """Reads each file that was named, and those files of a folder that can be read; in_folder: which these may be."""
+    from tb_steptime.errors import TraceError
+    from tb_steptime.ingest.states import Problem
+
+    for named in paths:
+        is_folder = isinstance(named, Path) and named.is_dir()
+        for file in sorted(in_folder(named)) if isinstance(named, Path) and is_folder else [named]:
+            try:
+                yield read(file)
+            except TraceError as error:
+                if not is_folder:
+                    problems.append(Problem(error.problem, str(file), error.hint))
+
+
 def readable_width() -> int:
     """Returns the width of the terminal, or the nearest one in which paragraphs and tables are readable."""
     return max(80, min(100, shutil.get_terminal_size().columns))
@@ -131,19 +151,20 @@ def print_report(
     text: Callable[[T], str],
     report: Callable[[list[T], list[ErrorReport]], Struct],
     *tables: Table[Any],
-    csv: Callable[[Iterable[T]], Iterable[str]] | None = None,
+    rows: str = "",
 ) -> int:
     """Prints what is found as a text each, as JSON or as CSV, and returns the exit code. problems: those that reading
-    `items` adds count, too. tables: those whose derived columns are in the JSON."""
+    `items` adds count, too. tables: those whose derived columns are in the JSON; rows: the field of an item that holds
+    the rows of the first one, which CSV has."""
     from tb_steptime.tables.base import with_derived
     from tb_steptime.tables.notes import error_report
-    from tb_steptime.terminal.output import print_json, print_lines, print_texts
+    from tb_steptime.terminal.output import csv_table, print_json, print_lines, print_texts
 
     if format == "json":
         whole = list(items)  # first: reading them finds the problems
         print_json(with_derived(report(whole, [error_report(problem) for problem in problems]), *tables))
-    elif format == "csv" and csv is not None:
-        print_lines(csv(items))
+    elif format == "csv":
+        print_lines(csv_table(tables[0], rows, items))
     else:
         print_texts(map(text, items))
     return exit_code(problems)
