@@ -90,7 +90,8 @@ def snapshot_page(folder: Path, request: SnapshotRequest, since: Path | None = N
     IndexError where there is no such device."""
     opened = _opened(folder)
     if not opened.summary.devices:
-        return _without_device(opened.summary)
+        headline = snapshot_headline(None)
+        return SnapshotPage(headline, [], opened.summary, 0, True, 1, 0, None, 0, 0, 0, [], None, [], 0, None)
     summary = opened.summary.devices[request.device]
     device = _device(folder, summary.device)
     after = device.usage.peak if request.at_ns is None else device.after(request.at_ns)
@@ -115,10 +116,6 @@ def snapshot_page(folder: Path, request: SnapshotRequest, since: Path | None = N
         more_strips=more,
         growth=next((each for each in grown if each.device == summary.device), None),
     )
-
-
-def _without_device(summary: SnapshotSummary) -> SnapshotPage:
-    return SnapshotPage(snapshot_headline(None), [], summary, 0, True, 1, 0, None, 0, 0, 0, [], None, [], 0, None)
 
 
 @functools.lru_cache(_OPEN)
