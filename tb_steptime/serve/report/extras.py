@@ -36,7 +36,7 @@ from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.timeline.flame import FlamePage, column_text, flame_page, numbers_of, totals_of
+from tb_steptime.timeline.flame import FlamePage, flame_page, numbers_of, page_of, totals_of
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.trace.table import Bool
 
@@ -176,21 +176,8 @@ def coarser(page: FlamePage, smallest: int) -> FlamePage:
     texts, kinds = [*page.names, "(smaller)"], [*page.kinds, _SMALLER]
     cut = merged(tree, _kept(tree, smallest), kinds.index(_SMALLER))
     used, label = np.unique(cut.label, return_inverse=True)
-    total = {measure: column_text(values) for measure, values in cut.total.items()}
-    return replace(
-        page,
-        smallest=smallest,
-        kinds=[kinds[each] for each in used.tolist()],
-        names=[texts[each] for each in used.tolist()],
-        parent=column_text(cut.parent),
-        label=column_text(label.reshape(-1)),
-        merged=column_text(cut.merged),
-        calls=column_text(cut.calls),
-        host_ns=total["host"],
-        device_ns=total.get("device"),
-        idle_ns=total.get("idle"),
-        allocated_bytes=total.get("bytes"),
-    )
+    labels = [(kinds[each], texts[each]) for each in used.tolist()]
+    return page_of(replace(cut, label=label.reshape(-1).astype(np.int32)), labels, page.by, page.where, smallest)
 
 
 def _tree(page: FlamePage) -> FlameTree:
