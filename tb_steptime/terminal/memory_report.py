@@ -19,8 +19,9 @@ from tb_steptime.metrics.memory.fit.fit import MARGIN
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit
 from tb_steptime.snapshots.lines import DeviceGrowth, LineGrowth, LineRow
 from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary
+from tb_steptime.tables.memory import FITS, MODULES
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names
+from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names, table_cells
 from tb_steptime.text.printer import UNKNOWN, duration, maybe, nbytes, percent, plain, printable, rate
 
 NOT_RECORDED = "Allocations were not recorded: profile(..., profile_memory=True, record_shapes=True) records them."
@@ -61,11 +62,9 @@ def _device(device: DeviceFit) -> list[str]:
     name = printable(device.device)
     if device.unknown is not None:
         return [f"{name}: {plain(explain(device.unknown))}"]
-    table: list[tuple[str, ...]] = [("Batch", "peak, est.", "low", "high")]
-    for peak in device.peaks:
-        sizes = (nbytes(size) for size in (peak.peak_bytes, peak.low_bytes, peak.high_bytes))
-        recorded = ", recorded" if peak.batch == device.batch else ""
-        table.append((f"{peak.batch}{recorded}", *sizes))
+    batches = (f"{each.batch}{', recorded' if each.batch == device.batch else ''}" for each in device.peaks)
+    cells = table_cells(FITS, device.peaks)
+    table = [(name, *row) for name, row in zip(("Batch", *batches), cells, strict=True)]
     return [f"{name}: {_sentence(device)}", "", *aligned(table), *_modules(device), *_settings(device)]
 
 
@@ -81,10 +80,9 @@ def _modules(device: DeviceFit) -> list[str]:
     """Returns the lines that say what fills the peak."""
     if not device.modules:
         return []
-    table: list[tuple[str, ...]] = [("At the peak, made in", "bytes", "constant", "per sample")]
-    for row in device.modules:
-        name = printable(row.path) if row.path is not None else MADE[row.kind]
-        table.append((name, *map(nbytes, (row.bytes, row.constant, row.per_sample))))
+    names = (printable(row.path) if row.path is not None else MADE[row.kind] for row in device.modules)
+    cells = table_cells(MODULES, device.modules)
+    table = [(name, *row) for name, row in zip(("At the peak, made in", *names), cells, strict=True)]
     unnamed = [] if device.unnamed is None else [plain(explain(device.unnamed))]
     return ["", *aligned(table), *unnamed]
 

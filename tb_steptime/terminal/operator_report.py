@@ -24,10 +24,10 @@ from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each
 from tb_steptime.metrics.operators.modules import OutsideModules, find_modules, outside_modules
 from tb_steptime.metrics.operators.op_tree import Where, outside_ops
 from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
-from tb_steptime.tables.base import Surface, Table, report_of
+from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.terminal.output import OfSpan, aligned, shortened, span_heading, span_names, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, shortened, span_heading, span_names, table_cells
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, maybe, nbytes, printable
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
@@ -175,7 +175,6 @@ TABLE_ROWS = 40
 MIN_NAME_WIDTH = 24
 INDENT = "  "
 
-_COLUMNS = OPERATOR_LINES.on(Surface.TEXT)
 #: Columns that are unknown where an op runs only in CUDA graphs.
 _ON_HOST = {"calls", "host_total_ns", "host_self_ns", "runtime_ns"}
 _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device total", "device self",
@@ -198,12 +197,9 @@ def operator_text(span: SpanOperators, width: int) -> str:
     shown, more = span.operators[:TABLE_ROWS], span.operators[TABLE_ROWS:]
     if not shown:
         return f"{head}\n\nNo CPU ops are recorded.".replace(GAP, " ")
-    cells = [_cells(row) for row in shown]
-    if more:
-        sums = {id: sum(getattr(row, id) for row in more) for id in ("calls", "host_self_ns")}
-        cells.append([text_cell(column, sums.get(column.id), "") for column in _COLUMNS])
+    sums = [{id: sum(getattr(row, id) for row in more) for id in ("calls", "host_self_ns")}] if more else []
+    heads, *cells = table_cells(OPERATOR_LINES, shown, *sums, unknown=_unknown)
     names = ["Op", *map(_name, shown), *([f"{count(len(more))} more"] if more else [])]
-    heads = [column.name(Surface.TEXT) for column in _COLUMNS]
     return "\n".join([head, "", *_lines(names, heads, cells, width)]).replace(GAP, " ")
 
 
@@ -256,7 +252,6 @@ def _name(row: OperatorReportRow) -> str:
     return f"{row.name}, {second}" if second else row.name
 
 
-def _cells(row: OperatorReportRow) -> list[str]:
+def _unknown(row: OperatorReportRow) -> set[str]:
     only_in_graphs = not (row.calls or row.host_total_ns) and bool(row.launches)
-    unknown = _ON_HOST if only_in_graphs else set[str]()
-    return [text_cell(column, None if column.id in unknown else column.value(row)) for column in _COLUMNS]
+    return _ON_HOST if only_in_graphs else set()

@@ -5,18 +5,20 @@ from __future__ import annotations
 import io
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.tables.base import Column, Table, Value
+from tb_steptime.tables.base import Column, Surface, Table, Value
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, maybe, percent_exact, printable, quantity
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
+
+R = TypeVar("R")
 
 
 class OfSpan(msgspec.Struct, frozen=True):
@@ -117,6 +119,22 @@ def bar(share: float) -> str:
 
 def shortened(name: str, width: int) -> str:
     return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def table_cells(
+    table: Table[R],
+    rows: Iterable[R],
+    *sums: Mapping[str, Value],
+    unknown: Callable[[R], Container[str]] = lambda row: (),
+) -> list[list[str]]:
+    """Returns the heads, the cells of each row, and those of rows of sums, empty where there is none. unknown: columns
+    whose value in a row says nothing."""
+    columns = table.on(Surface.TEXT)
+    return [
+        [each.name(Surface.TEXT) for each in columns],
+        *([text_cell(each, None if each.id in unknown(row) else each.value(row)) for each in columns] for row in rows),
+        *([text_cell(each, row_of_sums.get(each.id), "") for each in columns] for row_of_sums in sums),
+    ]
 
 
 def text_cell(column: Column[Any], value: Value, missing: str = UNKNOWN) -> str:
