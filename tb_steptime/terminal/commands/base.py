@@ -80,24 +80,14 @@ def _names_from(named: str) -> AnyPath:
 def _step_choice(text: str) -> StepChoice:
     if text in ("found", "recording"):
         return "recording" if text == "recording" else "found"
-    numbers = _from_to(text)
-    if numbers is None:
-        raise argparse.ArgumentTypeError(f'"{text}" is not found, recording, a step or two of them such as 10-20')
-    return numbers
+    return step_numbers(text, "found, recording, a step")
 
 
-def step_numbers(text: str) -> tuple[int, int]:
-    """Returns the first and the last step that an argument names."""
-    numbers = _from_to(text)
-    if numbers is None:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a step or two of them such as 10-20')
-    return numbers
-
-
-def _from_to(text: str) -> tuple[int, int] | None:
+def step_numbers(text: str, expected: str = "a step") -> tuple[int, int]:
+    """Returns the first and the last step that an argument names. expected: what it may be but two steps."""
     numbers = _FROM_TO.fullmatch(text)
     if numbers is None or int(numbers[1]) > int(numbers[2] or numbers[1]):
-        return None
+        raise argparse.ArgumentTypeError(f'"{text}" is not {expected} or two of them such as 10-20')
     return int(numbers[1]), int(numbers[2] or numbers[1])
 
 
