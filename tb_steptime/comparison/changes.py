@@ -17,11 +17,7 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.data_loading.bursts import Burst
 from tb_steptime.metrics.host.blocking_calls import BlockingPlace
 from tb_steptime.metrics.host.copies import CopyPlace
-from tb_steptime.metrics.kernel_names.work_kinds import (
-    FUSED_ATTENTION_KERNEL,
-    FUSED_OPTIMIZER_KERNEL,
-    MANY_TENSORS,
-)
+from tb_steptime.metrics.kernel_names.work_kinds import FUSED_ATTENTION_KERNEL, FUSED_OPTIMIZER_KERNEL, MANY_TENSORS
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
 ChangeId = Literal[

@@ -29,12 +29,7 @@ from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.wording.notes import noted
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns
-from tb_steptime.serve.wire import (
-    Neighbour,
-    SpanHead,
-    SpanPage,
-    encode,
-)
+from tb_steptime.serve.wire import Neighbour, SpanHead, SpanPage, encode
 from tb_steptime.tables.base import report_of, with_derived
 from tb_steptime.tables.heads import TABLES
 from tb_steptime.text import Note

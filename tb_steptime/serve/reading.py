@@ -196,12 +196,7 @@ class Reader:
 
 def _wanted(span: FoundSpan, trace: AnyPath) -> Job:
     return Job(
-        span.id,
-        trace,
-        span.file,
-        span.stamp,
-        whole_recording=span.whole_recording,
-        log_directory=span.log_directory,
+        span.id, trace, span.file, span.stamp, whole_recording=span.whole_recording, log_directory=span.log_directory
     )
 
 

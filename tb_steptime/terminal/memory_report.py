@@ -69,11 +69,7 @@ def _device(device: DeviceFit) -> list[str]:
 
 
 #: Labels of memory that no module, range or op allocated, by kind.
-MADE = {
-    "outside": "outside of ops",
-    "others": "others",
-    "before": "before the recording",
-}
+MADE = {"outside": "outside of ops", "others": "others", "before": "before the recording"}
 
 
 def _modules(device: DeviceFit) -> list[str]:

@@ -71,10 +71,7 @@ def job_what_ifs(jobs: Sequence[FoundJob]) -> list[RunWhatIf]:
     """Returns the jobs, without those that cannot be replayed."""
     return [
         report_of(
-            RunWhatIf,
-            what_if_report(job.ranks.what_if),
-            run=job.run,
-            of_ranks=[row.rank for row in job.ranks.ranks],
+            RunWhatIf, what_if_report(job.ranks.what_if), run=job.run, of_ranks=[row.rank for row in job.ranks.ranks]
         )
         for job in jobs
         if job.ranks.what_if is not None

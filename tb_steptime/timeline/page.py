@@ -23,13 +23,7 @@ MAX_TEXT = 2_000_000
 
 
 def timeline_page(
-    events: EventFile,
-    start_ns: int,
-    end_ns: int,
-    detail_ns: int,
-    *,
-    folded: bool = False,
-    most_boxes: int = MAX_BOXES,
+    events: EventFile, start_ns: int, end_ns: int, detail_ns: int, *, folded: bool = False, most_boxes: int = MAX_BOXES
 ) -> TimelinePage:
     """The events that overlap [start_ns, end_ns). The detail is the largest power of two up to the requested one, or
     coarser if there would be too many boxes, in the extreme with one box per line. If there are even more lines than

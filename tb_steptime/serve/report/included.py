@@ -32,16 +32,7 @@ from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
 from tb_steptime.serve.served import ServedSpan, SpanFailed, SpanNames
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsRequest
-from tb_steptime.serve.wire import (
-    RESULTS,
-    Index,
-    RunEntry,
-    SpanEntry,
-    SpanPage,
-    TrendSpan,
-    TrendsTitleId,
-    Waiting,
-)
+from tb_steptime.serve.wire import RESULTS, Index, RunEntry, SpanEntry, SpanPage, TrendSpan, TrendsTitleId, Waiting
 from tb_steptime.text import Phrase
 
 #: Views of several spans, whose answers are not pages of one span.

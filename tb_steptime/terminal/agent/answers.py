@@ -205,12 +205,7 @@ def _job(found_job: FoundJob) -> contract.Job:
 
 
 #: Why there is no table of ops in a grouping. Groupings that are not listed here always have one.
-_NOT_RECORDED: dict[By, str] = {
-    "shape": "no_shapes",
-    "stack": "no_stacks",
-    "line": "no_stacks",
-    "module": "no_modules",
-}
+_NOT_RECORDED: dict[By, str] = {"shape": "no_shapes", "stack": "no_stacks", "line": "no_stacks", "module": "no_modules"}
 
 
 def kernels(logs: Logs, which: SpanChoice, limit: int) -> contract.Kernels:
