@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.memory.by_op import ChurnRow, OpMemory
 from tb_steptime.metrics.memory.fit.predictions import BatchFit, FitSetting, ModuleBytes
 from tb_steptime.metrics.memory.peak import AllocationRow, Maker
@@ -152,13 +151,3 @@ SETTINGS: Table[FitSetting] = Table(
         ),
     ),
 )  # fmt: skip
-
-COLUMNS: tuple[Metric, ...] = (
-    *ALLOCATIONS.heads,
-    *GROWTH.heads,
-    *CHURN.heads,
-    *OPS.heads,
-    *FITS.heads,
-    *MODULES.heads,
-    *SETTINGS.heads,
-)
