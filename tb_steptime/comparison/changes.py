@@ -17,11 +17,7 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.data_loading.bursts import Burst
 from tb_steptime.metrics.host.blocking_calls import BlockingPlace
 from tb_steptime.metrics.host.copies import CopyPlace
-from tb_steptime.metrics.kernel_names.work_kinds import (
-    FUSED_ATTENTION_KERNEL,
-    FUSED_OPTIMIZER_KERNEL,
-    MANY_TENSORS,
-)
+from tb_steptime.metrics.kernel_names.work_kinds import FUSED_ATTENTION_KERNEL, FUSED_OPTIMIZER_KERNEL, MANY_TENSORS
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
 ChangeId = Literal[
@@ -31,12 +27,16 @@ ChangeId = Literal[
 ]  # fmt: skip
 
 
+#: Whether a change was made from a base to a candidate.
+Made = Callable[[Side, Side], bool]
+
+
 @dataclass(frozen=True)
 class KnownChange:
     """answers: ids of the cards that advise it."""
 
     id: ChangeId
-    made: Callable[[Side, Side], bool]
+    made: Made
     answers: Collection[str]
 
 
@@ -71,30 +71,11 @@ def non_blocking(base: Side, candidate: Side) -> bool:
     """Whether the host no longer waits for copies from pinned memory."""
     if any(_copies(side, _is_pinned) < SOME for side in (base, candidate)):
         return False
-    return _fewer(base, candidate, lambda call: call.direction == "HtoD" and call.kind == "copy")
+    return _fewer(lambda call: call.direction == "HtoD" and call.kind == "copy")(base, candidate)
 
 
-def fewer_items(base: Side, candidate: Side) -> bool:
-    return _fewer(base, candidate, _is_item)
-
-
-def fewer_syncs(base: Side, candidate: Side) -> bool:
-    """Whether there are fewer waits for the device and copies back from it, other than by `.item()`."""
-    return _fewer(base, candidate, lambda call: _waits(call) and not _is_item(call))
-
-
-def fewer_allocations(base: Side, candidate: Side) -> bool:
-    return _fewer(base, candidate, lambda call: call.kind == "allocator")
-
-
-def fewer_bucket_copies(base: Side, candidate: Side) -> bool:
-    return falls(base.first.host.bucket_copies, candidate.first.host.bucket_copies)
-
-
-def fewer_to_zero(base: Side, candidate: Side) -> bool:
-    """Whether fewer launches set gradients to zero."""
-    return falls(*(sum(row.launches for row in side.first.host.phases if row.phase == "zero_grad")
-                   for side in (base, candidate)))  # fmt: skip
+def _launches_to_zero(side: Side) -> float:
+    return sum(row.launches for row in side.first.host.phases if row.phase == "zero_grad")
 
 
 def _is_pinned(copy: CopyPlace) -> bool:
@@ -115,11 +96,22 @@ def _copies(side: Side, counts: Callable[[CopyPlace], bool]) -> float:
     return sum(place.count for place in places if counts(place)) / len(side.step_ns)
 
 
-def _fewer(base: Side, candidate: Side, counts: Callable[[BlockingPlace], bool]) -> bool:
-    if any(span.host.launches is None for side in (base, candidate) for span in side.spans):
-        return False
-    return falls(*(sum(place.count for span in side.spans for place in span.compare.blocking if counts(place))
-                   / len(side.step_ns) for side in (base, candidate)))  # fmt: skip
+def _falls(count: Callable[[Side], float]) -> Made:
+    return lambda base, candidate: falls(count(base), count(candidate))
+
+
+def _fewer(counts: Callable[[BlockingPlace], bool]) -> Made:
+    """Whether there are fewer of these calls per step."""
+
+    def per_step(side: Side) -> float:
+        calls = (place.count for span in side.spans for place in span.compare.blocking if counts(place))
+        return sum(calls) / len(side.step_ns)
+
+    def made(base: Side, candidate: Side) -> bool:
+        known = all(span.host.launches is not None for side in (base, candidate) for span in side.spans)
+        return known and falls(per_step(base), per_step(candidate))
+
+    return made
 
 
 #: A share that grows by at least this much was turned on.
@@ -132,25 +124,11 @@ Precision = Literal["half", "tf32", "other"]
 _HALF, _TF32 = re.compile(r"\bb?f16\b|\bhalf\b"), re.compile(r"\btf32\b")
 
 
-def in_half_precision(base: Side, candidate: Side) -> bool:
-    """Whether autocast, or a 16-bit model, was turned on: matrix products on tensor cores in half precision."""
-    return _grows(base, candidate, "half")
-
-
 def in_half_on_cpu(base: Side, candidate: Side) -> bool:
     """Whether half precision was turned on, by the types of the ops' inputs, if nothing ran on a GPU."""
     if any(side.first.overview.has_device for side in (base, candidate)):
         return False
-    return _turned_on(base, candidate, lambda side: side.first.compare.setup.half_share)
-
-
-def in_tf32(base: Side, candidate: Side) -> bool:
-    return _grows(base, candidate, "tf32")
-
-
-def otherwise_on_tensor_cores(base: Side, candidate: Side) -> bool:
-    """Whether tensor cores are used in a precision that no kernel name shows."""
-    return _grows(base, candidate, "other")
+    return _turned_on(lambda side: side.first.compare.setup.half_share)(base, candidate)
 
 
 def fewer_layout_conversions(base: Side, candidate: Side) -> bool:
@@ -175,16 +153,8 @@ def optimizer_takes_more_at_once(base: Side, candidate: Side) -> bool:
     return before is not None and after is not None and after > before
 
 
-def more_compiled(base: Side, candidate: Side) -> bool:
-    return _turned_on(base, candidate, lambda side: side.first.overview.job.compiled_share)
-
-
-def more_in_graphs(base: Side, candidate: Side) -> bool:
-    return _turned_on(base, candidate, lambda side: side.first.overview.job.graph_share)
-
-
-def _turned_on(base: Side, candidate: Side, share: Callable[[Side], float | None]) -> bool:
-    return (share(candidate) or 0.0) - (share(base) or 0.0) >= ON_FRACTION
+def _turned_on(share: Callable[[Side], float | None]) -> Made:
+    return lambda base, candidate: (share(candidate) or 0.0) - (share(base) or 0.0) >= ON_FRACTION
 
 
 def _split(side: Side) -> DeviceSplit | None:
@@ -192,9 +162,14 @@ def _split(side: Side) -> DeviceSplit | None:
     return next((each for each in devices if each.device == side.first.host.device), None)
 
 
-def _grows(base: Side, candidate: Side, precision: Precision) -> bool:
-    before, after = _share_in(base, precision), _share_in(candidate, precision)
-    return before is not None and after is not None and after - before >= ON_FRACTION
+def _grows(precision: Precision) -> Made:
+    """Whether more of the time of matrix products is on tensor cores in this precision."""
+
+    def made(base: Side, candidate: Side) -> bool:
+        before, after = _share_in(base, precision), _share_in(candidate, precision)
+        return before is not None and after is not None and after - before >= ON_FRACTION
+
+    return made
 
 
 def _share_in(side: Side, precision: Precision) -> float | None:
@@ -209,6 +184,7 @@ def _share_in(side: Side, precision: Precision) -> float | None:
 
 
 def _precision(name: str) -> Precision:
+    """Returns "other" where the name of a kernel on tensor cores shows no precision."""
     return "half" if _HALF.search(name) else "tf32" if _TF32.search(name) else "other"
 
 
@@ -287,30 +263,30 @@ def _copied_bytes(side: Side) -> float | None:
 
 
 KNOWN_CHANGES = (
-    KnownChange(
-        "workers",
-        more_workers,
-        ("no_workers", "more_workers", "slow_worker", "input_bound", "loader_jitter"),
-    ),
+    KnownChange("workers", more_workers, ("no_workers", "more_workers", "slow_worker", "input_bound", "loader_jitter")),
     KnownChange("smaller_batches", smaller_batches, ("no_workers", "input_bound")),
     KnownChange("pinned_memory", pinned, ("pageable_copies", "pageable_batch_copies")),
     KnownChange("non_blocking", non_blocking, ("sync_bubble",)),
-    KnownChange("half_precision", in_half_precision, (*_PRODUCTS, "eager_attention")),
+    KnownChange("half_precision", _grows("half"), (*_PRODUCTS, "eager_attention")),
     KnownChange("half_on_cpu", in_half_on_cpu, ()),
-    KnownChange("tf32", in_tf32, _PRODUCTS),
-    KnownChange("tensor_cores", otherwise_on_tensor_cores, _PRODUCTS),
+    KnownChange("tf32", _grows("tf32"), _PRODUCTS),
+    KnownChange("tensor_cores", _grows("other"), _PRODUCTS),
     KnownChange("channels_last", fewer_layout_conversions, ("layout_conversion",)),
     KnownChange("fused_attention", fused_attention, ("eager_attention",)),
-    KnownChange("item_removed", fewer_items, _WAITS),
-    KnownChange("syncs_removed", fewer_syncs, _WAITS),
-    KnownChange("allocator", fewer_allocations, ("allocator_steady",)),
+    KnownChange("item_removed", _fewer(_is_item), _WAITS),
+    KnownChange("syncs_removed", _fewer(lambda call: _waits(call) and not _is_item(call)), _WAITS),
+    KnownChange("allocator", _fewer(lambda call: call.kind == "allocator"), ("allocator_steady",)),
     KnownChange(
-        "optimizer",
-        optimizer_takes_more_at_once,
-        ("fused_optimizer", "optimizer_passes", "tiny_optimizer_kernels"),
+        "optimizer", optimizer_takes_more_at_once, ("fused_optimizer", "optimizer_passes", "tiny_optimizer_kernels")
     ),
-    KnownChange("zero_gradients", fewer_to_zero, ("zero_gradients",)),
-    KnownChange("compiled", more_compiled, ("fusible_chains", "launch_graphs", "long_stretches")),
-    KnownChange("graphs", more_in_graphs, ("launch_graphs", "between_graphs")),
-    KnownChange("gradient_buckets", fewer_bucket_copies, ("gradient_buckets",)),
+    KnownChange("zero_gradients", _falls(_launches_to_zero), ("zero_gradients",)),
+    KnownChange(
+        "compiled",
+        _turned_on(lambda side: side.first.overview.job.compiled_share),
+        ("fusible_chains", "launch_graphs", "long_stretches"),
+    ),
+    KnownChange(
+        "graphs", _turned_on(lambda side: side.first.overview.job.graph_share), ("launch_graphs", "between_graphs")
+    ),
+    KnownChange("gradient_buckets", _falls(lambda side: side.first.host.bucket_copies), ("gradient_buckets",)),
 )

@@ -69,12 +69,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def change_of_mean(
-    base: Int64 | Float64,
-    candidate: Int64 | Float64,
-    period: int = 1,
-    level: float = LEVEL,
-    *,
-    by_order: bool = True,
+    base: Int64 | Float64, candidate: Int64 | Float64, period: int = 1, level: float = LEVEL, *, by_order: bool = True
 ) -> Change:
     """Returns the change of the mean between two series of values per step, both in time order and not empty. The
     result is reproducible. by_order: where the order of the values shows that the sides differ, the interval ends at
@@ -162,12 +157,7 @@ def student(freedom: float, level: float = LEVEL) -> float:
     if freedom < 3:
         return level * math.sqrt(2 / (1 - level**2))
     z, inverse = NormalDist().inv_cdf((1 + level) / 2), 1 / freedom
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
     return sum(term * inverse**power for power, term in enumerate(terms))
 
 

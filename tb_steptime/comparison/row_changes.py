@@ -30,7 +30,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from operator import attrgetter
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -276,13 +277,8 @@ def tables(base: Side, candidate: Side) -> list[ChangeTable]:
     ops = table(_OPS, base, candidate)
     if not all(span.compare.kernels for side in (base, candidate) for span in side.spans):
         return [ops] if ops.rows else []
-    all_tables = (
-        table(_KERNELS, base, candidate),
-        ops,
-        table(_BLOCKING, base, candidate),
-        table(_COPIES, base, candidate),
-    )
-    return [each for each in all_tables if each.rows]
+    others = (table(_BLOCKING, base, candidate), table(_COPIES, base, candidate))
+    return [each for each in (table(_KERNELS, base, candidate), ops, *others) if each.rows]
 
 
 def table_of(id: TableId, tables_here: list[ChangeTable]) -> ChangeTable:
@@ -308,24 +304,21 @@ def _copy(place: CopyPlace) -> PlaceTexts:
     return PlaceTexts(route, route, place.op, phase=place.phase)
 
 
-def _blocking_place(place: BlockingPlace) -> Hashable:
-    return place.op, place.outer_op, place.phase, place.direction, place.module, place.source
+def fields(*names: str, needs: Sequence[str] = ()) -> Key[Any]:
+    """Returns the key of these fields of a place; it is None where one of those that it needs is empty."""
+    values = attrgetter(*names)
+    return lambda place: values(place) if all(getattr(place, each) for each in needs) else None
 
 
-def _op_that_blocks(place: BlockingPlace) -> Hashable:
-    return (place.op, place.outer_op, place.phase) if place.op else None
-
-
+_blocking_place = fields("op", "outer_op", "phase", "direction", "module", "source")
 _BLOCKING_PASSES: Passes[BlockingPlace] = (
     ("name", by(lambda place: (place.call, _blocking_place(place)))),
     ("place", by(_blocking_place)),
-    ("op", by(_op_that_blocks)),
+    ("op", by(fields("op", "outer_op", "phase", needs=("op",)))),
 )
+_copy_place = fields("direction", "source", "target", "op", "phase")
 #: A copy from pinned instead of pageable memory is another row of the same place.
-_COPY_PASSES: Passes[CopyPlace] = (
-    ("name", by(lambda place: (place.direction, place.source, place.target, place.op, place.phase))),
-    ("place", by(lambda place: (place.direction, place.op, place.phase))),
-)
+_COPY_PASSES: Passes[CopyPlace] = (("name", by(_copy_place)), ("place", by(fields("direction", "op", "phase"))))
 
 
 _COMPILED = re.compile(r"^triton_\w*?fused_?(?P<ops>[a-z_0-9]*?)_?\d*$")
@@ -342,24 +335,10 @@ def _same_kind(key: Key[LaunchPlace]) -> Key[LaunchPlace]:
     return both
 
 
-def by_name(place: LaunchPlace) -> Hashable:
-    return place.name, place.op, place.shapes, place.module, place.phase
-
-
-def _by_op(place: LaunchPlace) -> Hashable:
-    return (place.op, place.shapes, place.module, place.phase) if place.op and place.shapes else None
-
-
-def _by_module(place: LaunchPlace) -> Hashable:
-    return (place.module, place.phase) if place.module else None
-
-
-def _by_shapes(place: LaunchPlace) -> Hashable:
-    return (place.op, place.shapes) if place.op and place.shapes else None
-
-
-def _by_op_name(place: LaunchPlace) -> Hashable:
-    return (place.op, place.phase) if place.op else None
+_by_name = fields("name", "op", "shapes", "module", "phase")
+_by_op = fields("op", "shapes", "module", "phase", needs=("op", "shapes"))
+_by_module = fields("module", "phase", needs=("module",))
+_by_shapes = fields("op", "shapes", needs=("op", "shapes"))
 
 
 def fused_ops(name: str) -> str | None:
@@ -397,7 +376,7 @@ def _fused(base: Sequence[Row[LaunchPlace]], candidate: Sequence[Row[LaunchPlace
 
 
 PASSES: Passes[LaunchPlace] = (
-    ("name", by(by_name)),
+    ("name", by(_by_name)),
     ("op", by(_same_kind(_by_op))),
     ("op", by(_by_op)),
     ("shapes", by(_same_kind(_by_shapes))),
@@ -406,14 +385,14 @@ PASSES: Passes[LaunchPlace] = (
     ("shapes", by(_by_shapes)),
     ("fused", _fused),
     ("kernel", by(lambda place: place.name)),
-    ("op_name", by(_same_kind(_by_op_name))),
+    ("op_name", by(_same_kind(fields("op", "phase", needs=("op",))))),
 )
 
 
 _KERNELS = Kind(
     "kernels",
     of=lambda span: span.compare.kernels,
-    key=by_name,
+    key=_by_name,
     passes=PASSES,
     ns=lambda place: place.total_ns,
     texts=_kernel,
@@ -438,7 +417,7 @@ _BLOCKING = Kind(
 _COPIES = Kind(
     "copies",
     of=lambda span: span.compare.copies,
-    key=lambda place: (place.direction, place.source, place.target, place.op, place.phase),
+    key=_copy_place,
     passes=_COPY_PASSES,
     ns=lambda place: place.total_ns,
     texts=_copy,

@@ -140,16 +140,12 @@ class Side:
     def per_step(self, metric: str) -> Float64:
         """Returns the values of a metric of the catalogue over the compared steps; steps in which it is not measurable
         are left out."""
-        values = [value for span in self.spans for value in self._metric(span, metric) if value is not None]
-        return np.array(values, np.float64)
+        return np.array([value for span in self.spans for value in self._metric(span, metric)], np.float64)
 
     def per_unit(self, metric: str) -> list[Float64]:
         """Like `per_step`, grouped by separate recording: by run, or by span if there is only one run."""
         parts = self._recordings if self.runs else [(span,) for span in self.spans]
-        by_part = [
-            np.array([value for span in part for value in self._metric(span, metric) if value is not None], float)
-            for part in parts
-        ]
+        by_part = [np.array([value for span in part for value in self._metric(span, metric)], float) for part in parts]
         return [values for values in by_part if len(values)]
 
     def paces(self) -> list[StepPace]:
@@ -170,12 +166,8 @@ class Side:
 
     def _span_means(self, metric: str) -> list[Float64]:
         """Returns for each run the means of a metric over the compared steps of each span where it is measurable."""
-        values = [[[value for value in self._metric(span, metric) if value is not None] for span in part]
-                  for part in self._recordings]  # fmt: skip
-        return [
-            np.array([np.mean(span_values) for span_values in run_values if span_values], np.float64)
-            for run_values in values
-        ]
+        by_run = [[self._metric(span, metric) for span in part] for part in self._recordings]
+        return [np.array([np.mean(values) for values in spans if values], np.float64) for spans in by_run]
 
     @property
     def _recordings(self) -> list[tuple[ComparedSpan, ...]]:
@@ -194,13 +186,13 @@ class Side:
         return max((burst.period for burst in bursts if burst and burst.period), default=1)
 
     @staticmethod
-    def _metric(span: ComparedSpan, metric: str) -> list[float | None]:
-        """Returns the values of a metric in the compared steps; empty for a summary of a release that did not measure
-        it."""
-        series_steps = [series.steps for series in span.trends.series if series.metric == metric]
-        return [
-            value for steps in series_steps for value, whole in zip(steps, span.whole.tolist(), strict=True) if whole
+    def _metric(span: ComparedSpan, metric: str) -> list[float]:
+        """Returns the values of a metric in the compared steps in which it is measurable; empty for a summary of a
+        release that did not measure it."""
+        steps = [
+            zip(each.steps, span.whole.tolist(), strict=True) for each in span.trends.series if each.metric == metric
         ]
+        return [value for pairs in steps for value, whole in pairs if whole and value is not None]
 
     @staticmethod
     def _column(span: ComparedSpan, values: Sequence[object]) -> Int64:

@@ -63,10 +63,6 @@ def system_of(url: str, shown: str) -> tuple[System, str]:
         raise _not_installed(scheme, shown) from None
 
 
-def puts_atomically(url: str) -> bool:
-    return scheme_of(url) in _PUTS_ATOMICALLY
-
-
 def limit(system: System, seconds: float) -> dict[str, float]:
     """Returns arguments that limit the time of a call to a store; none for other file systems, which know no limit."""
     return {"timeout": seconds} if getattr(system, "async_impl", False) else {}
@@ -324,7 +320,7 @@ class RemotePath:
         a moment. Raises OSError."""
         system, inner = system_of(self.url, str(self))
         with as_remote_problems(str(self)):
-            if puts_atomically(self.url):
+            if scheme_of(self.url) in _PUTS_ATOMICALLY:
                 system.pipe_file(inner, content)
                 return
             folder, slash, name = inner.rpartition("/")

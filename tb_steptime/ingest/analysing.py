@@ -69,7 +69,8 @@ def analyse(trace: Trace, requested: Sequence[Analysis[Any]], processes: int = 1
     processes: the maximum number of processes, including this one."""
     shares = _shares(requested) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
     results = _analysed_by_two(trace, shares) if shares else {}
-    results |= _analysed_here(trace, _wide_first(each for each in requested if each.id not in results))
+    left = sorted((each for each in requested if each.id not in results), key=lambda each: each.id not in _WIDE)
+    results |= _analysed_here(trace, left)
     failed = {view: type(outcome).__name__ for view, outcome in results.items() if isinstance(outcome, Exception)}
     return {each.id: each.nothing if each.id in failed else results[each.id] for each in requested}, failed
 
@@ -81,10 +82,6 @@ def _analysed_here(trace: Trace, requested: Iterable[Analysis[Any]]) -> Found:
             results[each.id] = _analysed(each, trace)
             trace.let_go()
     return results
-
-
-def _wide_first(requested: Iterable[Analysis[Any]]) -> list[Analysis[Any]]:
-    return sorted(requested, key=lambda each: each.id not in _WIDE)
 
 
 def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:

@@ -73,7 +73,8 @@ class Discovery(msgspec.Struct):
         scan = _Scan(self._folders)
         for number, place in enumerate(self.places):
             if number not in self._files:
-                self._files[number] = _files_of(place.root)
+                root = place.root
+                self._files[number] = RemoteFiles(root) if isinstance(root, RemotePath) else LocalFiles(root)
             scan.walk(number, place, self._files[number])
         before, self._folders = self._folders, scan.found
         problems = scan.all_problems()
@@ -256,10 +257,6 @@ class _Records:
         """Returns a value that stands for what a trace can see of the recorder's files: how many there are, and the
         times of those that were last written before the trace or soon after it."""
         return self.marks[bisect.bisect_left(self.times_ns, trace_ns + RECORDS_PATIENCE_NS)]
-
-
-def _files_of(root: AnyPath) -> Files:
-    return RemoteFiles(root) if isinstance(root, RemotePath) else LocalFiles(root)
 
 
 def _folder_hint(error: OSError, folder: AnyPath) -> str:

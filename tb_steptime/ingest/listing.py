@@ -317,7 +317,11 @@ class RemoteFiles(msgspec.Struct):
             tree, stats = self._listed()
             new = [file for file in stats if file.endswith(SUFFIX) and stats[file] != self._stats.get(file)]
             fetch_all([RemotePath((self.root / file).url, stats[file]) for file in new])
-            self._tree, self._stats = _with_unchanged(self._tree or {}, tree), stats
+            before = self._tree or {}  # the identical earlier object where a folder is unchanged
+            self._tree = {
+                folder: before[folder] if before.get(folder) == each else each for folder, each in tree.items()
+            }
+            self._stats = stats
         except RemoteProblem as problem:
             self._problem = problem
             logger.warning("tb_steptime could not list %s: %s", self.root, problem.strerror)
@@ -358,8 +362,3 @@ def _tree(files: list[str], stats: Mapping[str, RemoteStat]) -> _Tree:
 
 def _key(folder: str) -> str:
     return f"{folder}/" if folder else ""
-
-
-def _with_unchanged(before: _Tree, now: _Tree) -> _Tree:
-    """Returns the present listings, but the identical earlier object where a folder is unchanged."""
-    return {folder: before[folder] if before.get(folder) == each else each for folder, each in now.items()}

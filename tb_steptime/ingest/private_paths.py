@@ -13,7 +13,7 @@ is done in the text of measured results, after everything was grouped by the who
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
@@ -60,7 +60,7 @@ def without_private_paths(measured: MeasuredSpan) -> MeasuredSpan:
 
 def passed_on(texts: Sequence[bytes]) -> dict[bytes, bytes]:
     """Returns the replacement of every whole path in some JSON texts, the same in all of them."""
-    paths = _paths_in(texts)
+    paths = {path for text in texts if _may_hold_paths(text) for path in _PATH.findall(text)}
     if not paths:
         return {}
     used = {name.decode(errors="replace") for text in texts for name in _RELATIVE.findall(text)}
@@ -71,10 +71,6 @@ def passed_on(texts: Sequence[bytes]) -> dict[bytes, bytes]:
 
 def replaced(text: bytes, names: dict[bytes, bytes]) -> bytes:
     return _PATH.sub(lambda path: names[path[0]], text) if _may_hold_paths(text) else text
-
-
-def _paths_in(texts: Iterable[bytes]) -> set[bytes]:
-    return {path for text in texts if _may_hold_paths(text) for path in _PATH.findall(text)}
 
 
 def _may_hold_paths(text: bytes) -> bool:

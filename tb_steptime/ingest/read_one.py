@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -42,9 +42,9 @@ NICENESS = 5
 #: Minimum time between messages: more of them than the tab can show would only cost time.
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
-#: The options (see above). That of a slice ends in the numbers of its first and last step, as `steps_option` writes it.
+#: The options (see above), and the beginnings of those that have a value.
 RECORDING, KEEP_PATHS, BY_COMMAND, MORE = "recording", "keep-paths", "by-command", "more"
-_STEPS, _PROCESSES, _WITHIN, _NAMES = "steps=", "processes=", "within=", "names="
+STEPS, PROCESSES, WITHIN, NAMES = "steps=", "processes=", "within=", "names="
 
 #: Number of new objects between garbage collections; most of them belong to modules and stay.
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
@@ -78,32 +78,18 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 Message = ReadSoFar | Done | Refused
 
 
-def steps_option(first: int, last: int) -> str:
-    return f"{_STEPS}{first}-{last}"
+def _values(options: Set[str], option: str) -> list[str]:
+    return [each.removeprefix(option) for each in options if each.startswith(option)]
 
 
-def processes_option(count: int) -> str:
-    return f"{_PROCESSES}{count}"
-
-
-def within_option(log_directory: AnyPath) -> str:
-    return f"{_WITHIN}{address(log_directory)}"
-
-
-def names_option(path: AnyPath) -> str:
-    return f"{_NAMES}{address(path)}"
-
-
-def _name_places(options: Set[str]) -> NamePlaces:
-    within, named = (
-        tuple(any_path(each.removeprefix(option)) for each in options if each.startswith(option))
-        for option in (_WITHIN, _NAMES)
-    )
-    return NamePlaces(named, log_directory=within[0] if within else None)
-
-
-def _processes(options: Set[str]) -> int:
-    return max((int(each.removeprefix(_PROCESSES)) for each in options if each.startswith(_PROCESSES)), default=1)
+def _reading(options: Set[str]) -> dict[str, Any]:
+    """Returns the arguments of `read_file` that are the same for all that is made of a trace."""
+    within, named = ([any_path(each) for each in _values(options, option)] for option in (WITHIN, NAMES))
+    return {
+        "whole_recording": RECORDING in options,
+        "processes": max(map(int, _values(options, PROCESSES)), default=1),
+        "names": NamePlaces(tuple(named), log_directory=within[0] if within else None),
+    }
 
 
 def main(arguments: list[str]) -> None:
@@ -113,7 +99,8 @@ def main(arguments: list[str]) -> None:
 
     further: SimpleQueue[list[str]] = SimpleQueue()
     threading.Thread(target=_listen, args=(children.only_waits, further), daemon=True).start()
-    _be_nice()
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     say(_make(arguments, say))
     while MORE in arguments:
         arguments = further.get()
@@ -153,14 +140,7 @@ def _summary(
     from tb_steptime.ingest.summaries.writing import encode_summary, places_to_write, write_summary
 
     before = stamp(trace)  # taken first: if the file grows meanwhile, this stamp is too old, and it is read again
-    measured = measure_file(
-        trace,
-        say_progress,
-        whole_recording=RECORDING in options,
-        keep_paths=KEEP_PATHS in options,
-        processes=_processes(options),
-        names=_name_places(options),
-    )
+    measured = measure_file(trace, say_progress, keep_paths=KEEP_PATHS in options, **_reading(options))
     usual = places_to_write(trace, by_command=BY_COMMAND in options)
     places = [place for place in (*usual, fallback / before.digest) if not is_newer(place)]
     if RECORDING in options:
@@ -176,13 +156,7 @@ def _events(
     from tb_steptime.ingest.measure import read_file
     from tb_steptime.timeline.build import write_events
 
-    read = read_file(
-        trace,
-        say_progress,
-        whole_recording=RECORDING in options,
-        processes=_processes(options),
-        names=_name_places(options),
-    )
+    read = read_file(trace, say_progress, **_reading(options))
     with _keeping(trace):
         write_events(read, folder)
     return folder
@@ -195,7 +169,7 @@ def _slice(
     from tb_steptime.trace.kineto.slices.file import write_slice
     from tb_steptime.trace.reading import plan_slice
 
-    (steps,) = (option.removeprefix(_STEPS) for option in options if option.startswith(_STEPS))
+    (steps,) = _values(options, STEPS)
     first, last = map(int, steps.split("-"))
     try:
         plan = plan_slice(trace, first, last, say_progress)
@@ -268,11 +242,6 @@ def _listen(only_waits: Callable[[], None], further: SimpleQueue[list[str]]) -> 
             further.put(_ORDERS.decode(line))
     with _WRITING:
         os._exit(3)
-
-
-def _be_nice() -> None:
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
 
 
 if __name__ == "__main__":

@@ -23,15 +23,15 @@ from tb_steptime.ingest.read_one import (
     BY_COMMAND,
     KEEP_PATHS,
     MORE,
+    NAMES,
+    PROCESSES,
     RECORDING,
+    STEPS,
+    WITHIN,
     Done,
     Message,
     ReadSoFar,
     Refused,
-    names_option,
-    processes_option,
-    steps_option,
-    within_option,
 )
 from tb_steptime.ingest.states import Problem
 
@@ -144,12 +144,11 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
     options = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths, BY_COMMAND: job.by_command, MORE: True}
     yield from (option for option, is_set in options.items() if is_set)
     if job.steps:
-        yield steps_option(*job.steps)
-    if job.log_directory is not None:
-        yield within_option(job.log_directory.absolute())
-    if job.names_from is not None:
-        yield names_option(job.names_from.absolute())
-    yield processes_option(job.processes)
+        yield f"{STEPS}{job.steps[0]}-{job.steps[1]}"
+    for option, path in ((WITHIN, job.log_directory), (NAMES, job.names_from)):
+        if path is not None:
+            yield f"{option}{address(path.absolute())}"
+    yield f"{PROCESSES}{job.processes}"
 
 
 def start(job: Job, folder: Path, output: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -76,11 +76,7 @@ def user_folders() -> list[Path]:
 
 
 def source_text(
-    file: str,
-    named: Sequence[str],
-    line_of: LineOf,
-    beside: tuple[AnyPath, int] | None,
-    folders: Sequence[Path],
+    file: str, named: Sequence[str], line_of: LineOf, beside: tuple[AnyPath, int] | None, folders: Sequence[Path]
 ) -> SourceText:
     """named: all lines that the recording has. beside: the trace, and the epoch time in ns at which it began. The
     recorder's text takes precedence over that of a folder, which may have been edited since."""

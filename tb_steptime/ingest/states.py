@@ -30,3 +30,6 @@ class Problem(msgspec.Struct, frozen=True):
     problem: str
     file: str
     hint: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.problem}. {self.hint}"

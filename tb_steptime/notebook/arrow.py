@@ -11,12 +11,7 @@ import numpy as np
 
 from tb_steptime.tables.base import Kind
 
-_TYPES = {
-    "int": nanoarrow.int64(),
-    "float": nanoarrow.float64(),
-    "bool": nanoarrow.bool_(),
-    "text": nanoarrow.string(),
-}
+_TYPES = {"int": nanoarrow.int64(), "float": nanoarrow.float64(), "bool": nanoarrow.bool_(), "text": nanoarrow.string()}
 _NUMBERS = {"int": np.int64, "float": np.float64}
 
 

@@ -28,9 +28,7 @@ from tb_steptime.tables.comparison import (
 #: A path as `tb_steptime.open` takes it, what it returns, or one span.
 Comparable = str | os.PathLike[str] | Spans | Span
 
-_CHANGES: dict[str, Kind] = {
-    "id": "text", "base_ns": "int", "candidate_ns": "int", "change_ns": "int", "low": "float", "high": "float",
-}  # fmt: skip
+_CHANGES: dict[str, Kind] = {"id": "text", **kinds_of(ChangeReport)}
 
 
 class RunComparison:

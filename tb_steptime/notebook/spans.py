@@ -37,7 +37,7 @@ class Spans(Sequence[Span]):
     def __init__(self, path: str, spans: Sequence[Span], problems: Sequence[Problem] = ()) -> None:
         self.path = path
         self._spans = tuple(spans)
-        self.problems = [f"{each.file}: {each.problem}. {each.hint}" for each in problems]
+        self.problems = list(map(str, problems))
 
     @property
     def runs(self) -> list[str]:

@@ -93,13 +93,7 @@ def rank_span(facts: RankFacts, results: Mapping[str, msgspec.Struct]) -> RankSp
     trends = results["trends"]
     assert isinstance(trends, TrendsResult)
     return RankSpan(
-        key=facts.key,
-        worker=facts.worker,
-        host=facts.host,
-        rank=facts.rank,
-        world_size=facts.world_size,
-        cut_short=facts.cut_short,
-        gap=facts.gap,
+        **vars(facts),
         origin_ns=trends.origin_ns,
         step_names=tuple(step.name for step in trends.steps),
         step_start_ns=np.array([step.start_ns for step in trends.steps], np.int64),

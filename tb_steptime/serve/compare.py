@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 
 from tb_steptime.comparison.comparison import Comparison, chain, compare
 from tb_steptime.comparison.sides import Side
@@ -45,8 +46,10 @@ def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) ->
 def chain_page(spans: Iterable[ServedSpan], order: Sequence[str] = ()) -> ChainPage:
     """Builds the chain from the first worker of each run that is read. Runs named in `order` come first, then the
     others in the order of recording. Simulated runs are compared only with each other, and come last."""
-    members = [(_spans(run_spans), side) for run_spans in _runs(spans, order) for side in _sides(run_spans)]
-    links = []
+    members, links = [], []
+    for run_spans in _runs(spans, order):
+        with contextlib.suppress(*_UNREADABLE):
+            members.append((_spans(run_spans), _side(run_spans, with_gains=False)))
     for simulated in (False, True):
         group = [(compared, side) for compared, side in members if side.first.simulated is simulated]
         chained = chain([side for _, side in group])
@@ -54,19 +57,12 @@ def chain_page(spans: Iterable[ServedSpan], order: Sequence[str] = ()) -> ChainP
     return ChainPage(links)
 
 
-def _runs(spans: Iterable[ServedSpan], order: Sequence[str]) -> Iterator[list[ServedSpan]]:
+def _runs(spans: Iterable[ServedSpan], order: Sequence[str]) -> list[list[ServedSpan]]:
     place = {run: number for number, run in enumerate(order)}
-    yield from sorted(
+    return sorted(
         first_workers(spans),
         key=lambda run_spans: (place.get(run_spans[0].found.run, len(place)), run_spans[0].at_hand().facts.origin_ns),
     )
-
-
-def _sides(spans: Sequence[ServedSpan]) -> Iterator[Side]:
-    try:
-        yield _side(spans, with_gains=False)
-    except _UNREADABLE:
-        return
 
 
 def _side(spans: Sequence[ServedSpan], *, with_gains: bool = True) -> Side:

@@ -29,13 +29,8 @@ from tb_steptime.insights.severity import remark_of_view
 from tb_steptime.insights.wording.notes import noted
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns
-from tb_steptime.serve.wire import (
-    Neighbour,
-    SpanHead,
-    SpanPage,
-    encode,
-)
-from tb_steptime.tables.base import with_derived
+from tb_steptime.serve.wire import Neighbour, SpanHead, SpanPage, encode
+from tb_steptime.tables.base import report_of, with_derived
 from tb_steptime.tables.heads import TABLES
 from tb_steptime.text import Note
 
@@ -105,26 +100,17 @@ def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:
 
 
 def _head(span: ServedSpan, span_count: int, notes: list[Note], judged: Judgement) -> SpanHead:
-    facts, found = span.at_hand().facts, span.found
-    return SpanHead(
+    found = span.found
+    return report_of(
+        SpanHead,
+        span.at_hand().facts,
         id=found.id,
         run=found.run,
         worker=found.worker,
         number=found.number,
         span_count=span_count,
         file=found.file,
-        file_bytes=facts.file_bytes,
-        events=facts.events,
-        origin_ns=facts.origin_ns,
-        step_count=facts.step_count,
-        steps_by=facts.steps_by,
-        first_step=facts.first_step,
-        last_step=facts.last_step,
-        device_names=facts.device_names,
-        sm_count=facts.sm_count,
         rank=span.rank,
-        world_size=facts.world_size,
-        simulated=facts.simulated,
         job=judged.job,
         notes=noted(notes),
         quality=judged.quality,
@@ -227,8 +213,6 @@ class CachedResults:
     def judgement(self, span: ServedSpan) -> Judgement:
         """Raises like `pages.judgement`, FileNotFoundError."""
         measured = span.at_hand()
-        return self._judgements.get(span.found.id, measured, lambda: judgement(measured), _judgement_bytes)
-
-
-def _judgement_bytes(judged: Judgement) -> int:
-    return _BYTES_PER_JSON * len(encode(judged))
+        return self._judgements.get(
+            span.found.id, measured, lambda: judgement(measured), lambda judged: _BYTES_PER_JSON * len(encode(judged))
+        )

@@ -102,7 +102,9 @@ class Reader:
     def event_file(self, span: ServedSpan, *, work: bool) -> EventFile | Waiting:
         """Returns the event file of a span, made on the first request, after the summary. Raises SpanFailed."""
         if span.found.trace is None:
-            raise SpanFailed(span.problem or _without_trace(span.found))
+            problem = "Only the summary of this trace is here. Its single events are in the trace file"
+            hint = "Put the trace back next to its summary. All other views work without it."
+            raise SpanFailed(span.problem or Problem(problem, span.found.file, hint))
         if span.measured is None:
             return self.wait(span, work=work)
         events = self.events.get(_state_of(span))
@@ -111,7 +113,8 @@ class Reader:
         if span.events_problem:
             raise SpanFailed(span.events_problem)
         if work:
-            self._want_events(span, span.found.trace)
+            job = _wanted(span.found, span.found.trace)
+            self._want_folder(job, lambda: self.events.new_folder(_state_of(span)))
         return self.waiting(span)
 
     def step_slice(self, span: ServedSpan, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
@@ -139,14 +142,13 @@ class Reader:
 
     def _want(self, span: ServedSpan, *, urgent: bool) -> None:
         found = span.found
-        if span.measured or span.problem or found.trace is None or _is_unsettled(found):
+        if span.measured or span.problem or found.trace is None:
+            return
+        if 0 <= time.time() - found.mtime_ns / 1e9 < SETTLE_SECONDS:
             return
         if span.waits_until is not None and time.monotonic() < span.waits_until:
             return
         self.queue.want(_wanted(found, found.trace), urgent=urgent)
-
-    def _want_events(self, span: ServedSpan, trace: AnyPath) -> None:
-        self._want_folder(_wanted(span.found, trace), lambda: self.events.new_folder(_state_of(span)))
 
     def _want_folder(self, job: Job, new_folder: Callable[[], Path]) -> None:
         """Queues a job that writes into a folder of its own. Raises SpanFailed where the folder cannot be made."""
@@ -194,12 +196,7 @@ class Reader:
 
 def _wanted(span: FoundSpan, trace: AnyPath) -> Job:
     return Job(
-        span.id,
-        trace,
-        span.file,
-        span.stamp,
-        whole_recording=span.whole_recording,
-        log_directory=span.log_directory,
+        span.id, trace, span.file, span.stamp, whole_recording=span.whole_recording, log_directory=span.log_directory
     )
 
 
@@ -209,18 +206,6 @@ def _state_of(span: ServedSpan) -> str:
     return f"{span.found.id} {span.found.stamp} {named_by}"
 
 
-def _is_unsettled(span: FoundSpan) -> bool:
-    return 0 <= time.time() - span.mtime_ns / 1e9 < SETTLE_SECONDS
-
-
 def _damaged(span: FoundSpan) -> Problem:
     hint = "Put the trace next to it, or copy the summary file again."
     return Problem("The summary file is damaged, and its trace is not here", span.file, hint)
-
-
-def _without_trace(span: FoundSpan) -> Problem:
-    return Problem(
-        "Only the summary of this trace is here. Its single events are in the trace file",
-        span.file,
-        "Put the trace back next to its summary. All other views work without it.",
-    )

@@ -23,11 +23,7 @@ _FONT = "font/woff2"
 #: Keeps browsers from guessing a type other than the declared one.
 _NO_GUESS = {"X-Content-Type-Options": "nosniff"}
 #: Content types of files to download, by file name suffix.
-_FILES = {
-    ".gz": "application/gzip",
-    ".html": "text/html; charset=utf-8",
-    ".pftrace": "application/octet-stream",
-}
+_FILES = {".gz": "application/gzip", ".html": "text/html; charset=utf-8", ".pftrace": "application/octet-stream"}
 
 
 @dataclass(frozen=True)

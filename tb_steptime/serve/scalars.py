@@ -70,9 +70,10 @@ class JobScalars:
             return _NONE
 
     def _listed(self) -> dict[str, list[str]]:
-        """Returns the tags by folder."""
+        """Returns the tags by folder, without the figures of the tab itself that `tb-steptime export` wrote."""
         by_folder = self.provider.list_scalars(self._context(), experiment_id=self._experiment(), plugin_name=_PLUGIN)
-        return {folder: list(tags) for folder, tags in by_folder.items() if tags and not is_exported(folder)}
+        exported = {folder for folder in by_folder if EXPORT_FOLDER in PurePosixPath(folder).parts}
+        return {folder: list(tags) for folder, tags in by_folder.items() if tags and folder not in exported}
 
     def _series(self, folders: Iterable[str], tag: str) -> list[ScalarSeries]:
         from tensorboard.data.provider import RunTagFilter
@@ -132,11 +133,6 @@ def folders_of(run: str, runs: Iterable[str], folders: Collection[str]) -> list[
     if around is None or _is_shared(around, own, runs):
         return []
     return [around]
-
-
-def is_exported(folder: str) -> bool:
-    """Whether `tb-steptime export` wrote what is in it: figures of the tab itself."""
-    return EXPORT_FOLDER in PurePosixPath(folder).parts
 
 
 def _is_shared(around: str, own: PurePosixPath, runs: Iterable[str]) -> bool:

@@ -13,7 +13,7 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSnapshot
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline
-from tb_steptime.metrics.flame import FrameKind
+from tb_steptime.metrics.flame import FlameTree, FrameKind
 from tb_steptime.metrics.memory.allocations import Curve, MemoryBins, memory_bins
 from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
 from tb_steptime.snapshots.categories import by_category, categories
@@ -22,7 +22,7 @@ from tb_steptime.snapshots.model import Allocations, Snapshot, Usage, allocation
 from tb_steptime.snapshots.reading import saved_snapshot
 from tb_steptime.snapshots.summary import SnapshotSummary, summarize_snapshot
 from tb_steptime.timeline.bins import MAX_BINS
-from tb_steptime.timeline.flame import FlamePage, column_text
+from tb_steptime.timeline.flame import FlamePage, page_of
 from tb_steptime.trace.table import Int64, UInt8
 
 #: Maximum number of snapshots that are kept open; a comparison needs two.
@@ -90,7 +90,8 @@ def snapshot_page(folder: Path, request: SnapshotRequest, since: Path | None = N
     IndexError where there is no such device."""
     opened = _opened(folder)
     if not opened.summary.devices:
-        return _without_device(opened.summary)
+        headline = snapshot_headline(None)
+        return SnapshotPage(headline, [], opened.summary, 0, True, 1, 0, None, 0, 0, 0, [], None, [], 0, None)
     summary = opened.summary.devices[request.device]
     device = _device(folder, summary.device)
     after = device.usage.peak if request.at_ns is None else device.after(request.at_ns)
@@ -115,10 +116,6 @@ def snapshot_page(folder: Path, request: SnapshotRequest, since: Path | None = N
         more_strips=more,
         growth=next((each for each in grown if each.device == summary.device), None),
     )
-
-
-def _without_device(summary: SnapshotSummary) -> SnapshotPage:
-    return SnapshotPage(snapshot_headline(None), [], summary, 0, True, 1, 0, None, 0, 0, 0, [], None, [], 0, None)
 
 
 @functools.lru_cache(_OPEN)
@@ -170,22 +167,10 @@ def _flame(whole: Node) -> FlamePage:
         waiting += [(each, len(rows)) for each in node.under.values()]
         label = labels.setdefault((_kind(node, above), node.name), len(labels))
         rows.append((above, label, node.merged, node.count, node.bytes))
-    parent, label_of, merged, count, size = (column_text(each) for each in np.array(rows, np.int64).T)
-    return FlamePage(
-        by="stack",
-        where="ran",
-        smallest=SMALLEST,
-        kinds=[kind for kind, _ in labels],
-        names=[name for _, name in labels],
-        parent=parent,
-        label=label_of,
-        merged=merged,
-        calls=count,
-        host_ns="",
-        device_ns=None,
-        idle_ns=None,
-        allocated_bytes=size,
-    )
+    columns = np.array(rows, np.int64)
+    parent, label_of, merged, count = columns[:, :4].T.astype(np.int32)
+    tree = FlameTree(parent, label_of, merged, count, {"bytes": columns[:, 4]})
+    return page_of(tree, list(labels), "stack", "ran", SMALLEST)
 
 
 def _kind(node: Node, above: int) -> FrameKind:

@@ -22,15 +22,7 @@ import numpy as np
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.snapshots.model import (
-    Action,
-    Blocks,
-    Entries,
-    Frame,
-    Segments,
-    Snapshot,
-    State,
-)
+from tb_steptime.snapshots.model import Action, Blocks, Entries, Frame, Segments, Snapshot, State
 from tb_steptime.trace.plain import Pickled, Record, References, read_plain
 
 _NO_SNAPSHOT = "The file is a pickle, but no memory snapshot"
@@ -300,12 +292,7 @@ def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
         for column in fields(table):
             np.save(folder / f"{name}.{column.name}.npy", getattr(table, column.name), allow_pickle=False)
     rest = _Rest(
-        snapshot.path,
-        snapshot.file_bytes,
-        snapshot.stacks,
-        snapshot.frames,
-        snapshot.expandable,
-        snapshot.lost,
+        snapshot.path, snapshot.file_bytes, snapshot.stacks, snapshot.frames, snapshot.expandable, snapshot.lost
     )
     (folder / _REST).write_bytes(msgspec.json.encode(rest))
 

@@ -96,10 +96,11 @@ class Column(msgspec.Struct, Generic[R], frozen=True):
 
 
 def head(
-    id: str, label: str, unit: Unit, meaning: str, figure: str = "", *, colour: str = "ink", short: str = ""
-) -> Column[Any]:
-    """A column that only the tab shows."""
-    return Column(id, label, unit, meaning, None, Surface.TAB, {}, figure, short, colour)
+    id: str, label: str, unit: Unit, meaning: str, figure: str = "", *, colour: str = "ink", short: str = "",
+    on: Surface = Surface.TAB,
+) -> Column[Any]:  # fmt: skip
+    """A column that only the tab shows, unless `on` says where else."""
+    return Column(id, label, unit, meaning, None, on, {}, figure, short, colour)
 
 
 def of_metric(metric: Metric, on: Surface, names: Mapping[Surface, str] | None = None) -> Column[Any]:

@@ -12,7 +12,7 @@ _FILES = Surface.ROWS | Surface.EXPORT
 _ALL = _FILES | Surface.AGENT
 
 
-def _why_lowered(card: Insight) -> str | None:
+def plain_why_lowered(card: Insight) -> str | None:
     why = why_lowered(card)
     return plain(why) if why else None
 
@@ -52,7 +52,7 @@ CARDS: Table[Insight] = Table(
         ),
         Column(
             "why_lowered", "Why lowered", Unit.TEXT,
-            "Why its severity is below that of its gain; empty: it is not.", _why_lowered, Surface.AGENT,
+            "Why its severity is below that of its gain; empty: it is not.", plain_why_lowered, Surface.AGENT,
         ),
     ),
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.tables.base import Table, head
 from tb_steptime.text import Unit
@@ -35,5 +34,3 @@ COLLECTIVES: Table[CollectiveRow] = Table(
         ),
     ),
 )  # fmt: skip
-
-COLUMNS: tuple[Metric, ...] = (*COLLECTIVES.heads,)

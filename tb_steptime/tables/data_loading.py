@@ -14,10 +14,8 @@ WAITS: Table[LoaderStep] = Table(
     "waits for batches",
     "Waits of each step.",
     LoaderStep,
-    (
-        head("share", "Share", Unit.FRACTION, "Exposed wait as a share of the step.", "wait_share"),
-    ),
-)  # fmt: skip
+    (head("share", "Share", Unit.FRACTION, "Exposed wait as a share of the step.", "wait_share"),),
+)
 
 LOADERS: Table[LoaderRow] = Table(
     "loaders",

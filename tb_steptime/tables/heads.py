@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
 from tb_steptime.metrics.base import Metric
@@ -13,12 +15,19 @@ from tb_steptime.tables.operators import LINES, MODULES, OPERATORS
 _LISTED = (KERNELS, OPERATORS, LINES, MODULES)
 _ROOMS = (tensor_cores, host, data_loading, collectives, memory, ranks)
 
+
+def _tables(room: ModuleType) -> list[Table[Any]]:
+    return [each for each in vars(room).values() if isinstance(each, Table)]
+
+
+def _heads(tables: Iterable[Table[Any]]) -> list[Metric]:
+    return [head for table in tables for head in table.heads]
+
+
 #: Tables whose rows are types of results.
-TABLES: tuple[Table[Any], ...] = (
-    *_LISTED,
-    *(each for room in _ROOMS for each in vars(room).values() if isinstance(each, Table)),
-)
+TABLES: tuple[Table[Any], ...] = (*_LISTED, *(table for room in _ROOMS for table in _tables(room)))
+#: Those of a room with heads of no table are in the order of its COLUMNS.
 HEADS: tuple[Metric, ...] = (
-    *(head for table in _LISTED for head in table.heads),
-    *(metric for room in _ROOMS for metric in room.COLUMNS),
+    *_heads(_LISTED),
+    *(metric for room in _ROOMS for metric in getattr(room, "COLUMNS", None) or _heads(_tables(room))),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.memory.allocations import ChurnRow, OpMemory
 from tb_steptime.metrics.memory.fit.predictions import BatchFit, FitSetting, ModuleBytes
 from tb_steptime.metrics.memory.peak import AllocationRow, Maker
@@ -10,6 +9,7 @@ from tb_steptime.tables.base import Column, Surface, Table, head
 from tb_steptime.text import Unit
 
 _TAB, _AGENT = Surface.TAB, Surface.AGENT
+_PRINTED = Surface.TAB | Surface.TEXT
 
 ALLOCATIONS: Table[AllocationRow] = Table(
     "allocations",
@@ -99,13 +99,13 @@ FITS: Table[BatchFit] = Table(
         head(
             "peak_bytes", "Peak, est.", Unit.BYTES,
             "Of the recorded batch it is measured; of another one est., by what grows with the batch.",
-            "memory_fit_peak",
+            "memory_fit_peak", on=_PRINTED,
         ),
-        head("low_bytes", "Low", Unit.BYTES, "The estimate less its margin.", "memory_fit_low"),
+        head("low_bytes", "Low", Unit.BYTES, "The estimate less its margin.", "memory_fit_low", on=_PRINTED),
         head(
             "high_bytes", "High", Unit.BYTES,
             "The estimate and its margin: workspaces and fragmentation depend on more than the batch.",
-            "memory_fit_high",
+            "memory_fit_high", on=_PRINTED,
         ),
     ),
 )  # fmt: skip
@@ -115,9 +115,11 @@ MODULES: Table[ModuleBytes] = Table(
     "What fills the peak, by the module that made it.",
     ModuleBytes,
     (
-        head("bytes", "Bytes", Unit.BYTES, "Of the peak at the recorded batch.", "memory_fit_bytes"),
-        head("constant", "Constant", Unit.BYTES, "What of it keeps its size at any batch.", "memory_fit_constant"),
-        head("per_sample", "Per sample", Unit.BYTES, "What each sample of the batch adds.", "memory_fit_per_sample"),
+        head("bytes", "Bytes", Unit.BYTES, "Of the peak at the recorded batch.", "memory_fit_bytes", on=_PRINTED),
+        head("constant", "Constant", Unit.BYTES, "What of it keeps its size at any batch.", "memory_fit_constant",
+             on=_PRINTED),
+        head("per_sample", "Per sample", Unit.BYTES, "What each sample of the batch adds.", "memory_fit_per_sample",
+             on=_PRINTED),
     ),
 )  # fmt: skip
 
@@ -149,13 +151,3 @@ SETTINGS: Table[FitSetting] = Table(
         ),
     ),
 )  # fmt: skip
-
-COLUMNS: tuple[Metric, ...] = (
-    *ALLOCATIONS.heads,
-    *GROWTH.heads,
-    *CHURN.heads,
-    *OPS.heads,
-    *FITS.heads,
-    *MODULES.heads,
-    *SETTINGS.heads,
-)

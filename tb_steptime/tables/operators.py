@@ -147,7 +147,7 @@ def _column(
     unit: Unit,
     meaning: str,
     *,
-    on: Surface,
+    on: Surface = _EXPORT,
     figure: str = "",
     short: str = "",
     names: Mapping[Surface, str] | None = None,
@@ -164,23 +164,13 @@ MODULES: Table[PlacedModule] = Table(
             "path", "Module", Unit.TEXT, "Names from the outermost module to its own.", attrgetter("path"), on=_EXPORT
         ),
         _column(
-            "occurrences", "Calls", Unit.COUNT,
-            "How often modules of this row are called.",
-            on=_TAB | _EXPORT, names={_EXPORT: "calls"}, figure="module_occurrences",
+            "occurrences", "Calls", Unit.COUNT, "How often modules of this row are called.", on=_TAB | _EXPORT,
+            names={_EXPORT: "calls"}, figure="module_occurrences",
         ),
+        _column("host_total_ns", "Host, total", Unit.NS, "On the CPU, forward pass."),
+        _column("host_self_ns", "Host, self", Unit.NS, "Without the modules inside."),
         _column(
-            "host_total_ns", "Host, total", Unit.NS,
-            "On the CPU, forward pass.",
-            on=_EXPORT,
-        ),
-        _column(
-            "host_self_ns", "Host, self", Unit.NS,
-            "Without the modules inside.",
-            on=_EXPORT,
-        ),
-        _column(
-            "python_ns", "Python", Unit.NS,
-            "Time of the module's own on the CPU in which no op runs: Python code.",
+            "python_ns", "Python", Unit.NS, "Time of the module's own on the CPU in which no op runs: Python code.",
             on=_TAB | _EXPORT, figure="module_python",
         ),
         _column(
@@ -189,30 +179,16 @@ MODULES: Table[PlacedModule] = Table(
             short="Host backward", on=_TAB | _EXPORT, figure="module_backward_host",
         ),
         _column(
-            "device_total_ns", "Device, total", Unit.NS,
-            "What it launches in the forward pass; empty without a GPU.",
-            on=_EXPORT,
+            "device_total_ns", "Device, total", Unit.NS, "What it launches in the forward pass; empty without a GPU."
         ),
-        _column(
-            "device_self_ns", "Device, self", Unit.NS,
-            "Without the modules inside.",
-            on=_EXPORT,
-        ),
+        _column("device_self_ns", "Device, self", Unit.NS, "Without the modules inside."),
         _column(
             "backward_device_ns", "Backward, device", Unit.NS,
             "Lengths of the kernels, copies and memory sets that these nodes launch.",
             short="GPU backward", on=_TAB | _EXPORT, figure="module_backward_device",
         ),
-        _column(
-            "launches", "Launches", Unit.COUNT,
-            "Of kernels, copies and sets in the forward pass.",
-            on=_EXPORT,
-        ),
-        _column(
-            "idle_ns", "GPU idle before", Unit.NS,
-            "The GPU had nothing to do until what it launched began.",
-            on=_EXPORT,
-        ),
+        _column("launches", "Launches", Unit.COUNT, "Of kernels, copies and sets in the forward pass."),
+        _column("idle_ns", "GPU idle before", Unit.NS, "The GPU had nothing to do until what it launched began."),
         _column(
             "allocated_bytes", "Allocated, total", Unit.BYTES,
             "Memory that the module, and the modules inside it, allocate on the GPU in the forward pass, freed or "
@@ -220,8 +196,7 @@ MODULES: Table[PlacedModule] = Table(
             short="Allocated", on=_TAB | _EXPORT, figure="module_allocated",
         ),
         _column(
-            "allocated_self_bytes", "Allocated, self", Unit.BYTES,
-            "The same without the modules inside it.",
+            "allocated_self_bytes", "Allocated, self", Unit.BYTES, "The same without the modules inside it.",
             short="Allocated self", on=_TAB | _EXPORT, figure="module_allocated_self",
         ),
         _column(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tb_steptime.insights.wording.job_what_if import CAUSE_LABELS, CAUSE_MEANINGS
-from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.ranks.pipeline.result import CAUSES, StageRow
 from tb_steptime.ranks.result import JobCollective, JobRanks, MessagePair, Role
@@ -321,5 +320,3 @@ STAGES: Table[StageRow] = Table(
         ),
     ),
 )  # fmt: skip
-
-COLUMNS: tuple[Metric, ...] = (*RANKS.heads, *COLLECTIVES.heads, *MESSAGES.heads, *STAGES.heads)

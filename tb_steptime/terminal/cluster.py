@@ -24,7 +24,7 @@ import threading
 import uuid
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
@@ -45,14 +45,10 @@ _SECONDS_BETWEEN_MESSAGES = 0.5
 
 @dataclass(frozen=True)
 class Task:
-    """id: of the job at the client. topic: where the client listens for the progress."""
+    """A job of the client. topic: where the client listens for its progress."""
 
-    id: str
-    trace: AnyPath
-    keep_paths: bool
+    job: Job
     topic: str
-    log_directory: AnyPath | None = None
-    names_from: AnyPath | None = None
 
 
 @dataclass(frozen=True)
@@ -76,23 +72,20 @@ def measure_packed(task: bytes) -> Outcome:
 
 def measure_there(task: Task) -> Outcome:
     """Writes the summary of one trace."""
-    if not isinstance(task.trace, RemotePath) and not task.trace.exists():
+    trace = task.job.trace
+    if not isinstance(trace, RemotePath) and not trace.exists():
         hint = "Workers read paths on their own machines: use a folder that all of them have, or an address."
-        return Outcome(problem=Problem(f"The worker {platform.node()} has no such file", str(task.trace), hint))
+        return Outcome(problem=Problem(f"The worker {platform.node()} has no such file", str(trace), hint))
     ended: SimpleQueue[AnyPath | Problem] = SimpleQueue()
     queue = ReadingQueue(lambda _, outcome: ended.put(outcome), 1)
     try:
-        job = Job(
-            task.id,
-            task.trace,
-            str(task.trace),
-            keep_paths=task.keep_paths,
-            by_command=True,
-            log_directory=task.log_directory,
-            names_from=task.names_from,
-        )
-        queue.want(job, urgent=False)
-        return _outcome(task, _waited(task, queue, ended))
+        queue.want(replace(task.job, file=str(trace)), urgent=False)
+        result = _waited(task, queue, ended)
+        if isinstance(result, Problem):
+            return Outcome(problem=result)
+        if result == places_for(trace)[0]:
+            return Outcome(place=result)
+        return Outcome(content=result.read_bytes())  # no one else can read this worker's cache
     finally:
         queue.close()
 
@@ -106,18 +99,10 @@ def _waited(task: Task, queue: ReadingQueue, ended: SimpleQueue[AnyPath | Proble
                 _say(task, place.progress.read_bytes if place.progress else 0)
 
 
-def _outcome(task: Task, result: AnyPath | Problem) -> Outcome:
-    if isinstance(result, Problem):
-        return Outcome(problem=result)
-    if result == places_for(task.trace)[0]:
-        return Outcome(place=result)
-    return Outcome(content=result.read_bytes())  # no one else can read this worker's cache
-
-
 def _say(task: Task, read_bytes: int) -> None:
     from distributed import get_worker
 
-    get_worker().log_event(task.topic, {"id": task.id, "read_bytes": read_bytes})
+    get_worker().log_event(task.topic, {"id": task.job.id, "read_bytes": read_bytes})
 
 
 #: `--dask local`: a cluster of processes on this machine, for as long as the command runs.
@@ -152,8 +137,7 @@ class ClusterReaders:
     def begin(self, jobs: Sequence[Job], on_end: Callable[[Job, AnyPath | Problem], None]) -> None:
         self._client.subscribe_topic(self._topic, self._hear)
         for job in jobs:
-            task = Task(job.id, job.trace, job.keep_paths, self._topic, job.log_directory, job.names_from)
-            future = self._client.submit(_by_name(), packed(task), pure=False, retries=_RETRIES)
+            future = self._client.submit(_by_name(), packed(Task(job, self._topic)), pure=False, retries=_RETRIES)
             self._futures.append(future)
             future.add_done_callback(functools.partial(self._ended, job, on_end))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.comparison.figures import FigureChange
@@ -47,7 +47,8 @@ Rows = Sequence[Sequence[str]]
 def comparison_table(comparison: Comparison, width: int) -> str:
     """Returns the comparison for a terminal, without a trailing newline."""
     sections = (
-        [*_wrapped(plain(comparison_headline(comparison)), width), *_warnings(comparison, width)],
+        _wrapped(plain(comparison_headline(comparison)), width)
+        + [line for note in warning_texts(comparison) for line in _wrapped(f"! {note_line(note)}", width)],
         aligned(_change_rows(comparison, "part")),
         _titled("Idle time of the GPU", _change_rows(comparison, "reason")),
         _titled("Figures", _figure_rows(comparison)),
@@ -113,11 +114,6 @@ def _measured_value(gate: Gate, result: GateResult) -> str:
     return f"+{text}" if gate.of == "change" and result.value > 0 else text
 
 
-def _warnings(comparison: Comparison, width: int) -> Iterator[str]:
-    for note in warning_texts(comparison):
-        yield from _wrapped(f"! {note_line(note)}", width)
-
-
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(printable(text), width, subsequent_indent="  " if text.startswith("! ") else "")
 
@@ -147,17 +143,13 @@ def _figure_rows(comparison: Comparison) -> Rows:
 def _figure_row(each: FigureChange) -> tuple[str, str, str, str, str]:
     metric = _METRICS[each.metric]
     base, candidate = (
-        UNKNOWN if mean is None else _mean(mean, metric.unit) if end is None else _range(mean, end, metric.unit)
-        for mean, end in ((each.base, each.base_high), (each.candidate, each.candidate_high))
+        " to ".join(_mean(end, metric.unit) for end in ends if end is not None) or UNKNOWN
+        for ends in ((each.base, each.base_high), (each.candidate, each.candidate_high))
     )
     moved, low, high = (
         UNKNOWN if value is None else _moved(value, metric.unit) for value in (each.change, each.low, each.high)
     )
     return metric.label, base, candidate, moved, UNKNOWN if each.low is None else f"{low} to {high}"
-
-
-def _range(low: float, high: float, unit: Unit) -> str:
-    return f"{_mean(low, unit)} to {_mean(high, unit)}"
 
 
 def _mean(value: float, unit: Unit) -> str:

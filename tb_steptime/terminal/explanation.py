@@ -19,7 +19,9 @@ import numpy as np
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
-from tb_steptime.insights.wording.card_text import severity_word, why_lowered
+from tb_steptime.insights.wording.card_text import severity_word
+from tb_steptime.tables.base import report_of
+from tb_steptime.tables.cards import plain_why_lowered
 from tb_steptime.text import shortened
 from tb_steptime.text.printer import GAP, duration, percent, plain, printable
 from tb_steptime.trace.model import Trace, find_launches
@@ -147,36 +149,27 @@ class Explanations(msgspec.Struct, frozen=True):
 
 def explain_card(path: str, insight: Insight, trace: Trace, device: int | None) -> Explanation:
     """device: the device that the span's figures describe; None without any."""
-    why = why_lowered(insight)
-    return Explanation(
+    return report_of(
+        Explanation,
+        insight,
         trace=path,
-        id=insight.id,
         title=plain(insight.title),
         why=plain(insight.why),
-        how=insight.how,
-        gain_ns=insight.gain_ns,
-        gain_fraction=insight.gain_fraction,
         gain_formula=plain(insight.gain_formula),
-        confidence=insight.confidence,
         why_confidence=plain(insight.why_confidence),
-        view=insight.view,
         card=next(card_meaning(rule) for rule in RULES if rule.__name__ == insight.id),
         evidence=[
-            EvidenceRange(
-                each.step, each.start_ns, each.end_ns, evidence_events(trace, device, each.start_ns, each.end_ns)
-            )
+            report_of(EvidenceRange, each, events=evidence_events(trace, device, each.start_ns, each.end_ns))
             for each in insight.evidence
         ],
-        severity=insight.severity,
-        later_ns=insight.later_ns,
-        lowered_from=insight.lowered_from,
-        why_lowered=plain(why) if why else None,
+        why_lowered=plain_why_lowered(insight),
     )
 
 
 def explanation_text(explanation: Explanation) -> str:
     """Returns the text for a terminal, without a trailing newline."""
-    lines = [
+    how = (explanation.how or "").splitlines()
+    return "\n".join([
         f"{explanation.title}  [{explanation.id}]",
         "",
         *_labelled("Evidence", explanation.why),
@@ -184,22 +177,14 @@ def explanation_text(explanation: Explanation) -> str:
         *_labelled("Severity", f"{severity_word(explanation.severity)}. {explanation.why_lowered or ''}".rstrip()),
         *_labelled("Confidence", f"{explanation.confidence.value}. {explanation.why_confidence}"),
         *_labelled("Fires when", explanation.card.fires.removeprefix("Fires when ")),
-        *(
-            line
-            for question, answer in explanation.card.answers.items()
-            if question != "Gain"
-            for line in _labelled(question, answer)
-        ),
-        *(
-            f"{'How' if not number else '':<{_INDENT}}{line}"
-            for number, line in enumerate((explanation.how or "").splitlines())
-        ),
+        *(line for each in explanation.card.answers.items() if each[0] != "Gain" for line in _labelled(*each)),
+        *(f"{'' if number else 'How':<{_INDENT}}{line}" for number, line in enumerate(how)),
         "",
-    ]
-    ranges = [line for each in explanation.evidence for line in _range(each)]
-    return "\n".join(
-        [*lines, *(ranges or [f"The events are spread over the whole span: see the {explanation.view} view."])]
-    )
+        *(
+            [line for each in explanation.evidence for line in _range(each)]
+            or [f"The events are spread over the whole span: see the {explanation.view} view."]
+        ),
+    ])  # fmt: skip
 
 
 def _gain(explanation: Explanation) -> str:
@@ -221,13 +206,10 @@ def _range(evidence: EvidenceRange) -> Iterator[str]:
     """Yields a line for the range, and one for each of its events, with its length, name and track. The length of an
     event inside the range is the time that it covers there."""
     interval = f"{evidence.start_ns / 1e6:.3f} to {evidence.end_ns / 1e6:.3f} ms"
-    yield f"Step {printable(evidence.step)}, {interval}: {_length(evidence.end_ns - evidence.start_ns)}"
+    length = duration(evidence.end_ns - evidence.start_ns).replace(GAP, " ")
+    yield f"Step {printable(evidence.step)}, {interval}: {length}"
     for event in evidence.events:
-        length = _length(event.covers_ns if event.place == "in" else event.duration_ns)
+        length = duration(event.covers_ns if event.place == "in" else event.duration_ns).replace(GAP, " ")
         name = shortened(printable(event.name), _NAME)
         track = shortened(printable(event.track), _TRACK)
         yield f"  {event.place:<6}{event.start_ns / 1e6:>12.3f} ms {length:>9}  {name:<{_NAME}}  {track}"
-
-
-def _length(ns: int) -> str:
-    return duration(ns).replace(GAP, " ")

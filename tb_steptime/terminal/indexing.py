@@ -70,7 +70,9 @@ def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool, names_from: AnyPa
             outcome.fresh += 1
         elif span.trace:
             id = identity(span.trace)
-            jobs.setdefault(id, _job(id, span, span.trace, keep_paths, names_from))
+            job = Job(id, span.trace.absolute(), str(span.trace), keep_paths=keep_paths, by_command=True,
+                      log_directory=span.log_directory, names_from=names_from)  # fmt: skip
+            jobs.setdefault(id, job)
     outcome.to_write = list(jobs.values())
     return outcome
 
@@ -145,9 +147,6 @@ class _IndexBar(StatusLine):
         self.left = dict(bytes_of)
         self.files, self.bytes = len(bytes_of), sum(bytes_of.values())
 
-    def __enter__(self) -> _IndexBar:
-        return self
-
     def ended(self, job: Job, outcome: AnyPath | Problem) -> None:
         self.left.pop(job.id)
         if not self.shown and not isinstance(outcome, Problem):
@@ -178,18 +177,6 @@ def outcome_lines(indexed: IndexingOutcome, *, interrupted: bool = False) -> Seq
     if interrupted:
         lines.append("Interrupted. Run it again for the rest.")
     return lines
-
-
-def _job(id: str, span: FoundSpan, trace: AnyPath, keep_paths: bool, names_from: AnyPath | None) -> Job:
-    return Job(
-        id,
-        trace.absolute(),
-        str(trace),
-        keep_paths=keep_paths,
-        by_command=True,
-        log_directory=span.log_directory,
-        names_from=names_from,
-    )
 
 
 def _freshness(span: FoundSpan, *, keep_paths: bool, names_from: AnyPath | None) -> bool | Problem:

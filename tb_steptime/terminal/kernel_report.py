@@ -6,17 +6,14 @@ holds those with most time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import msgspec
 
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By, KernelGroup, kernel_table
-from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import OfSpan, aligned, csv_table, span_heading, span_names, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names, table_cells
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
 
@@ -43,10 +40,6 @@ def span_kernels(span: FoundSpan, trace: Trace, by: By) -> SpanKernels:
     return SpanKernels(*span_names(span), by, kernel_table(trace, by))
 
 
-def csv_lines(spans: Iterable[SpanKernels]) -> Iterator[str]:
-    return csv_table(KERNELS, ((span, span.kernels) for span in spans))
-
-
 def kernel_text(span: SpanKernels, width: int) -> str:
     """Returns the table for a terminal of that width, without a line end at the end."""
     devices = sorted({row.device for row in span.kernels})
@@ -63,9 +56,8 @@ def kernel_text(span: SpanKernels, width: int) -> str:
 
 def _table(rows: list[KernelGroup], by: By, width: int) -> list[str]:
     shown, more = rows[:TABLE_ROWS], rows[TABLE_ROWS:]
-    cells = [list(_HEADS), *(_cells(row) for row in shown)]
-    if more:
-        cells.append(_more(more))
+    sums = {id: sum(getattr(row, id) for row in more) for id in ("count", "total_ns", "share")}
+    cells = table_cells(KERNELS, shown, *([sums | {"mean_ns": sums["total_ns"] / sums["count"]}] if more else []))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
     names = [_FIRST[by], *(_name(row, by, left) for row in shown), *([f"{count(len(more))} more"] if more else [])]
@@ -76,7 +68,6 @@ _FIRST: dict[By, str] = {
     "name": "Kernel", "name,op": "Kernel, op", "name,module": "Kernel, module", "name,line": "Kernel, line", "op": "Op",
     "module": "Module", "line": "Line",
 }  # fmt: skip
-_HEADS = tuple(column.name(Surface.TEXT) for column in KERNELS.on(Surface.TEXT))
 
 
 def _name(row: KernelGroup, by: By, width: int) -> str:
@@ -87,17 +78,6 @@ def _name(row: KernelGroup, by: By, width: int) -> str:
     }.get(by, "")
     least = MIN_WIDTH_BESIDE_OP if beside else MIN_NAME_WIDTH
     return printable(_shortened(row.short, max(least, width - len(beside))) + beside)
-
-
-def _cells(row: KernelGroup) -> list[str]:
-    return [text_cell(column, column.value(row)) for column in KERNELS.on(Surface.TEXT)]
-
-
-def _more(rows: list[KernelGroup]) -> list[str]:
-    launches, total = sum(row.count for row in rows), sum(row.total_ns for row in rows)
-    share = sum(row.share for row in rows)
-    sums = {"count": launches, "total_ns": total, "mean_ns": total / launches, "share": share}
-    return [text_cell(column, sums.get(column.id), "") for column in KERNELS.on(Surface.TEXT)]
 
 
 def _shortened(name: str, width: int) -> str:

@@ -6,7 +6,7 @@ holds those with most time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -18,10 +18,10 @@ from tb_steptime.ingest.sources import source_text, text_at
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, Lines, find_lines, sums_of
 from tb_steptime.metrics.operators.op_tree import Where
-from tb_steptime.tables.base import Surface, Table, report_of
+from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import LINES
-from tb_steptime.terminal.output import OfSpan, aligned, csv_table, shortened, span_heading, span_names, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, shortened, span_heading, span_names, table_cells
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
 from tb_steptime.trace.model import Trace
@@ -104,22 +104,16 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
     return report_of(LineReportRow, row, file=file, line=line, function=function, text=text)
 
 
-def csv_lines(spans: Iterable[SpanLines]) -> Iterator[str]:
-    return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
-
-
 def line_text(span: SpanLines) -> str:
     """Returns the table for a terminal, without a line end at the end."""
     head = span_heading(span)
     if span.line_of is None:
         return f"{head}\n\n{plain(MISSING['no_stacks'])}"
     shown, more = span.lines[:TABLE_ROWS], span.lines[TABLE_ROWS:]
-    columns = REPORT_LINES.on(Surface.TEXT)
-    rows = [("Line", *(column.name(Surface.TEXT) for column in columns))]
-    rows += [(_name(row), *(text_cell(column, column.value(row)) for column in columns)) for row in shown]
-    others = [(counted(len(more), "more line"), sums_of([report_of(CodeLine, row) for row in more]))] if more else []
-    for name, sums in (*others, ("elsewhere", span.elsewhere)):
-        rows.append((name, *(text_cell(column, getattr(sums, column.id, None), "") for column in columns)))
+    sums = [*([sums_of([report_of(CodeLine, row) for row in more])] if more else []), span.elsewhere]
+    names = ["Line", *map(_name, shown), *([counted(len(more), "more line")] if more else []), "elsewhere"]
+    cells = table_cells(REPORT_LINES, shown, *map(msgspec.structs.asdict, sums))
+    rows = [(name, *row) for name, row in zip(names, cells, strict=True)]
     codes = ["", *(shortened(printable(row.text or ""), CODE_WIDTH) for row in shown)]
     lines = [f"{line}  {code}".rstrip() for line, code in zip(aligned(rows), codes, strict=False)]
     lines += aligned(rows)[len(codes) :]

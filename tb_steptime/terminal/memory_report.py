@@ -19,10 +19,10 @@ from tb_steptime.metrics.memory.fit.fit import MARGIN
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit
 from tb_steptime.snapshots.lines import DeviceGrowth, LineGrowth, LineRow
 from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary
+from tb_steptime.tables.memory import FITS, MODULES
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names
-from tb_steptime.text.printer import UNKNOWN, duration, nbytes, percent, plain, printable, rate
-from tb_steptime.text.printer import nbytes as in_bytes
+from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names, table_cells
+from tb_steptime.text.printer import UNKNOWN, duration, maybe, nbytes, percent, plain, printable, rate
 
 NOT_RECORDED = "Allocations were not recorded: profile(..., profile_memory=True, record_shapes=True) records them."
 
@@ -62,30 +62,23 @@ def _device(device: DeviceFit) -> list[str]:
     name = printable(device.device)
     if device.unknown is not None:
         return [f"{name}: {plain(explain(device.unknown))}"]
-    table: list[tuple[str, ...]] = [("Batch", "peak, est.", "low", "high")]
-    for peak in device.peaks:
-        sizes = (nbytes(size) for size in (peak.peak_bytes, peak.low_bytes, peak.high_bytes))
-        recorded = ", recorded" if peak.batch == device.batch else ""
-        table.append((f"{peak.batch}{recorded}", *sizes))
+    batches = (f"{each.batch}{', recorded' if each.batch == device.batch else ''}" for each in device.peaks)
+    cells = table_cells(FITS, device.peaks)
+    table = [(name, *row) for name, row in zip(("Batch", *batches), cells, strict=True)]
     return [f"{name}: {_sentence(device)}", "", *aligned(table), *_modules(device), *_settings(device)]
 
 
 #: Labels of memory that no module, range or op allocated, by kind.
-MADE = {
-    "outside": "outside of ops",
-    "others": "others",
-    "before": "before the recording",
-}
+MADE = {"outside": "outside of ops", "others": "others", "before": "before the recording"}
 
 
 def _modules(device: DeviceFit) -> list[str]:
     """Returns the lines that say what fills the peak."""
     if not device.modules:
         return []
-    table: list[tuple[str, ...]] = [("At the peak, made in", "bytes", "constant", "per sample")]
-    for row in device.modules:
-        name = printable(row.path) if row.path is not None else MADE[row.kind]
-        table.append((name, nbytes(row.bytes), nbytes(row.constant), nbytes(row.per_sample)))
+    names = (printable(row.path) if row.path is not None else MADE[row.kind] for row in device.modules)
+    cells = table_cells(MODULES, device.modules)
+    table = [(name, *row) for name, row in zip(("At the peak, made in", *names), cells, strict=True)]
     unnamed = [] if device.unnamed is None else [plain(explain(device.unnamed))]
     return ["", *aligned(table), *unnamed]
 
@@ -104,40 +97,34 @@ def _settings(device: DeviceFit) -> list[str]:
     for setting in device.settings:
         table.append((
             printable(setting.label),
-            "-" if setting.peak_bytes is None else nbytes(setting.peak_bytes),
-            duration(setting.again_ns) if setting.again_ns else "-",
-            "-" if setting.copied_bytes is None else nbytes(setting.copied_bytes),
-            "-" if setting.copy_ns is None else duration(setting.copy_ns),
-            "-" if setting.step_ns is None else duration(setting.step_ns),
-            "-" if setting.largest is None else str(setting.largest),
+            maybe(nbytes, setting.peak_bytes, "-"),
+            maybe(duration, setting.again_ns or None, "-"),
+            maybe(nbytes, setting.copied_bytes, "-"),
+            maybe(duration, setting.copy_ns, "-"),
+            maybe(duration, setting.step_ns, "-"),
+            maybe(str, setting.largest, "-"),
             "yes" if setting.best else "",
         ))  # fmt: skip
     reasons = {plain(explain(why)): None for each in device.settings for why in (each.unknown, each.no_time) if why}
     if all(setting.copied_bytes is None for setting in device.settings):
         table = [(*row[:_COPIED], *row[_COPIED + 2 :]) for row in table]
-    return ["", *aligned(table), *_rates(device), *reasons]
-
-
-def _rates(device: DeviceFit) -> list[str]:
-    if device.rates is None:
-        return []
-    to_device, to_host = rate(device.rates.to_device), rate(device.rates.to_host)
-    memory = "pinned" if device.rates.pinned else "pageable"
-    return [f"Copies take their recorded rates from and to {memory} memory: {to_device} to the GPU, {to_host} back."]
+    lines = ["", *aligned(table)]
+    if device.rates is not None:
+        to_device, to_host = rate(device.rates.to_device), rate(device.rates.to_host)
+        memory = "pinned" if device.rates.pinned else "pageable"
+        lines.append(
+            f"Copies take their recorded rates from and to {memory} memory: {to_device} to the GPU, {to_host} back."
+        )
+    return [*lines, *reasons]
 
 
 def _code(device: DeviceFit) -> list[str]:
-    return [
-        line
-        for setting in device.settings
-        if setting.code is not None and (setting.best or setting.no_time is not None)
-        for line in (
-            "",
-            f"{printable(setting.label)}:",
-            "",
-            *(f"    {line}".rstrip() for line in setting.code.split("\n")),
-        )
-    ]
+    lines = []
+    for setting in device.settings:
+        if setting.code is not None and (setting.best or setting.no_time is not None):
+            code = (f"    {line}".rstrip() for line in setting.code.split("\n"))
+            lines += ["", f"{printable(setting.label)}:", "", *code]
+    return lines
 
 
 def _sentence(device: DeviceFit) -> str:
@@ -173,9 +160,9 @@ def snapshot_text(snapshot: SnapshotSummary) -> str:
         lines += ["", *_growth(grown)]
     if not snapshot.devices:
         lines += ["", "No memory of a GPU was reserved, and nothing was allocated."]
-    lost = [f"{number:,} {kind}" for kind, number in snapshot.lost.items()]
+    lost = ", ".join(f"{number:,} {kind}" for kind, number in snapshot.lost.items())
     return "\n".join(
-        [*lines, *(["", f"Not read, because they are not as PyTorch writes them: {', '.join(lost)}."] if lost else [])]
+        [*lines, *(["", f"Not read, because they are not as PyTorch writes them: {lost}."] if lost else [])]
     )
 
 
@@ -192,73 +179,44 @@ def _snapshot_device(device: DeviceSnapshot) -> Iterator[str]:
         ("  free in empty segments", device.releasable_bytes),
         ("  reserved, the sum", device.reserved_bytes),
     ]
-    yield from aligned([(name, in_bytes(value)) for name, value in rows])
+    yield from aligned([(name, nbytes(value)) for name, value in rows])
     yield ""
     labels = {part.id: part.label for part in MEMORY_PARTS}
-    yield from aligned(
-        [
-            ("In use at the peak", "bytes"),
-            *((labels[each.category], in_bytes(each.bytes)) for each in device.peak_by_category),
-        ]
-    )
+    parts = [(labels[each.category], nbytes(each.bytes)) for each in device.peak_by_category]
+    yield from aligned([("In use at the peak", "bytes"), *parts])
     yield ""
-    yield from aligned(
-        [
-            ("In use at the peak, by line", "bytes", "allocations", "at the end", "mean lifetime"),
-            *(
-                (
-                    _where(each),
-                    in_bytes(each.bytes),
-                    f"{each.count:,}",
-                    in_bytes(each.end_bytes),
-                    UNKNOWN if each.lifetime_us is None else duration(1_000 * each.lifetime_us),
-                )
-                for each in device.peak_by_line[:_SNAPSHOT_ROWS]
-                if each.bytes or each.end_bytes
-            ),
-        ]
-    )
+    by_line = [
+        (_where(each), nbytes(each.bytes), f"{each.count:,}", nbytes(each.end_bytes),
+         UNKNOWN if each.lifetime_us is None else duration(1_000 * each.lifetime_us))
+        for each in device.peak_by_line[:_SNAPSHOT_ROWS] if each.bytes or each.end_bytes
+    ]  # fmt: skip
+    yield from aligned([
+        ("In use at the peak, by line", "bytes", "allocations", "at the end", "mean lifetime"), *by_line
+    ])  # fmt: skip
     if device.fragmented:
         yield ""
-        yield from aligned(
-            [
-                ("Free memory that blocks in use keep", "free", "pieces", "segment", "largest block in use"),
-                *(
-                    (
-                        each.address,
-                        in_bytes(each.free_bytes),
-                        f"{each.pieces:,}",
-                        in_bytes(each.bytes),
-                        each.kept_by or UNKNOWN,
-                    )
-                    for each in device.fragmented[:_SNAPSHOT_ROWS]
-                ),
-            ]
-        )
+        free = [
+            (each.address, nbytes(each.free_bytes), f"{each.pieces:,}", nbytes(each.bytes), each.kept_by or UNKNOWN)
+            for each in device.fragmented[:_SNAPSHOT_ROWS]
+        ]
+        yield from aligned([
+            ("Free memory that blocks in use keep", "free", "pieces", "segment", "largest block in use"), *free
+        ])  # fmt: skip
 
 
 def _growth(growth: DeviceGrowth) -> Iterator[str]:
     yield f"GPU {growth.device}: {_change(growth.more_bytes)} in use, {_change(growth.more_reserved_bytes)} reserved"
     if growth.lines:
-        yield from aligned(
-            [
-                ("In use at the end", "before", "now", "change", "allocations"),
-                *(
-                    (
-                        _where(each),
-                        in_bytes(each.before_bytes),
-                        in_bytes(each.after_bytes),
-                        _change(each.after_bytes - each.before_bytes),
-                        f"{each.after_count - each.before_count:+,}",
-                    )
-                    for each in growth.lines[:_SNAPSHOT_ROWS]
-                ),
-            ]
-        )
+        rows = [
+            (_where(each), nbytes(each.before_bytes), nbytes(each.after_bytes),
+             _change(each.after_bytes - each.before_bytes), f"{each.after_count - each.before_count:+,}")
+            for each in growth.lines[:_SNAPSHOT_ROWS]
+        ]  # fmt: skip
+        yield from aligned([("In use at the end", "before", "now", "change", "allocations"), *rows])
 
 
 def _change(value: int) -> str:
-    return f"{'+' if value >= 0 else '-'}{in_bytes(abs(value))}"
+    return f"{'+' if value >= 0 else '-'}{nbytes(abs(value))}"
 
 
 def _where(row: LineRow | LineGrowth) -> str:

@@ -12,7 +12,7 @@ from tb_steptime.ingest import pool
 from tb_steptime.ingest.discovery import no_traces
 from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.states import Problem, SpanState
-from tb_steptime.serve.store import Store
+from tb_steptime.serve.store import Store, is_at_rest
 from tb_steptime.serve.wire import Index, SpanEntry
 from tb_steptime.terminal.progress_bar import StatusLine
 from tb_steptime.text.printer import counted, nbytes
@@ -49,7 +49,7 @@ def _read(store: Store) -> Index:
             while True:
                 index = store.index(work=True)
                 store.reader.want(store.directory.spans()[1])
-                if all(map(_has_ended, _spans(index))):
+                if is_at_rest(index):
                     return index
                 status.show(index)
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -58,9 +58,6 @@ def _read(store: Store) -> Index:
 
 
 class _SpansBar(StatusLine):
-    def __enter__(self) -> _SpansBar:
-        return self
-
     def show(self, index: Index) -> None:
         if self.is_due():
             total = max(1, sum(span.file_bytes for span in _spans(index)))

@@ -11,7 +11,7 @@ BertModel                3  40 ms
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -24,11 +24,11 @@ from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each
 from tb_steptime.metrics.operators.modules import OutsideModules, find_modules, outside_modules
 from tb_steptime.metrics.operators.op_tree import Where, outside_ops
 from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
-from tb_steptime.tables.base import Surface, Table, report_of
+from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.terminal.output import OfSpan, aligned, csv_table, shortened, span_heading, span_names, text_cell
-from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, nbytes, printable
+from tb_steptime.terminal.output import OfSpan, aligned, shortened, span_heading, span_names, table_cells
+from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, maybe, nbytes, printable
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 
@@ -169,17 +169,12 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
     return outermost
 
 
-def csv_lines(spans: Iterable[SpanOperators]) -> Iterator[str]:
-    return csv_table(OPERATOR_LINES, ((span, span.operators) for span in spans))
-
-
 #: Maximum number of rows of a table. The other rows are summed up in one line.
 TABLE_ROWS = 40
 #: Minimum width of a name. Names are cut to the space that is left in a line, but not below this width.
 MIN_NAME_WIDTH = 24
 INDENT = "  "
 
-_COLUMNS = OPERATOR_LINES.on(Surface.TEXT)
 #: Columns that are unknown where an op runs only in CUDA graphs.
 _ON_HOST = {"calls", "host_total_ns", "host_self_ns", "runtime_ns"}
 _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device total", "device self",
@@ -202,19 +197,17 @@ def operator_text(span: SpanOperators, width: int) -> str:
     shown, more = span.operators[:TABLE_ROWS], span.operators[TABLE_ROWS:]
     if not shown:
         return f"{head}\n\nNo CPU ops are recorded.".replace(GAP, " ")
-    cells = [_cells(row) for row in shown]
-    if more:
-        sums = {id: sum(getattr(row, id) for row in more) for id in ("calls", "host_self_ns")}
-        cells.append([text_cell(column, sums.get(column.id), "") for column in _COLUMNS])
+    sums = [{id: sum(getattr(row, id) for row in more) for id in ("calls", "host_self_ns")}] if more else []
+    heads, *cells = table_cells(OPERATOR_LINES, shown, *sums, unknown=_unknown)
     names = ["Op", *map(_name, shown), *([f"{count(len(more))} more"] if more else [])]
-    heads = [column.name(Surface.TEXT) for column in _COLUMNS]
     return "\n".join([head, "", *_lines(names, heads, cells, width)]).replace(GAP, " ")
 
 
 def module_lines(rows: Sequence[ModuleRow], width: int) -> list[str]:
     """Returns the folded rows with most time, in the order of the tree."""
     depths, shown = depths_of(rows), _largest(rows)
-    names = ["Module", *(f"{INDENT * depths[at]}{_module_name(rows[at])}" for at in shown)]
+    named = [f"{count(row.instances)} x {row.name}" if row.instances > 1 else row.name for row in rows]
+    names = ["Module", *(f"{INDENT * depths[at]}{named[at]}" for at in shown)]
     lines = _lines(names, _MODULE_HEADS, [_module_cells(rows[at]) for at in shown], width)
     if len(rows) > len(shown):
         lines.append(f"{count(len(rows) - len(shown))} more, with less time")
@@ -234,10 +227,6 @@ def _largest(rows: Sequence[ModuleRow]) -> list[int]:
     return sorted(sorted(range(len(rows)), key=time)[:TABLE_ROWS])
 
 
-def _module_name(row: ModuleRow) -> str:
-    return f"{count(row.instances)} x {row.name}" if row.instances > 1 else row.name
-
-
 def _module_cells(row: ModuleRow) -> list[str]:
     backward = (row.backward_host_ns or None, row.backward_device_ns or None)
     in_graphs = not row.host_total_ns and bool(row.device_total_ns or row.backward_device_ns)
@@ -245,7 +234,8 @@ def _module_cells(row: ModuleRow) -> list[str]:
     times = (*on_host, row.device_total_ns, row.device_self_ns, *backward)
     slowest = duration(row.slowest_ns) if row.instances > 1 else UNKNOWN
     allocated = (row.allocated_bytes, row.backward_allocated_bytes or None)
-    return [count(row.occurrences), _time(each_ns(row)), slowest, *map(_time, times), *map(_bytes, allocated)]
+    shown = (*(maybe(duration, each) for each in times), *(maybe(nbytes, each) for each in allocated))
+    return [count(row.occurrences), maybe(duration, each_ns(row)), slowest, *shown]
 
 
 def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> list[str]:
@@ -257,24 +247,11 @@ def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width
     return aligned([(printable(shortened(name, left)), *row) for name, row in zip(names, padded, strict=True)])
 
 
-def _runs_in_graphs(row: OperatorReportRow) -> bool:
-    """Whether the op runs only in CUDA graphs, and so takes no time on the host."""
-    return not (row.calls or row.host_total_ns) and bool(row.launches)
-
-
 def _name(row: OperatorReportRow) -> str:
     second = row.shape or row.module or row.line or row.phase or (row.stack or "").replace(";", " < ")
     return f"{row.name}, {second}" if second else row.name
 
 
-def _cells(row: OperatorReportRow) -> list[str]:
-    unknown = _ON_HOST if _runs_in_graphs(row) else set[str]()
-    return [text_cell(column, None if column.id in unknown else column.value(row)) for column in _COLUMNS]
-
-
-def _time(ns: int | None) -> str:
-    return UNKNOWN if ns is None else duration(ns)
-
-
-def _bytes(size: int | None) -> str:
-    return UNKNOWN if size is None else nbytes(size)
+def _unknown(row: OperatorReportRow) -> set[str]:
+    only_in_graphs = not (row.calls or row.host_total_ns) and bool(row.launches)
+    return _ON_HOST if only_in_graphs else set()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.tables.base import Column, Table, Value
+from tb_steptime.tables.base import Column, Surface, Table, Value
 from tb_steptime.text import Quantity, Unit
-from tb_steptime.text.printer import GAP, UNKNOWN, duration, percent_exact, printable, quantity
+from tb_steptime.text.printer import GAP, UNKNOWN, duration, maybe, percent_exact, printable, quantity
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
@@ -80,12 +80,13 @@ def print_json(content: msgspec.Struct) -> None:
     print(msgspec.json.encode(content).decode())
 
 
-def csv_table(table: Table[R], spans: Iterable[tuple[OfSpan, Iterable[R]]]) -> Iterator[str]:
+def csv_table(table: Table[Any], field: str, spans: Iterable[Any]) -> Iterator[str]:
     """Yields a head, then a line for each row of each span, without newlines. Values that are not measurable are
-    empty."""
+    empty. field: that of a span which holds its rows."""
     yield csv_line(("run", "worker", "span", "trace", *table.kinds()))
-    for span, rows in spans:
-        yield from (csv_line((span.run, span.worker, span.span, span.trace, *table.whole_row(row))) for row in rows)
+    for span in spans:
+        names = span.run, span.worker, span.span, span.trace
+        yield from (csv_line((*names, *table.whole_row(row))) for row in getattr(span, field))
 
 
 def csv_line(values: Sequence[Any]) -> str:
@@ -102,8 +103,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def row(label: str, length_ns: float | None, rest: str) -> str:
-    value = UNKNOWN if length_ns is None else duration(length_ns)
-    return f"{label:<18}{value:>11}  {rest}".rstrip()
+    return f"{label:<18}{maybe(duration, length_ns):>11}  {rest}".rstrip()
 
 
 def share_row(label: str, length_ns: int, step_ns: int) -> str:
@@ -119,6 +119,22 @@ def bar(share: float) -> str:
 
 def shortened(name: str, width: int) -> str:
     return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def table_cells(
+    table: Table[R],
+    rows: Iterable[R],
+    *sums: Mapping[str, Value],
+    unknown: Callable[[R], Container[str]] = lambda row: (),
+) -> list[list[str]]:
+    """Returns the heads, the cells of each row, and those of rows of sums, empty where there is none. unknown: columns
+    whose value in a row says nothing."""
+    columns = table.on(Surface.TEXT)
+    return [
+        [each.name(Surface.TEXT) for each in columns],
+        *([text_cell(each, None if each.id in unknown(row) else each.value(row)) for each in columns] for row in rows),
+        *([text_cell(each, row_of_sums.get(each.id), "") for each in columns] for row_of_sums in sums),
+    ]
 
 
 def text_cell(column: Column[Any], value: Value, missing: str = UNKNOWN) -> str:

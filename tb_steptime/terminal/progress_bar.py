@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tb_steptime.text.printer import GAP, counted, nbytes
 
@@ -18,6 +18,8 @@ _BAR_CELLS, _LEAST_CELLS = 24, 6
 #: Width that is assumed where the terminal does not report one.
 _USUAL_COLUMNS = 80
 _SECONDS_BETWEEN_DRAWINGS = 0.05
+
+S = TypeVar("S", bound="StatusLine")
 
 
 class StatusLine:
@@ -40,6 +42,9 @@ class StatusLine:
         text = status_line(share, status, details, columns_of_stderr() - 1)  # in the last column a terminal may wrap
         print("\r" + text + "\033[K", end="", file=sys.stderr, flush=True)
 
+    def __enter__(self: S) -> S:
+        return self
+
     def __exit__(self, *_: object) -> None:
         if self.shown and self.drawn:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
@@ -47,9 +52,6 @@ class StatusLine:
 
 class ProgressBar(StatusLine):
     """The progress of one file."""
-
-    def __enter__(self) -> ProgressBar:
-        return self
 
     def show(self, progress: ReadProgress) -> None:
         if self.is_due():
@@ -61,9 +63,6 @@ class ProgressBar(StatusLine):
 
 class SpansBar(StatusLine):
     """The progress of several spans, one after another."""
-
-    def __enter__(self) -> SpansBar:
-        return self
 
     def show(self, done: int, total: int) -> None:
         if self.is_due():
@@ -91,12 +90,9 @@ def status_line(share: float, status: str, details: Sequence[str], width: int) -
         detail_text = ", ".join(details[:number])
         cells = width - len(status) - len(detail_text) - bool(detail_text)
         if cells >= _LEAST_CELLS:
-            return f"{status}{_bar(share, min(cells, _BAR_CELLS))} {detail_text}".rstrip()
+            cells = min(cells, _BAR_CELLS)
+            return f"{status}{('█' * round(share * cells)).ljust(cells, '░')} {detail_text}".rstrip()
     return status[:width]
-
-
-def _bar(share: float, cells: int) -> str:
-    return ("█" * round(share * cells)).ljust(cells, "░")
 
 
 def time_left(seconds: float, share: float) -> list[str]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
-from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
-from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
+from tb_steptime.insights.base import Insight, JobText, Judgement
 from tb_steptime.insights.basis import sentence
-from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded import Recorded
@@ -22,6 +24,7 @@ from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.steady.step import KINDS, ExcessNs
 from tb_steptime.tables.base import report_of
+from tb_steptime.tables.cards import plain_why_lowered
 from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (
     BlockingCallReport,
@@ -51,34 +54,24 @@ def span_report(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -
     overview = measured.result("overview", OverviewResult)
     loading = measured.result("data_loading", DataLoadingResult)
     host = measured.result("host", HostResult)
-    facts = measured.facts
-    return SpanReport(
+    memory, facts = measured.result("memory", MemoryResult), measured.facts
+    return report_of(
+        SpanReport,
+        facts,
         run=span.run,
         worker=span.worker,
         span=span.number,
         trace=span.path,
-        events=facts.events,
         trace_bytes=facts.file_bytes,
-        json_bytes=facts.json_bytes,
-        origin_ns=facts.origin_ns,
-        rank=facts.rank,
-        simulated=facts.simulated,
         job=_job(overview.job, judgement.job),
-        verdict=_verdict(judgement.verdict),
+        verdict=report_of(VerdictReport, judgement.verdict, text=plain(judgement.verdict.text)),
         quality=finding_reports(overview),
-        steps_by=facts.steps_by,
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
         not_recorded_ns=overview.not_recorded_ns,
         steady_step_ns=overview.steady_step_ns,
         excess=[
-            ExcessReport(
-                row.kind,
-                row.total_ns,
-                row.count,
-                row.names,
-                plain(sentence(row, len(overview.steps), overview.findings)),
-            )
+            report_of(ExcessReport, row, text=plain(sentence(row, len(overview.steps), overview.findings)))
             for row in overview.excess
         ],
         unprofiled_step_ns=overview.pace.plain_ns if overview.pace else None,
@@ -86,18 +79,15 @@ def span_report(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -
         devices=_devices(overview, measured.result("tensor_cores", TensorCoresResult)),
         phases=[report_of(PhaseReport, row, idle_ns=row.idle_ns.total_ns) for row in host.phases],
         blocking_calls=[report_of(BlockingCallReport, row) for row in host.blocking],
-        queue_depth=_queue_depth(host),
+        queue_depth=QueueDepthReport(
+            *(host.launches.queue_mean, host.launches.queue_max) if host.launches else (None, None)
+        ),
         data_loading=_data_loading(loading),
         cpu_ops=host.cpu.ops if host.cpu else [],
-        memory=_memory(measured.result("memory", MemoryResult)),
+        memory=None if memory.unknown else [_device_memory(device) for device in memory.devices],
         insights=[insight_report(insight) for insight in judgement.insights],
         notes=[note_report(worded(note)) for note in (*facts.notes, *loading.recorder_notes)],
     )
-
-
-def _memory(memory: MemoryResult) -> list[MemoryReport] | None:
-    """None where it was not recorded."""
-    return None if memory.unknown else [_device_memory(device) for device in memory.devices]
 
 
 def _device_memory(memory: DeviceMemory) -> MemoryReport:
@@ -148,66 +138,54 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
         data_loading_ns=_loading(loading.mean),
         gpu_busy_ns=overview.mean_gpu_busy_ns,
         slow=None,
-        before_recording_ns=_mean_of([row.before_recording_ns for row in overview.steps]),
-        once_ns=_mean_of([row.once_ns for row in overview.steps]),
-        after_recording_ns=_mean_of([row.after_recording_ns for row in overview.steps]),
-        profiler_ns=_mean_of([row.profiler_ns for row in overview.steps]),
-        **_mean_excess(overview),
+        **_mean_excluded(overview),
         devices=[StepDeviceReport(each.device, step_ns - each.mean.total_ns, each.mean) for each in host.devices],
     )
 
 
-def _mean_excess(overview: OverviewResult) -> dict[str, Any]:
-    """Returns the mean excess of each kind, and what is left of the mean step."""
-    kinds = {kind: _mean_of([getattr(row.excess_ns, kind) for row in overview.steps]) for kind in KINDS}
+#: What of a step is in no verdict and in no gain.
+_EXCLUDED = ("before_recording_ns", "once_ns", "after_recording_ns", "profiler_ns")
+
+
+def _mean_excluded(overview: OverviewResult) -> dict[str, Any]:
+    """Returns the mean of each excluded time and of the excess of each kind, and what is left of the mean step."""
+
+    def mean(rows: Sequence[object], field: str) -> int:
+        return whole_mean(sum(getattr(row, field) for row in rows), len(rows))
+
+    kinds = {kind: mean([row.excess_ns for row in overview.steps], kind) for kind in KINDS}
     removed = sum(ns for kind, ns in kinds.items() if kind != "unknown")
-    return {"steady_ns": overview.mean_duration_ns - removed, "excess_ns": ExcessNs(**kinds)}
-
-
-def _mean_of(values: list[int]) -> int:
-    return whole_mean(sum(values), len(values))
+    excluded = {field: mean(overview.steps, field) for field in _EXCLUDED}
+    return {**excluded, "steady_ns": overview.mean_duration_ns - removed, "excess_ns": ExcessNs(**kinds)}
 
 
 def _job(job: JobKind, text: JobText) -> JobReport:
-    return JobReport(
-        job.purpose, job.execution, job.compiled_share, job.graph_share, job.device, job.vendor, job.ranks, job.rank,
-        job.world_size, plain(text.line), list(map(plain, text.shown_by)),
-    )  # fmt: skip
-
-
-def _verdict(verdict: Verdict) -> VerdictReport:
-    return VerdictReport(verdict.bound, plain(verdict.text), verdict.confidence)
-
-
-def _queue_depth(host: HostResult) -> QueueDepthReport:
-    return QueueDepthReport(
-        host.launches.queue_mean if host.launches else None, host.launches.queue_max if host.launches else None
-    )
+    return report_of(JobReport, job, text=plain(text.line), evidence=list(map(plain, text.shown_by)))
 
 
 def _data_loading(result: DataLoadingResult) -> DataLoadingReport:
-    if result.unknown is not None or result.mean is None:
-        return DataLoadingReport(
-            workers=result.recorded.main_loader.workers if result.recorded else None,
-            production_ns=result.batch_ns,
-            needed_workers=result.needed_workers,
-            why_unknown=plain(explain(result.unknown)) if result.unknown else None,
-            recorded=_recorded(result.recorded) if result.recorded else None,
-        )
-    burst, curve = result.burst, result.curve
-    return DataLoadingReport(
-        iterator=_main_iterator(result),
+    recorded, burst, curve = result.recorded, result.burst, result.curve
+    is_unknown = result.unknown is not None or result.mean is None
+    reason = result.unknown if is_unknown else result.why_unknown
+    report = DataLoadingReport(
+        workers=recorded.main_loader.workers if recorded else None,
+        production_ns=result.batch_ns,
+        needed_workers=result.needed_workers,
+        why_unknown=plain(explain(reason)) if reason else None,
+        recorded=_recorded(recorded) if recorded else None,
+    )
+    if is_unknown or result.mean is None:
+        return report
+    return replace(
+        report,
+        iterator=None if result.main_loader is None else result.loaders[result.main_loader].iterator,
         workers=_workers(result),
         wait_ns_mean=result.mean.wait_ns,
         exposed_ns_mean=result.mean.exposed_ns,
         hidden_ns_mean=result.mean.hidden_ns,
         period=burst.period if burst else None,
-        production_ns=result.batch_ns,
         consumer_ns=result.consumer_ns,
-        needed_workers=result.needed_workers,
         predicted_step_ns={str(point.workers): point.step_ns for point in curve.points} if curve else None,
-        why_unknown=plain(explain(result.why_unknown)) if result.why_unknown else None,
-        recorded=_recorded(result.recorded) if result.recorded else None,
     )
 
 
@@ -215,10 +193,6 @@ def _workers(result: DataLoadingResult) -> int | None:
     if result.curve is not None:
         return result.curve.measured_workers
     return 0 if result.multiprocess is False else result.burst.workers if result.burst else None
-
-
-def _main_iterator(result: DataLoadingResult) -> str | None:
-    return result.loaders[result.main_loader].iterator if result.main_loader is not None else None
 
 
 def _recorded(recorded: Recorded) -> RecordedReport:
@@ -239,34 +213,20 @@ def _loading(row: LoaderStep | None) -> LoadingNs:
 
 
 def _devices(overview: OverviewResult, tensor_cores: TensorCoresResult) -> list[DeviceReport]:
-    splits = {split.device: split for split in tensor_cores.devices}
-    return [_device(figures, splits.get(figures.device)) for figures in overview.devices]
-
-
-def _device(figures: DeviceFigures, split: DeviceSplit | None) -> DeviceReport:
-    return report_of(DeviceReport, figures, tensor_core=_tensor_core(split) if split else None)
-
-
-def _tensor_core(split: DeviceSplit) -> TensorCoreReport:
-    total = split.total
-    return TensorCoreReport(
-        split.share_low, split.share_high, total.kernel_ns, total.tensor_core_ns, total.matmul_like_ns,
-        total.unknown_ns, total.other_ns,
-    )  # fmt: skip
+    splits = {
+        split.device: report_of(TensorCoreReport, split.total, share_low=split.share_low, share_high=split.share_high)
+        for split in tensor_cores.devices
+    }
+    return [report_of(DeviceReport, each, tensor_core=splits.get(each.device)) for each in overview.devices]
 
 
 def insight_report(insight: Insight) -> InsightReport:
-    why = why_lowered(insight)
+    """text: title, why and how in one line."""
+    how = [] if insight.how is None else [f"`{'; '.join(insight.how.splitlines())}`"]
     return report_of(
         InsightReport,
         insight,
-        text=_advice(insight),
+        text=" ".join((f"{plain(insight.title)}.", plain(insight.why), *how)),
         why_confidence=plain(insight.why_confidence),
-        why_lowered=plain(why) if why else None,
+        why_lowered=plain_why_lowered(insight),
     )
-
-
-def _advice(insight: Insight) -> str:
-    """Title, why and how in one line."""
-    how = [] if insight.how is None else [f"`{'; '.join(insight.how.splitlines())}`"]
-    return " ".join((f"{plain(insight.title)}.", plain(insight.why), *how))

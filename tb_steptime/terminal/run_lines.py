@@ -158,7 +158,9 @@ class Runs:
         cards of the job cover."""
         for key, (first_span, spans) in self.found.items():
             if self._is_one_of_several(key) and key[1] == self._numbers[key[0]][0]:
-                yield printable(f"{first_span.run_name} holds jobs that do different work: {self._jobs_of(key)}.")
+                works = (self.found[key[0], number][1] for number in self._numbers[key[0]])
+                listed = "; ".join(", ".join(_workers(of_work)) for of_work in works)  # "a, b; c"
+                yield printable(f"{first_span.run_name} holds jobs that do different work: {listed}.")
             if len({span.worker for span in spans}) > 1:
                 continue
             advice = self._advice(key)
@@ -175,10 +177,6 @@ class Runs:
 
     def _is_one_of_several(self, key: _Key) -> bool:
         return len(self._numbers[key[0]]) > 1
-
-    def _jobs_of(self, key: _Key) -> str:
-        """Lists the processes of each work: "a, b; c"."""
-        return "; ".join(", ".join(_workers(self.found[key[0], number][1])) for number in self._numbers[key[0]])
 
     def _named(self, key: _Key) -> FoundSpan:
         """Returns the first span of a run, whose name says which processes are meant where others do other work."""
@@ -232,20 +230,9 @@ def _in_words(advice: RunAdvice) -> str:
 
 
 def _report(run: str, advice: RunAdvice, workers: list[str]) -> RunReport:
-    least_workers, most_workers = advice.workers or (None, None)
-    least_ns, most_ns = advice.gain_ns
-    return RunReport(
-        run=run,
-        spans=advice.spans,
-        saying=advice.saying,
-        card=advice.card.id if advice.card else None,
-        text=_in_words(advice),
-        least_workers=least_workers,
-        most_workers=most_workers,
-        least_gain_ns=least_ns,
-        most_gain_ns=most_ns,
-        workers=workers,
-    )
+    card = advice.card.id if advice.card else None
+    least, most = advice.workers or (None, None)
+    return RunReport(run, advice.spans, advice.saying, card, _in_words(advice), least, most, *advice.gain_ns, workers)
 
 
 def _name(span: FoundSpan, simulated: bool) -> str:

@@ -91,14 +91,8 @@ def measured_span(
     summary = fresh_summary(span.trace, span.summary) if is_file(span.trace) and not span.names_from else None
     if summary is not None and not (summary.names.wanted and span.beside):
         return whole(summary, span.path, leave_out)
-    return measure_file(
-        span.trace,
-        on_progress,
-        leave_out,
-        processes=cores(),
-        needed_then=needed_then,
-        names=name_places(span),
-    )
+    names = name_places(span)
+    return measure_file(span.trace, on_progress, leave_out, processes=cores(), needed_then=needed_then, names=names)
 
 
 def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
@@ -118,11 +112,8 @@ def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Tr
     trace = read_file(
         span.trace, on_progress, whole_recording=span.whole_recording, processes=cores(), names=name_places(span)
     )
-    return _only(trace, span) if span.only_steps else trace
-
-
-def _only(trace: Trace, span: FoundSpan) -> Trace:
-    assert span.only_steps is not None
+    if not span.only_steps:
+        return trace
     first, last = span.only_steps
     try:
         return only_steps(trace, first, last)

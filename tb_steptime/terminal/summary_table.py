@@ -25,12 +25,13 @@ from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.terminal.output import aligned, paragraphs, row, share_row, shortened, wrapped
-from tb_steptime.text import Note, Phrase, Reason
+from tb_steptime.text import Note, Phrase
 from tb_steptime.text.printer import (
     GAP,
     UNKNOWN,
     counted,
     duration,
+    maybe,
     nbytes,
     number,
     percent_exact,
@@ -160,7 +161,8 @@ def _slow(result: OverviewResult) -> Iterator[str]:
 def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
     mean = loading.mean
     if mean is None:
-        yield f"{'Waits for batches':<18}{UNKNOWN:>11}  {_reason(loading.unknown)}".rstrip()
+        reason = plain(explain(loading.unknown)).rstrip(".") if loading.unknown else ""
+        yield f"{'Waits for batches':<18}{UNKNOWN:>11}  {reason}".rstrip()
         return
     split = f"{duration(mean.exposed_ns)} exposed, {duration(mean.hidden_ns)} hidden behind the GPU's work"
     if not has_device:
@@ -189,16 +191,12 @@ def _cpu(host: HostResult) -> Iterator[str]:
         return
     threads = counted(host.cpu.threads, "thread")
     yield row("CPU ops", host.cpu.busy_ns, f"a step, on {threads} (those of OpenMP are not recorded)")
-    yield from aligned(
-        [
-            ("  op", "calls", "own time", "of the step"),
-            *(
-                (f"  {shortened(printable(op_name(each)), _OP_LENGTH)}", number(each.calls), duration(each.self_ns),
-                 percent_exact(each.self_ns / host.cpu.step_ns))
-                for each in ops[:_BLOCKING_ROWS]
-            ),
-        ]
-    )  # fmt: skip
+    rows = [
+        (f"  {shortened(printable(op_name(each)), _OP_LENGTH)}", number(each.calls), duration(each.self_ns),
+         percent_exact(each.self_ns / host.cpu.step_ns))
+        for each in ops[:_BLOCKING_ROWS]
+    ]  # fmt: skip
+    yield from aligned([("  op", "calls", "own time", "of the step"), *rows])
 
 
 def _blocking(host: HostResult) -> Iterator[str]:
@@ -206,19 +204,15 @@ def _blocking(host: HostResult) -> Iterator[str]:
     if not host.blocking or host.blocking_bubble_ns < WORTH_FRACTION * host.mean_step_ns:
         return
     most_ns = max(row.bubble_ns for row in host.blocking)
-    rows = [row for row in host.blocking if row.bubble_ns >= _OF_LARGEST * most_ns]
+    longest = [each for each in host.blocking if each.bubble_ns >= _OF_LARGEST * most_ns][:_BLOCKING_ROWS]
     labels = PHASE_LABELS | {phase.phase: phase.label for phase in host.phases}
     yield row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
-    yield from aligned(
-        [
-            ("  op", "phase", "calls", "blocked", "GPU idle"),
-            *(
-                (f"  {printable(_maker(row))}", labels[row.phase].lower(), number(row.count),
-                 duration(row.blocked_ns), duration(row.bubble_ns))
-                for row in rows[:_BLOCKING_ROWS]
-            ),
-        ]
-    )  # fmt: skip
+    rows = [
+        (f"  {printable(_maker(each))}", labels[each.phase].lower(), number(each.count), duration(each.blocked_ns),
+         duration(each.bubble_ns))
+        for each in longest
+    ]  # fmt: skip
+    yield from aligned([("  op", "phase", "calls", "blocked", "GPU idle"), *rows])
 
 
 def _maker(row: BlockingRow) -> str:
@@ -230,18 +224,14 @@ def _maker(row: BlockingRow) -> str:
     return f"{what} in {brief(where, PLACE_LENGTH)}" if where else what
 
 
-def _reason(unknown: Reason | None) -> str:
-    return plain(explain(unknown)).rstrip(".") if unknown else ""
-
-
 def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> Iterator[str]:
     splits = {split.device: split for split in shares}
     rows = [
         (
             f"{figures.device if figures.device >= 0 else UNKNOWN}  {shortened(printable(figures.name), 28)}",
-            _share(figures.utilization),
-            _share(figures.est_sm_efficiency),
-            _share(figures.est_achieved_occupancy),
+            maybe(percent_exact, figures.utilization),
+            maybe(percent_exact, figures.est_sm_efficiency),
+            maybe(percent_exact, figures.est_achieved_occupancy),
             _tensor_share(splits.get(figures.device)),
         )
         for figures in devices
@@ -271,10 +261,6 @@ def _more_of(device: DeviceMemory) -> str:
     if growth.every_step and growth.bytes_per_step:
         parts.append(f"grows by {nbytes(growth.bytes_per_step)} a step")
     return ", ".join(parts)
-
-
-def _share(value: float | None) -> str:
-    return UNKNOWN if value is None else percent_exact(value)
 
 
 def _tensor_share(split: DeviceSplit | None) -> str:

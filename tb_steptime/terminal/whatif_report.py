@@ -12,14 +12,14 @@ import msgspec
 
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import MOST_ERROR, NO_GAIN, WhatIf
+from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import OfSpan, aligned, span_heading
 from tb_steptime.terminal.ranks.contract import JobWhatIfReport
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.ranks.report import what_if_report
-from tb_steptime.text.printer import UNKNOWN, duration, percent_exact
+from tb_steptime.text.printer import duration, maybe, percent_exact
 
 WIDTH = 100
 #: Why a change gains more here than its card says: the card's gain may be added to those of other cards.
@@ -64,18 +64,14 @@ class WhatIfReport(msgspec.Struct, frozen=True):
 
 
 def span_what_if(span: FoundSpan, result: WhatIf) -> SpanWhatIf:
-    return SpanWhatIf(
-        run=span.run, worker=span.worker, span=span.number, trace=span.path, **msgspec.structs.asdict(result)
-    )
+    return report_of(SpanWhatIf, result, run=span.run, worker=span.worker, span=span.number, trace=span.path)
 
 
 def job_what_ifs(jobs: Sequence[FoundJob]) -> list[RunWhatIf]:
     """Returns the jobs, without those that cannot be replayed."""
     return [
-        RunWhatIf(
-            run=job.run,
-            of_ranks=[row.rank for row in job.ranks.ranks],
-            **msgspec.structs.asdict(what_if_report(job.ranks.what_if)),
+        report_of(
+            RunWhatIf, what_if_report(job.ranks.what_if), run=job.run, of_ranks=[row.rank for row in job.ranks.ranks]
         )
         for job in jobs
         if job.ranks.what_if is not None
@@ -86,36 +82,22 @@ def what_if_text(span: SpanWhatIf) -> str:
     """Returns the tables for a terminal, without a trailing newline."""
     step = span.steady_step_ns
     lines = [span_heading(OfSpan(span.run, span.worker, span.span, span.trace)), ""]
-    parts = [("One step, repeated", step), *_parts(span.sensitivity)]
+    parts = [("One step, repeated", step), *((label, getattr(span.sensitivity, id)) for id, label in _PARTS.items())]
     rows = [(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts]
     lines += aligned([("Undisturbed step, the median", duration(span.median_step_ns), ""), *rows])
-    lines += ["", *aligned(_how_good(span)), "", *_remarks(span)]
+    trust = [
+        ("Share of the step that nothing explains", percent_exact(span.unexplained)),
+        ("Error of replayed blocking calls", maybe(percent_exact, span.wait_error, "no such calls")),
+    ]
+    lines += ["", *aligned(trust), "", *_remarks(span)]
     if not span.changes:
         return "\n".join([*lines, "No change that can be replayed makes the step shorter."])
     table: list[tuple[str, ...]] = [("Change", "est. gain", "low", "high", "after those above", "rests on")]
-    table += [
-        (
-            gain.id,
-            *(_or_unknown(value) for value in (gain.gain_ns, gain.low_ns, gain.high_ns, gain.gain_after_ns)),
-            ", ".join(gain.rests_on),
-        )
-        for gain in span.changes
-    ]
+    for gain in span.changes:
+        times = (maybe(duration, each) for each in (gain.gain_ns, gain.low_ns, gain.high_ns, gain.gain_after_ns))
+        table.append((gain.id, *times, ", ".join(gain.rests_on)))
     of_host = any(gain.id in _OF_HOST and gain.gain_ns for gain in span.changes)
     return "\n".join([*lines, *aligned(table), *(["", *textwrap.wrap(_WHY_MORE, WIDTH)] if of_host else [])])
-
-
-def _parts(sensitivity: Sensitivity) -> list[tuple[str, int]]:
-    return [(label, getattr(sensitivity, name)) for name, label in _PARTS.items()]
-
-
-def _how_good(span: SpanWhatIf) -> list[tuple[str, ...]]:
-    """Returns the rows that show how far the figures can be trusted."""
-    waits = "no such calls" if span.wait_error is None else percent_exact(span.wait_error)
-    return [
-        ("Share of the step that nothing explains", percent_exact(span.unexplained)),
-        ("Error of replayed blocking calls", waits),
-    ]
 
 
 def _remarks(span: SpanWhatIf) -> list[str]:
@@ -148,7 +130,3 @@ def _why_not(span: SpanWhatIf) -> str:
     if span.pace == Bound.UNKNOWN.value:
         return "nothing that can be replayed sets the pace of the step."
     return "most of the recorded steps does not repeat."
-
-
-def _or_unknown(value: int | None) -> str:
-    return UNKNOWN if value is None else duration(value)

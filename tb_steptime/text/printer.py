@@ -32,6 +32,11 @@ _RATE_STEPS = (
 )
 
 
+def maybe(write: Callable[[float], str], value: float | None, unknown: str = UNKNOWN) -> str:
+    """Returns what `write` makes of a value, or `unknown` where there is none."""
+    return unknown if value is None else write(value)
+
+
 def render(phrase: Phrase, stress: Callable[[str], str] = str) -> str:
     """Returns a sentence with its numbers; `stress` is applied to the text between emphasis marks."""
     pieces: list[list[str]] = [[]]

@@ -151,10 +151,7 @@ def _kind(events: EventFile, line: int) -> str:
 #: By reason of `metrics.idle`: with what the launching thread was in, and without.
 _CLAUSES: dict[str, tuple[str, str]] = {
     "data_loading": ("the main process waited for a batch",) * 2,
-    "blocking_call": (
-        "the launching thread was blocked in {cause}",
-        "the launching thread was blocked in a call",
-    ),
+    "blocking_call": ("the launching thread was blocked in {cause}", "the launching thread was blocked in a call"),
     "allocator": (
         "the launching thread was in the memory allocation call {cause}",
         "the launching thread was in a memory allocation call",

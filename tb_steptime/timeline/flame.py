@@ -7,10 +7,22 @@ flame.label.kind, .text                     of each label: place in FRAME_KINDS,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flame import FRAME_KINDS, MEASURES, SMALLEST, FlameBy, FrameKind, Labels, Measure, flame_tree
+from tb_steptime.metrics.flame import (
+    FRAME_KINDS,
+    MEASURES,
+    SMALLEST,
+    FlameBy,
+    FlameTree,
+    FrameKind,
+    Labels,
+    Measure,
+    flame_tree,
+)
 from tb_steptime.metrics.operators.keys import OpsRecorded, recorded
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.timeline.event_file import Columns, EventFile
@@ -55,6 +67,28 @@ def numbers_of(text: str) -> Int64:
     return np.array(msgspec.json.decode(f"[{text}]", type=list[int]), np.int64)
 
 
+def page_of(
+    tree: FlameTree, labels: Sequence[tuple[FrameKind, str]], by: FlameBy, where: Where, smallest: int
+) -> FlamePage:
+    """labels: kind and name of each label of the tree."""
+    device, host, idle, allocated = (column_text(tree.total[each]) if each in tree.total else None for each in MEASURES)
+    return FlamePage(
+        by=by,
+        where=where,
+        smallest=smallest,
+        kinds=[kind for kind, _ in labels],
+        names=[name for _, name in labels],
+        parent=column_text(tree.parent),
+        label=column_text(tree.label),
+        merged=column_text(tree.merged),
+        calls=column_text(tree.calls),
+        host_ns=host or "",
+        device_ns=device,
+        idle_ns=idle,
+        allocated_bytes=allocated,
+    )
+
+
 def totals_of(page: FlamePage) -> dict[Measure, Int64]:
     """Totals in the tree's form, for the measures that the page has."""
     columns: dict[Measure, str | None] = {
@@ -91,21 +125,8 @@ def flame_page(events: EventFile, by: str, where: str) -> FlamePage | None:
         return None
     used, label = np.unique(events.column(f"{stem}.label"), return_inverse=True)
     kinds, texts = (events.column(f"flame.label.{column}")[used].tolist() for column in ("kind", "text"))
-    parent, merged, calls = (column_text(events.column(f"{stem}.{column}")) for column in ("parent", "merged", "calls"))
-    totals = [f"{stem}.{measure}" for measure in MEASURES]
-    device, host, idle, allocated = (column_text(events.column(each)) if events.has(each) else None for each in totals)
-    return FlamePage(
-        by=by,  # type: ignore[arg-type]
-        where=where,  # type: ignore[arg-type]
-        smallest=SMALLEST,
-        kinds=[FRAME_KINDS[kind] for kind in kinds],
-        names=[events.string(text) for text in texts],
-        parent=parent,
-        label=column_text(label.reshape(-1)),
-        merged=merged,
-        calls=calls,
-        host_ns=host or "",
-        device_ns=device,
-        idle_ns=idle,
-        allocated_bytes=allocated,
-    )
+    labels = [(FRAME_KINDS[kind], events.string(text)) for kind, text in zip(kinds, texts, strict=True)]
+    parent, merged, calls = (events.column(f"{stem}.{column}") for column in ("parent", "merged", "calls"))
+    total = {name: events.column(f"{stem}.{name}") for name in MEASURES if events.has(f"{stem}.{name}")}
+    tree = FlameTree(parent, label.reshape(-1).astype(np.int32), merged, calls, total)
+    return page_of(tree, labels, by, where, SMALLEST)  # type: ignore[arg-type]

@@ -23,19 +23,14 @@ MAX_TEXT = 2_000_000
 
 
 def timeline_page(
-    events: EventFile,
-    start_ns: int,
-    end_ns: int,
-    detail_ns: int,
-    *,
-    folded: bool = False,
-    most_boxes: int = MAX_BOXES,
+    events: EventFile, start_ns: int, end_ns: int, detail_ns: int, *, folded: bool = False, most_boxes: int = MAX_BOXES
 ) -> TimelinePage:
     """The events that overlap [start_ns, end_ns). The detail is the largest power of two up to the requested one, or
     coarser if there would be too many boxes, in the extreme with one box per line. If there are even more lines than
     boxes, the last lines get none, until the window is so narrow that fewer lines have events in it. folded: without
     Python frames outside the user's code."""
-    detail_ns = _power_of_two(max(detail_ns, (end_ns - start_ns) // MAX_COLUMNS, 1))
+    finest = max(detail_ns, (end_ns - start_ns) // MAX_COLUMNS, 1)
+    detail_ns = 1 << (finest.bit_length() - 1)  # the largest power of two that is not greater
     tracks = events.head.tracks if folded else [replace(track, rows=track.all_rows) for track in events.head.tracks]
     lines = [line for track in tracks for line in (events.folded_lines(track.id) if folded else events.lines(track.id))]
     bars = merge(_bars(events, lines, start_ns, end_ns, detail_ns), detail_ns)
@@ -49,11 +44,6 @@ def timeline_page(
     names, full_names = _names(events, numbers)
     queue = queue_depth(events, start_ns, end_ns, detail_ns)
     return TimelinePage(start_ns, end_ns, detail_ns, tracks, names, full_names, list(COLOURS), columns, queue)
-
-
-def _power_of_two(number: int) -> int:
-    """The largest power of two that is not greater."""
-    return 1 << (number.bit_length() - 1)
 
 
 def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, detail_ns: int) -> Bars:

@@ -36,7 +36,7 @@ from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.timeline.flame import FlamePage, column_text, flame_page, numbers_of, totals_of
+from tb_steptime.timeline.flame import FlamePage, flame_page, numbers_of, page_of, totals_of
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.trace.table import Bool
 
@@ -79,7 +79,20 @@ class IncludedEvents(msgspec.Struct, frozen=True):
 
 def events_of(span: ServedSpan, events: EventFile, wanted: Wanted) -> IncludedEvents:
     """Returns the events of a span that has some of the wanted steps."""
-    return _included_events(events, span.at_hand().result("timeline", TimelineResult), steps_of(span, wanted) or [])
+    timeline, steps = span.at_hand().result("timeline", TimelineResult), steps_of(span, wanted) or []
+    first, last = _whole(timeline)
+    start, end = _window(steps, first, last)
+    folded = timeline_page(events, start, end, 1, folded=True, most_boxes=MOST_BOXES)
+    pages = [folded]
+    if any(track.all_rows > track.rows for track in folded.tracks):
+        pages.append(timeline_page(events, start, end, 1, most_boxes=MOST_BOXES))
+    numbers = sorted({number for page in pages for number in page.boxes.event})
+    described = [detail for number in numbers if (detail := event_detail(events, number)) is not None]
+    boxes = pages[-1].boxes.count
+    included = IncludedSteps([step.name for step in steps], start, end, sum(boxes) - len(boxes))
+    busy = busy_bins(events, first, last, _BUSY_BINS)
+    whole = pages[1] if len(pages) > 1 else None
+    return IncludedEvents(included, folded, whole, described, *_moved(events, described), busy)
 
 
 def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
@@ -91,21 +104,6 @@ def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
     shown = judgement(span.at_hand()).shown_step
     by_length = sorted(steps, key=lambda step: step.end_ns - step.start_ns)
     return [step for step in steps if step.name == shown] or by_length[(len(steps) - 1) // 2 :][:1]
-
-
-def _included_events(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineStep]) -> IncludedEvents:
-    first, last = _whole(timeline)
-    start, end = _window(steps, first, last)
-    folded = timeline_page(events, start, end, 1, folded=True, most_boxes=MOST_BOXES)
-    whole = timeline_page(events, start, end, 1, most_boxes=MOST_BOXES) if _folds(folded) else None
-    pages = [folded] if whole is None else [folded, whole]
-    numbers = sorted({number for page in pages for number in page.boxes.event})
-    described = [detail for number in numbers if (detail := event_detail(events, number)) is not None]
-    moved, rows = _moved(events, described)
-    included_steps = IncludedSteps([step.name for step in steps], start, end, _joined(pages[-1]))
-    return IncludedEvents(
-        included_steps, folded, whole, described, moved, rows, busy_bins(events, first, last, _BUSY_BINS)
-    )
 
 
 def _whole(timeline: TimelineResult) -> tuple[int, int]:
@@ -121,14 +119,6 @@ def _window(steps: Sequence[TimelineStep], first_ns: int, last_ns: int) -> tuple
     start, end = steps[0].start_ns, steps[-1].end_ns
     beside = int(_BESIDE * (end - start)) + 1
     return max(first_ns, start - beside), min(last_ns, end + beside)
-
-
-def _folds(page: TimelinePage) -> bool:
-    return any(track.all_rows > track.rows for track in page.tracks)
-
-
-def _joined(page: TimelinePage) -> int:
-    return sum(page.boxes.count) - len(page.boxes.count)
 
 
 def _moved(events: EventFile, described: Sequence[EventDetail]) -> tuple[list[int], list[int]]:
@@ -186,21 +176,8 @@ def coarser(page: FlamePage, smallest: int) -> FlamePage:
     texts, kinds = [*page.names, "(smaller)"], [*page.kinds, _SMALLER]
     cut = merged(tree, _kept(tree, smallest), kinds.index(_SMALLER))
     used, label = np.unique(cut.label, return_inverse=True)
-    total = {measure: column_text(values) for measure, values in cut.total.items()}
-    return replace(
-        page,
-        smallest=smallest,
-        kinds=[kinds[each] for each in used.tolist()],
-        names=[texts[each] for each in used.tolist()],
-        parent=column_text(cut.parent),
-        label=column_text(label.reshape(-1)),
-        merged=column_text(cut.merged),
-        calls=column_text(cut.calls),
-        host_ns=total["host"],
-        device_ns=total.get("device"),
-        idle_ns=total.get("idle"),
-        allocated_bytes=total.get("bytes"),
-    )
+    labels = [(kinds[each], texts[each]) for each in used.tolist()]
+    return page_of(replace(cut, label=label.reshape(-1).astype(np.int32)), labels, page.by, page.where, smallest)
 
 
 def _tree(page: FlamePage) -> FlameTree:

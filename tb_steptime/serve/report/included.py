@@ -32,16 +32,7 @@ from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
 from tb_steptime.serve.served import ServedSpan, SpanFailed, SpanNames
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsRequest
-from tb_steptime.serve.wire import (
-    RESULTS,
-    Index,
-    RunEntry,
-    SpanEntry,
-    SpanPage,
-    TrendSpan,
-    TrendsTitleId,
-    Waiting,
-)
+from tb_steptime.serve.wire import RESULTS, Index, RunEntry, SpanEntry, SpanPage, TrendSpan, TrendsTitleId, Waiting
 from tb_steptime.text import Phrase
 
 #: Views of several spans, whose answers are not pages of one span.
@@ -109,7 +100,8 @@ def included_answers(
     """Collects the answers about all spans that are read so far; the others are marked as not read. scalars: the source
     of the job's own scalars. tried: the cards to tick; without any, the first ones of each span that can be ticked.
     place: where the report opens; the pair that is compared there is included."""
-    index = _settled_index(store.index(work=False))
+    index = store.index(work=False)
+    index = replace(index, runs=[_settled_run(run) for run in index.runs], places=[], problems=[])
     spans = [span for span in store.directory.spans()[1] if span.measured]
     runs, jobs = chain_names(spans), jobs_of(store, spans)
     return IncludedAnswers(
@@ -130,12 +122,8 @@ def included_answers(
     )
 
 
-def _settled_index(index: Index) -> Index:
-    """Prepares the index for a report: removes the location of the log directory, and marks unread spans as failed."""
-    return replace(index, runs=[_settled_run(run) for run in index.runs], places=[], problems=[])
-
-
 def _settled_run(run: RunEntry) -> RunEntry:
+    """Marks unread spans as failed."""
     workers = [replace(worker, spans=[_settled(span) for span in worker.spans]) for worker in run.workers]
     return replace(run, workers=workers)
 
@@ -185,16 +173,12 @@ def _pairs(store: Store, spans: Sequence[ServedSpan], compared: tuple[str, str] 
     for pair in pairs_of(spans):
         if (page := _pair(store, *pair)) is not None:
             yield page
-            included |= compared is not None and _is_of(page, *compared)
+            included |= compared is not None and compared[0] in page.base.spans and compared[1] in page.candidate.spans
     by_id = {span.found.id: span for span in spans}
     if compared is None or included or not by_id.keys() >= set(compared):
         return
     if (page := _pair(store, *(by_id[id] for id in compared))) is not None:
         yield page
-
-
-def _is_of(page: ComparePage, base: str, candidate: str) -> bool:
-    return base in page.base.spans and candidate in page.candidate.spans
 
 
 def _pair(store: Store, base: ServedSpan, candidate: ServedSpan) -> ComparePage | None:
@@ -275,7 +259,8 @@ def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSp
 def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
     """shown: the runs of the chains. Every run, shown or not, is also paired with the run recorded before it."""
     for simulated in (False, True):
-        in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded_ns)
+        of_kind = (span for span in runs if (span.at_hand().facts.simulated is not None) is simulated)
+        in_order = sorted(of_kind, key=_recorded_ns)
         in_chain = [span for span in in_order if span.found.run in shown]
         from_first = ((in_chain[0], other) for other in in_chain[1:])
         yield from dict.fromkeys([*pairwise(in_order), *pairwise(in_chain), *from_first])
@@ -290,10 +275,6 @@ def chain_names(spans: Sequence[ServedSpan]) -> list[str]:
 
 def _recorded_ns(span: ServedSpan) -> int:
     return span.at_hand().facts.origin_ns
-
-
-def _is_simulated(span: ServedSpan) -> bool:
-    return span.at_hand().facts.simulated is not None
 
 
 #: Maximum number of points of a tag, which is what a picture can show, and of a run, which limits the size of the page.
@@ -323,9 +304,5 @@ def thinned(series: ScalarSeries, points: int) -> ScalarSeries:
     if count <= points:
         return series
     places = [place * (count - 1) // (points - 1) for place in range(points)]
-    return msgspec.structs.replace(
-        series,
-        steps=[series.steps[place] for place in places],
-        wall_ns=[series.wall_ns[place] for place in places],
-        values=[series.values[place] for place in places],
-    )
+    columns = ((name, getattr(series, name)) for name in ("steps", "wall_ns", "values"))
+    return replace(series, **{name: [column[place] for place in places] for name, column in columns})

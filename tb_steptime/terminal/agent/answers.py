@@ -15,11 +15,10 @@ from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.comparison.comparison import compare
+from tb_steptime.comparison.comparison import StepChange, compare
 from tb_steptime.comparison.row_changes import RowChange, table_of
 from tb_steptime.comparison.waterfall import Contribution
 from tb_steptime.errors import TraceError
-from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
@@ -49,10 +48,9 @@ from tb_steptime.tables.notes import note_line
 from tb_steptime.tables.operators import LINES, OPERATORS
 from tb_steptime.tables.ranks import STAGES
 from tb_steptime.terminal.agent import contract
-from tb_steptime.terminal.agent.contract import in_unit, lines, maybe_ms, mb, ms, unit_of
+from tb_steptime.terminal.agent.contract import answer_of, in_unit, lines, maybe_mb, maybe_ms, mb, ms, unit_of
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, SpanChoice, at_hand
 from tb_steptime.terminal.compared import WrongPathsError, compared_sides
-from tb_steptime.terminal.contract import RunReport
 from tb_steptime.terminal.memory_report import MADE, NOT_RECORDED
 from tb_steptime.terminal.ranks.jobs import FoundJob, Jobs
 from tb_steptime.terminal.run_lines import Runs
@@ -82,7 +80,8 @@ def runs(logs: Logs) -> contract.Runs:
 
 
 def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]], cut: Container[str]) -> dict[str, str]:
-    """cut: runs of which some recordings are not listed, whose jobs would lack ranks."""
+    """Returns the text of each run, whose processes are named where others of the run do different work. cut: runs of
+    which some recordings are not listed, whose jobs would lack ranks."""
     jobs, read = Jobs(), Runs()
     for span, measured in listed:
         if measured is not None:
@@ -90,12 +89,9 @@ def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]], cut: C
                 jobs.add(span, measured)
             read.add(span, measured, judge(measured.results, measured.facts.gaps))
     read.add_jobs(jobs.found())
-    return {_of_work(report): report.text for report in read.reports()}
-
-
-def _of_work(report: RunReport) -> str:
-    """Names the run, and the processes that are meant where others of the run do different work."""
-    return f"{report.run} ({', '.join(report.workers)})" if report.workers else report.run
+    return {
+        f"{each.run} ({', '.join(each.workers)})" if each.workers else each.run: each.text for each in read.reports()
+    }
 
 
 def _run_line(span: FoundSpan, measured: MeasuredSpan | None) -> contract.RunLine:
@@ -144,58 +140,39 @@ def _idle(measured: MeasuredSpan) -> dict[str, float] | None:
 
 def _figure(series: Series) -> contract.FigureLine:
     metric = _METRICS[series.metric]
-    why = plain(explain(series.reason)) if series.reason else None
-    return contract.FigureLine(metric.id, in_unit(series.value, metric), unit_of(metric), why)
+    return contract.FigureLine(metric.id, in_unit(series.value, metric), unit_of(metric), _why(series.reason))
 
 
 def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
     """Raises RefusalError."""
     problems: list[Problem] = []
-    folders = [_folder(logs, SpanChoice(run)) for run in (base, candidate)]
+    names = [logs.find(SpanChoice(run)).run for run in (base, candidate)]
+    folders = [logs.folder if name == "." else logs.folder / name for name in names]
     try:
         sides = [side for _, side in compared_sides(folders, problems, "found")]
     except WrongPathsError as error:
         raise RefusalError(str(error)) from error
     if problems or len(sides) < 2:
-        raise RefusalError("; ".join(f"{each.file}: {each.problem}. {each.hint}" for each in problems))
+        raise RefusalError("; ".join(map(str, problems)))
     result = compare(*sides)
-    step = result.step
     return contract.Comparison(
         headline=plain(comparison_headline(result)),
-        distinguishable=step.distinguishable,
-        step=contract.ChangeLine(
-            "step", ms(step.base_ns), ms(step.candidate_ns), ms(step.change_ns), maybe_ms(step.low),
-            maybe_ms(step.high),
-        ),
-        parts=_changes(result.waterfalls[0].rows),
+        distinguishable=result.step.distinguishable,
+        step=_change("step", result.step),
+        parts=[_change(CONTRIBUTION_LABELS.get(row.id, row.id), row) for row in result.waterfalls[0].rows],
         kernels=[_kernel(row) for row in table_of("kernels", result.tables).rows[:_KERNELS]],
-        predictions=[
-            contract.PredictionLine(each.insight, ms(each.predicted_ns), ms(each.measured_ns))
-            for each in result.predictions
-        ],
+        predictions=[answer_of(contract.PredictionLine, each, card=each.insight) for each in result.predictions],
         warnings=list(map(note_line, warning_texts(result))),
-    )  # fmt: skip
+    )
 
 
 def _kernel(row: RowChange) -> contract.KernelChangeLine:
     base, candidate = row.base_short or row.base_name, row.candidate_short or row.candidate_name
-    return contract.KernelChangeLine(base, candidate, row.matched_by, ms(row.base_ns), ms(row.candidate_ns))
+    return answer_of(contract.KernelChangeLine, row, base=base, candidate=candidate)
 
 
-def _changes(rows: Iterable[Contribution]) -> list[contract.ChangeLine]:
-    return [
-        contract.ChangeLine(
-            CONTRIBUTION_LABELS.get(row.id, row.id), ms(row.base_ns), ms(row.candidate_ns), ms(row.change_ns),
-            maybe_ms(row.low), maybe_ms(row.high),
-        )
-        for row in rows
-    ]  # fmt: skip
-
-
-def _folder(logs: Logs, which: SpanChoice) -> AnyPath:
-    """Returns the folder of a run. Raises RefusalError where there is none."""
-    run = logs.find(which).run
-    return logs.folder if run == "." else logs.folder / run
+def _change(of: str, row: StepChange | Contribution) -> contract.ChangeLine:
+    return answer_of(contract.ChangeLine, row, of=of, low_ms=maybe_ms(row.low), high_ms=maybe_ms(row.high))
 
 
 def ranks(logs: Logs, run: str | None) -> contract.Ranks:
@@ -219,7 +196,7 @@ def _job(found_job: FoundJob) -> contract.Job:
         pipeline=None if pipeline is None else plain(pipeline_text(pipeline)),
         stages=lines(STAGES, pipeline.rows if pipeline else []),
         what_if=[plain(each) for each in what_if_texts(job.what_if)],
-        what_if_unknown=None if job.what_if_reason is None else plain(explain(job.what_if_reason)),
+        what_if_unknown=_why(job.what_if_reason),
         experts=list(map(plain, experts_texts(job))),
         cards=lines(CARDS, judge_job(job)),
         notes=[note_line(worded(note)) for note in job.notes],
@@ -227,12 +204,7 @@ def _job(found_job: FoundJob) -> contract.Job:
 
 
 #: Why there is no table of ops in a grouping. Groupings that are not listed here always have one.
-_NOT_RECORDED: dict[By, str] = {
-    "shape": "no_shapes",
-    "stack": "no_stacks",
-    "line": "no_stacks",
-    "module": "no_modules",
-}
+_NOT_RECORDED: dict[By, str] = {"shape": "no_shapes", "stack": "no_stacks", "line": "no_stacks", "module": "no_modules"}
 
 
 def kernels(logs: Logs, which: SpanChoice, limit: int) -> contract.Kernels:
@@ -298,8 +270,8 @@ def _device_memory(device: DeviceMemory, limit: int) -> contract.DeviceMemoryLin
         peak_mb=mb(device.peak.allocated_bytes),
         peak_step=device.peak.step,
         peak_phase=device.peak.phase,
-        reserved_mb=None if reserved is None or reserved.reserved_bytes is None else mb(reserved.reserved_bytes),
-        grows_mb_per_step=None if growth.bytes_per_step is None else mb(growth.bytes_per_step),
+        reserved_mb=None if reserved is None else maybe_mb(reserved.reserved_bytes),
+        grows_mb_per_step=maybe_mb(growth.bytes_per_step),
         grows_in_every_step=growth.every_step,
         largest=lines(ALLOCATIONS, device.largest[:limit]),
         categories_mb={each.category: mb(each.bytes) for each in device.categories} if device.categories else None,
@@ -314,12 +286,11 @@ def _why(reason: Reason | None) -> str | None:
 
 def definitions(metrics: Sequence[str]) -> contract.Definitions:
     """Returns the definitions of these metrics, or of all where none is named. Raises RefusalError."""
-    by_id = {metric.id: metric for metric in METRICS}
-    missing = [each for each in metrics if each not in by_id]
+    missing = [each for each in metrics if each not in _METRICS]
     if missing:
-        nearest = did_you_mean(missing[0], by_id)
-        raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(by_id)}.")
-    chosen = [by_id[each] for each in metrics] or METRICS
+        nearest = did_you_mean(missing[0], _METRICS)
+        raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(_METRICS)}.")
+    chosen = [_METRICS[each] for each in metrics] or METRICS
     return contract.Definitions(
         [contract.Definition(metric.id, metric.label, unit_of(metric), metric.meaning) for metric in chosen]
     )
@@ -336,36 +307,25 @@ def memory_fit(logs: Logs, which: SpanChoice, batches: Sequence[int], memory: st
 
 
 def _device(fit: DeviceFit) -> contract.DeviceFitLine:
-    return contract.DeviceFitLine(
-        device=fit.device,
-        batch=fit.batch,
-        limit_mb=None if fit.limit_bytes is None else mb(fit.limit_bytes),
+    return answer_of(
+        contract.DeviceFitLine,
+        fit,
         largest_batch=fit.largest,
         largest_batch_range=(fit.largest_low, fit.largest_high),
-        peaks=[
-            contract.BatchPeak(each.batch, mb(each.peak_bytes), mb(each.low_bytes), mb(each.high_bytes))
-            for each in fit.peaks
-        ],
+        peaks=[answer_of(contract.BatchPeak, each) for each in fit.peaks],
         filled_by=[
             contract.ModuleMemory(each.path or MADE[each.kind], mb(each.bytes), mb(each.constant), mb(each.per_sample))
             for each in fit.modules
         ],
         settings=[_setting(each) for each in fit.settings],
-        why_none=plain(explain(fit.unknown)) if fit.unknown else None,
+        why_none=_why(fit.unknown),
     )
 
 
 def _setting(setting: FitSetting) -> contract.SettingLine:
-    return contract.SettingLine(
-        setting=setting.label,
-        peak_mb=None if setting.peak_bytes is None else mb(setting.peak_bytes),
-        step_ms=None if setting.step_ns is None else ms(setting.step_ns),
-        largest_batch=setting.largest,
-        best=setting.best,
-        code=setting.code,
-        why_none=[plain(explain(why)) for why in (setting.unknown, setting.no_time) if why],
-        copied_mb=None if setting.copied_bytes is None else mb(setting.copied_bytes),
-        copy_ms=None if setting.copy_ns is None else ms(setting.copy_ns),
+    why_none = [plain(explain(why)) for why in (setting.unknown, setting.no_time) if why]
+    return answer_of(
+        contract.SettingLine, setting, setting=setting.label, largest_batch=setting.largest, why_none=why_none
     )
 
 
@@ -441,23 +401,18 @@ def _device_snapshot(device: DeviceSnapshot, grown: DeviceGrowth | None, limit: 
     rows = grown.lines if grown else []
     more = {(each.line, each.function): mb(each.after_bytes - each.before_bytes) for each in rows}
     unchanged = 0.0 if grown and len(rows) < MOST_GROWN else None
-    return contract.DeviceSnapshotLine(
-        device=device.device,
+    return answer_of(
+        contract.DeviceSnapshotLine,
+        device,
         said=plain(snapshot_headline(device).verdict),
         peak_mb=mb(device.peak_in_use_bytes),
-        peak_reserved_mb=mb(device.peak_reserved_bytes),
-        in_use_mb=mb(device.in_use_bytes),
-        rounding_mb=mb(device.rounding_bytes),
-        kept_mb=mb(device.kept_bytes),
-        releasable_mb=mb(device.releasable_bytes),
-        reserved_mb=mb(device.reserved_bytes),
         peak_by_category_mb={each.category: mb(each.bytes) for each in device.peak_by_category},
         lines=[
-            contract.LineMemory(
-                each.line,
-                mb(each.bytes),
-                mb(each.end_bytes),
-                more.get((each.line, each.function), unchanged),
+            answer_of(
+                contract.LineMemory,
+                each,
+                peak_mb=mb(each.bytes),
+                more_mb=more.get((each.line, each.function), unchanged),
             )
             for each in device.peak_by_line[:limit]
         ],

@@ -7,7 +7,7 @@ content.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -334,6 +334,7 @@ class Definitions(msgspec.Struct, frozen=True):
 _DIGITS = 4
 
 R = TypeVar("R")
+S = TypeVar("S", bound=msgspec.Struct)
 
 UNITS = {Unit.NS: "ms", Unit.FRACTION: "share, 0 to 1"}
 
@@ -354,14 +355,30 @@ def mb(count: float) -> float:
     return short(count / 1e6)
 
 
+def maybe_mb(count: float | None) -> float | None:
+    return None if count is None else mb(count)
+
+
+def answer_of(kind: type[S], row: object, **computed: Any) -> S:
+    """Returns an answer with the fields of a row that have the same names, but for the unit of the answer: ms and MB in
+    place of ns and bytes; and the computed ones."""
+    values = {name: _of_row(row, name) for name in kind.__struct_fields__ if name not in computed}
+    return kind(**values, **computed)
+
+
+def _of_row(row: object, name: str) -> Any:
+    stem, _, unit = name.rpartition("_")
+    if unit not in ("ms", "mb"):
+        return getattr(row, name)
+    return maybe_ms(getattr(row, f"{stem}_ns")) if unit == "ms" else maybe_mb(getattr(row, f"{stem}_bytes"))
+
+
 def short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
 def in_unit(value: float | None, metric: Metric) -> float | None:
-    if value is None:
-        return None
-    return ms(value) if metric.unit is Unit.NS else short(value)
+    return maybe_ms(value) if metric.unit is Unit.NS or value is None else short(value)
 
 
 def unit_of(metric: Metric) -> str:

@@ -61,7 +61,7 @@ class Logs:
         """Raises RefusalError."""
         spans, problems = self.spans()
         if not spans:
-            raise RefusalError(_problem_text(problems[0]) if problems else f"{self.folder} holds no recording.")
+            raise RefusalError(str(problems[0]) if problems else f"{self.folder} holds no recording.")
         run = _chosen("run", which.run, [span.run for span in spans])
         run_spans = [span for span in spans if span.run == run]
         worker = _chosen("worker", which.worker or run_spans[0].worker, [span.worker for span in run_spans])
@@ -127,7 +127,3 @@ def _chosen(what: str, requested: str | None, available: Iterable[str]) -> str:
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-def _problem_text(problem: Problem) -> str:
-    return f"{problem.file}: {problem.problem}. {problem.hint}"

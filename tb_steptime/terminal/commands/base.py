@@ -6,7 +6,7 @@ import argparse
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -80,24 +80,14 @@ def _names_from(named: str) -> AnyPath:
 def _step_choice(text: str) -> StepChoice:
     if text in ("found", "recording"):
         return "recording" if text == "recording" else "found"
-    numbers = _from_to(text)
-    if numbers is None:
-        raise argparse.ArgumentTypeError(f'"{text}" is not found, recording, a step or two of them such as 10-20')
-    return numbers
+    return step_numbers(text, "found, recording, a step")
 
 
-def step_numbers(text: str) -> tuple[int, int]:
-    """Returns the first and the last step that an argument names."""
-    numbers = _from_to(text)
-    if numbers is None:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a step or two of them such as 10-20')
-    return numbers
-
-
-def _from_to(text: str) -> tuple[int, int] | None:
+def step_numbers(text: str, expected: str = "a step") -> tuple[int, int]:
+    """Returns the first and the last step that an argument names. expected: what it may be but two steps."""
     numbers = _FROM_TO.fullmatch(text)
     if numbers is None or int(numbers[1]) > int(numbers[2] or numbers[1]):
-        return None
+        raise argparse.ArgumentTypeError(f'"{text}" is not {expected} or two of them such as 10-20')
     return int(numbers[1]), int(numbers[2] or numbers[1])
 
 
@@ -115,8 +105,28 @@ def refused(line: str, code: int = ASKED_WRONGLY) -> int:
 def exit_code(problems: Sequence[Problem]) -> int:
     """Writes each problem to stderr, on a line of its own. Returns 1 if there is any, else 0."""
     for problem in problems:
-        sys.stderr.write(f"{problem.file}: {problem.problem}. {problem.hint}\n")
+        sys.stderr.write(f"{problem}\n")
     return 1 if problems else 0
+
+
+def read_named(
+    paths: Iterable[AnyPath],
+    problems: list[Problem],
+    read: Callable[[AnyPath], T],
+    in_folder: Callable[[Path], Iterable[Path]],
+) -> Iterator[T]:
+    """Reads each file that was named, and those files of a folder that can be read; in_folder: which these may be."""
+    from tb_steptime.errors import TraceError
+    from tb_steptime.ingest.states import Problem
+
+    for named in paths:
+        is_folder = isinstance(named, Path) and named.is_dir()
+        for file in sorted(in_folder(named)) if isinstance(named, Path) and is_folder else [named]:
+            try:
+                yield read(file)
+            except TraceError as error:
+                if not is_folder:
+                    problems.append(Problem(error.problem, str(file), error.hint))
 
 
 def readable_width() -> int:
@@ -131,19 +141,20 @@ def print_report(
     text: Callable[[T], str],
     report: Callable[[list[T], list[ErrorReport]], Struct],
     *tables: Table[Any],
-    csv: Callable[[Iterable[T]], Iterable[str]] | None = None,
+    rows: str = "",
 ) -> int:
     """Prints what is found as a text each, as JSON or as CSV, and returns the exit code. problems: those that reading
-    `items` adds count, too. tables: those whose derived columns are in the JSON."""
+    `items` adds count, too. tables: those whose derived columns are in the JSON; rows: the field of an item that holds
+    the rows of the first one, which CSV has."""
     from tb_steptime.tables.base import with_derived
     from tb_steptime.tables.notes import error_report
-    from tb_steptime.terminal.output import print_json, print_lines, print_texts
+    from tb_steptime.terminal.output import csv_table, print_json, print_lines, print_texts
 
     if format == "json":
         whole = list(items)  # first: reading them finds the problems
         print_json(with_derived(report(whole, [error_report(problem) for problem in problems]), *tables))
-    elif format == "csv" and csv is not None:
-        print_lines(csv(items))
+    elif format == "csv":
+        print_lines(csv_table(tables[0], rows, items))
     else:
         print_texts(map(text, items))
     return exit_code(problems)

@@ -75,34 +75,27 @@ def _run(options: argparse.Namespace) -> int:
             sides = compared_sides(options.paths, problems, options.steps, options.names_from)
     except (GateError, WrongPathsError) as error:
         return refused(str(error), NOT_COMPARED)
-    return _compare(sides, gates, problems, options)
+    return _compare([] if problems else sides, gates, problems, options)
 
 
-def _compare(
-    sides: Sequence[tuple[WorkerOfRun, Side]],
-    gates: Sequence[Gate],
-    problems: list[Problem],
-    options: argparse.Namespace,
-) -> int:
+def _compare(sides: Sides, gates: Sequence[Gate], problems: list[Problem], options: argparse.Namespace) -> int:
     from tb_steptime.comparison.gates import judge_gate
 
-    base = [] if problems else [side for _, side in sides[:1]]
-    results = [(gate, judge_gate(gate, one, side, strict=options.strict))
-               for one in base for _, side in sides[1:] for gate in gates]  # fmt: skip
-    job_scalings = _scalings(sides, problems) if base and options.ranks else [None] * len(sides[1:])
+    job_scalings: Scalings = [None] * len(sides[1:])
+    if sides and options.ranks:
+        from tb_steptime.terminal.ranks.report import scalings
+
+        job_scalings = scalings([run for run, _ in sides], problems)
+    results = [
+        (gate, judge_gate(gate, sides[0][1], side, strict=options.strict)) for _, side in sides[1:] for gate in gates
+    ]
     if options.format == "json":
-        _print_json(sides, job_scalings, results, problems)
-    elif base:
+        _print_json([] if problems else sides, job_scalings, results, problems)
+    elif sides:
         _print_texts(sides, job_scalings, results, options.format)
     if exit_code(problems) or any(result.passed is None for _, result in results):
         return NOT_COMPARED
     return GATE_FAILED if any(result.passed is False for _, result in results) else 0
-
-
-def _scalings(sides: Sides, problems: list[Problem]) -> list[Scaling | None]:
-    from tb_steptime.terminal.ranks.report import scalings
-
-    return scalings([run for run, _ in sides], problems)
 
 
 def _print_json(sides: Sides, job_scalings: Scalings, results: Results, problems: Sequence[Problem]) -> None:
@@ -111,13 +104,11 @@ def _print_json(sides: Sides, job_scalings: Scalings, results: Results, problems
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json
 
-    whole = bool(sides) and not problems
-    pairs = zip(sides[1:], job_scalings, strict=True) if whole else ()
-    candidates = [candidate_report(run, compare(sides[0][1], side), scaled) for (run, side), scaled in pairs]
+    pairs = zip(sides[1:], job_scalings, strict=False)
     print_json(
         ComparisonReport(
-            base=side_report(*sides[0]) if whole else None,
-            candidates=candidates,
+            base=side_report(*sides[0]) if sides else None,
+            candidates=[candidate_report(run, compare(sides[0][1], side), scaled) for (run, side), scaled in pairs],
             gates=[result for _, result in results],
             errors=[error_report(problem) for problem in problems],
         )
@@ -136,8 +127,7 @@ def _print_texts(sides: Sides, job_scalings: Scalings, results: Results, format:
     texts = [comparison_markdown(each) if markdown else comparison_table(each, width) for each in comparisons]
     texts += [scaling_paragraph(each, width) for each in job_scalings if each is not None]
     if results:
-        gates = gates_markdown(results) if markdown else "\n".join(gate_line(*each) for each in results)
-        texts.append(gates)
+        texts.append(gates_markdown(results) if markdown else "\n".join(gate_line(*each) for each in results))
     print_texts(texts)
 
 

@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     from tb_steptime.serve.report.extras import IncludedExtras
     from tb_steptime.serve.report.included import IncludedAnswers
     from tb_steptime.serve.store import Store
-    from tb_steptime.terminal.export.event_files import ScalarRun
     from tb_steptime.terminal.export.tables import ExportedSpan
-    from tb_steptime.terminal.indexing import Readers
-
-#: Exit code: the cluster cannot be used.
-NOT_STARTED = 2
 
 
 def _add_index_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,8 +58,8 @@ def _positive(text: str) -> int:
 
 def _run_index(options: argparse.Namespace) -> int:
     from tb_steptime.ingest.discovery import find_spans
-    from tb_steptime.terminal.cluster import NoClusterError
-    from tb_steptime.terminal.indexing import find_work, outcome_lines, write_summaries
+    from tb_steptime.terminal.cluster import ClusterReaders, NoClusterError
+    from tb_steptime.terminal.indexing import LocalReaders, find_work, outcome_lines, write_summaries
     from tb_steptime.terminal.output import print_lines
 
     problems: list[Problem] = []
@@ -72,22 +67,17 @@ def _run_index(options: argparse.Namespace) -> int:
     indexed = find_work(spans, keep_paths=options.keep_paths, names_from=options.names_from)
     indexed.problems[:0] = problems
     try:
-        write_summaries(indexed, _readers(options.dask if indexed.to_write else None, options.jobs))
+        by_cluster = options.dask and indexed.to_write
+        write_summaries(
+            indexed, ClusterReaders(options.dask, options.jobs) if by_cluster else LocalReaders(options.jobs)
+        )
     except NoClusterError as error:
-        return refused(str(error), NOT_STARTED)
+        return refused(str(error))
     except KeyboardInterrupt:
         print_lines(outcome_lines(indexed, interrupted=True))
         raise
     print_lines(outcome_lines(indexed))
     return exit_code(indexed.problems)
-
-
-def _readers(scheduler: str | None, jobs: int) -> Readers:
-    """Raises NoClusterError."""
-    from tb_steptime.terminal.cluster import ClusterReaders
-    from tb_steptime.terminal.indexing import LocalReaders
-
-    return ClusterReaders(scheduler, jobs) if scheduler else LocalReaders(jobs)
 
 
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -320,7 +310,8 @@ def _run_export(options: argparse.Namespace) -> int:
     spans = exported_spans(options.path, problems, keep_names=options.keep_paths)
     try:
         if options.kind == "scalars":
-            _write_scalars(spans, options.output or _log_directory(options.path))
+            path = options.path  # the run of a file is its folder, and the log directory is around that
+            _write_scalars(spans, options.output or (path if path.is_dir() else path.absolute().parent.parent))
         else:
             _write_tables(spans, options.output, options.kind)
     except OSError as error:
@@ -330,11 +321,6 @@ def _run_export(options: argparse.Namespace) -> int:
     return exit_code(problems)
 
 
-def _log_directory(path: Path) -> Path:
-    """Returns the log directory of a path. The run of a file is its folder, and the log directory is around that."""
-    return path if path.is_dir() else path.absolute().parent.parent
-
-
 def _write_scalars(spans: Iterable[ExportedSpan], folder: Path) -> None:
     from tb_steptime.terminal.export.event_files import descriptions, scalar_runs, write_event_file
     from tb_steptime.terminal.output import print_lines
@@ -342,18 +328,12 @@ def _write_scalars(spans: Iterable[ExportedSpan], folder: Path) -> None:
 
     tag_descriptions = descriptions()
     for run in scalar_runs(spans):
-        path = write_event_file(folder / run.folder, run, tag_descriptions)
-        print_lines([f"{path}: {counted(len(run.points), 'value')}", *(f"  {remark}" for remark in _remarks(run))])
-
-
-def _remarks(run: ScalarRun) -> list[str]:
-    """Returns remarks on how the scalars differ from the recording."""
-    remarks = []
-    if run.counted:
-        remarks.append("Its steps have no numbers in the recording: they count from 0.")
-    if run.time_from:
-        remarks.append(f"The recording has no time of day: times are by the {run.time_from}.")
-    return remarks
+        lines = [f"{write_event_file(folder / run.folder, run, tag_descriptions)}: {counted(len(run.points), 'value')}"]
+        if run.counted:
+            lines.append("  Its steps have no numbers in the recording: they count from 0.")
+        if run.time_from:
+            lines.append(f"  The recording has no time of day: times are by the {run.time_from}.")
+        print_lines(lines)
 
 
 def _write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> None:

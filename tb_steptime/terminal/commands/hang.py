@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.terminal.commands.base import Command, add_format, print_report
+from tb_steptime.terminal.commands.base import Command, add_format, print_report, read_named
 
 if TYPE_CHECKING:
     from tb_steptime.hangs.dumps import Dump
@@ -32,25 +32,15 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _read(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:
-    """Reads each file that was named, and those files of a folder that are dumps. A folder without dumps is a
-    problem."""
-    from tb_steptime.errors import TraceError
+    """A folder without dumps is a problem."""
     from tb_steptime.hangs.dumps import read_dump
     from tb_steptime.ingest.states import Problem
 
     by_rank: dict[int, Dump] = {}
     for named in paths:
-        within = isinstance(named, Path) and named.is_dir()
-        files = sorted(named.iterdir()) if isinstance(named, Path) and within else [named]
         before = len(by_rank)
-        for file in files:
-            try:
-                dump = read_dump(file)
-                by_rank[dump.rank] = dump
-            except TraceError as error:
-                if not within:
-                    problems.append(Problem(error.problem, str(file), error.hint))
-        if within and len(by_rank) == before:
+        by_rank |= {dump.rank: dump for dump in read_named([named], problems, read_dump, Path.iterdir)}
+        if isinstance(named, Path) and named.is_dir() and len(by_rank) == before:
             hint = "PyTorch writes them with TORCH_NCCL_DUMP_ON_TIMEOUT=1 and TORCH_FR_BUFFER_SIZE=2000."
             problems.append(Problem("The folder holds no dump of the flight recorder", str(named), hint))
     return list(by_rank.values())

@@ -7,9 +7,6 @@ import argparse
 from tb_steptime.files.paths import any_path
 from tb_steptime.terminal.commands.base import Command, refused
 
-#: Exit code: the SDK is not installed, or there is no such folder.
-NOT_STARTED = 2
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="LOGDIR", type=any_path, help="a log directory")
@@ -17,13 +14,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     if not options.path.is_dir():
-        return refused(f"{options.path}: This is no folder. Name a log directory.", NOT_STARTED)
+        return refused(f"{options.path}: This is no folder. Name a log directory.")
     try:
         from tb_steptime.terminal.agent.server import serve
     except ModuleNotFoundError as missing:
         if not missing.name or missing.name.partition(".")[0] not in ("mcp", "pydantic"):
             raise
-        return refused("The MCP SDK is not installed: pip install 'tb-steptime[mcp]'", NOT_STARTED)
+        return refused("The MCP SDK is not installed: pip install 'tb-steptime[mcp]'")
     serve(options.path)
     return 0
 

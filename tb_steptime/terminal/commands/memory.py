@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.terminal.commands.base import Command, add_format, add_steps, print_report
+from tb_steptime.terminal.commands.base import Command, add_format, add_steps, print_report, read_named
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -93,7 +93,7 @@ def _run_snapshot(options: argparse.Namespace) -> int:
 
 
 def _read_snapshots(paths: list[AnyPath], since: AnyPath | None, problems: list[Problem]) -> Iterator[SnapshotSummary]:
-    """Reads each file that was named, and those pickles of a folder that are snapshots. since: an earlier snapshot."""
+    """since: an earlier snapshot."""
     from tb_steptime.errors import TraceError
     from tb_steptime.ingest.names import SNAPSHOT_ENDINGS
     from tb_steptime.ingest.states import Problem
@@ -105,18 +105,11 @@ def _read_snapshots(paths: list[AnyPath], since: AnyPath | None, problems: list[
     except TraceError as error:
         problems.append(Problem(error.problem, str(since), error.hint))
         return
-    for named in paths:
-        files: list[AnyPath] = [named]
-        if isinstance(named, Path) and named.is_dir():
-            files = list[AnyPath](
-                sorted(each for each in named.rglob("*") if each.name.endswith(SNAPSHOT_ENDINGS) and each.is_file())
-            )
-        for file in files:
-            try:
-                yield summarize_snapshot(read_snapshot(file), before)
-            except TraceError as error:
-                if file is named:
-                    problems.append(Problem(error.problem, str(file), error.hint))
+
+    def in_folder(folder: Path) -> Iterator[Path]:
+        return (each for each in folder.rglob("*") if each.name.endswith(SNAPSHOT_ENDINGS) and each.is_file())
+
+    yield from read_named(paths, problems, lambda file: summarize_snapshot(read_snapshot(file), before), in_folder)
 
 
 COMMANDS = (

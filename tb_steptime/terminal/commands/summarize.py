@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
     from tb_steptime.insights.base import Judgement
     from tb_steptime.terminal.ranks.contract import JobReport
-    from tb_steptime.terminal.ranks.jobs import FoundJob, Jobs
+    from tb_steptime.terminal.ranks.jobs import Jobs
     from tb_steptime.terminal.run_lines import Runs
+
+    JudgedSpan = tuple[FoundSpan, MeasuredSpan, Judgement]
 
 
 #: The last line of the output for several runs.
@@ -61,40 +63,39 @@ def _run(options: argparse.Namespace) -> int:
     found_spans = list(find_spans(options.paths, problems))
     measure = partial(measured_span, needed_then=_NEEDED_TO_PRINT[options.format])
     spans = read_found(found_spans, problems, measure, options.steps, options.names_from)
+    first = list(islice(spans, 1))  # measured before the imports: a large trace is read by processes forked until then
+    from tb_steptime.terminal.ranks.jobs import Jobs
+    from tb_steptime.terminal.run_lines import Runs, run_key
+
+    jobs, runs = Jobs(), Runs()
+    judged = _judged(chain(first, spans), jobs, runs)
     if options.format == "json":
-        _print_json(spans, problems)
-    elif options.details or not _are_several_runs(found_spans):
-        _print_tables(spans)
+        _print_json(judged, jobs, runs, problems)
+    elif options.details or len(set(map(run_key, found_spans))) < 2:
+        _print_tables(judged, jobs, runs)
     else:
-        _print_runs(spans)
+        _print_runs(judged, jobs, runs)
     return exit_code(problems)
 
 
-def _are_several_runs(spans: Sequence[FoundSpan]) -> bool:
-    from tb_steptime.terminal.run_lines import run_key
-
-    return len(set(map(run_key, spans))) > 1
-
-
-def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:
-    first = list(islice(spans, 1))  # measured before the imports, as for a table
+def _print_json(judged: Iterator[JudgedSpan], jobs: Jobs, runs: Runs, problems: list[Problem]) -> None:
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json
     from tb_steptime.terminal.ranks.contract import Report
-    from tb_steptime.terminal.ranks.jobs import Jobs
     from tb_steptime.terminal.report import span_report
-    from tb_steptime.terminal.run_lines import Runs
 
-    jobs, runs = Jobs(), Runs()
-    reports = [span_report(*each) for each in _judged(chain(first, spans), jobs, runs)]
+    reports = [span_report(*each) for each in judged]
     found_jobs = jobs.found()
+    job_reports: list[JobReport] = []
     runs.add_jobs(found_jobs)
-    print_json(Report(reports, list(map(error_report, problems)), _job_reports(found_jobs), runs.reports()))
+    if found_jobs:
+        from tb_steptime.terminal.ranks.report import job_report
+
+        job_reports = list(map(job_report, found_jobs))
+    print_json(Report(reports, list(map(error_report, problems)), job_reports, runs.reports()))
 
 
-def _judged(
-    spans: Iterable[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs, runs: Runs
-) -> Iterator[tuple[FoundSpan, MeasuredSpan, Judgement]]:
+def _judged(spans: Iterable[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs, runs: Runs) -> Iterator[JudgedSpan]:
     """Yields each span with what the rules say of it, and adds it to the jobs and the runs."""
     from tb_steptime.insights import judge
 
@@ -105,23 +106,11 @@ def _judged(
         yield span, measured, judgement
 
 
-def _job_reports(jobs: Sequence[FoundJob]) -> list[JobReport]:
-    if not jobs:
-        return []
-    from tb_steptime.terminal.ranks.report import job_report
-
-    return [job_report(job) for job in jobs]
-
-
-def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
+def _print_runs(judged: Iterator[JudgedSpan], jobs: Jobs, runs: Runs) -> None:
     """Prints one line for each run, once all spans are read."""
-    first = list(islice(spans, 1))
     from tb_steptime.terminal.output import print_lines
-    from tb_steptime.terminal.ranks.jobs import Jobs
-    from tb_steptime.terminal.run_lines import Runs
 
-    jobs, runs = Jobs(), Runs()
-    for _ in _judged(chain(first, spans), jobs, runs):
+    for _ in judged:
         pass
     runs.add_jobs(jobs.found())
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -129,16 +118,10 @@ def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
         print_lines([*runs.table(width), "", _IN_FULL])
 
 
-def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
+def _print_tables(judged: Iterator[JudgedSpan], jobs: Jobs, runs: Runs) -> None:
     from tb_steptime.terminal.output import print_texts
-    from tb_steptime.terminal.ranks.jobs import Jobs
 
-    first = list(islice(spans, 1))  # measured before the imports: a large trace is read by processes forked until then
-    from tb_steptime.terminal.run_lines import Runs
-
-    jobs, runs = Jobs(), Runs()
-    tables = (_span_table(*each) for each in _judged(chain(first, spans), jobs, runs))
-    print_texts(chain(tables, runs.disagreements(), _jobs_in_short(jobs)))
+    print_texts(chain((_span_table(*each) for each in judged), runs.disagreements(), _jobs_in_short(jobs)))
 
 
 def _jobs_in_short(jobs: Jobs) -> Iterator[str]:

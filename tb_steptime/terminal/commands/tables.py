@@ -46,14 +46,14 @@ def _add_kernels_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_kernels(options: argparse.Namespace) -> int:
     from tb_steptime.tables.kernels import KERNELS
-    from tb_steptime.terminal.kernel_report import KernelReport, csv_lines, kernel_text, span_kernels
+    from tb_steptime.terminal.kernel_report import KernelReport, kernel_text, span_kernels
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []
     traces = read_each(options.paths, problems, trace_of, options.steps, options.names_from)
     spans = (span_kernels(span, trace, options.by) for span, trace in traces)
     text = partial(kernel_text, width=shutil.get_terminal_size().columns)
-    return print_report(options.format, spans, problems, text, KernelReport, KERNELS, csv=csv_lines)
+    return print_report(options.format, spans, problems, text, KernelReport, KERNELS, rows="kernels")
 
 
 #: Formats of call paths: folded stacks for flamegraph.pl, and speedscope's JSON.
@@ -103,7 +103,6 @@ def _run_operators(options: argparse.Namespace) -> int:
         OPERATOR_LINES,
         OperatorChoice,
         OperatorReport,
-        csv_lines,
         operator_text,
         span_operators,
         span_text,
@@ -120,7 +119,7 @@ def _run_operators(options: argparse.Namespace) -> int:
         return exit_code(problems)
     spans = (span_operators(span, trace, choice) for span, trace in traces)
     text = partial(operator_text, width=width)
-    return print_report(options.format, spans, problems, text, OperatorReport, OPERATOR_LINES, csv=csv_lines)
+    return print_report(options.format, spans, problems, text, OperatorReport, OPERATOR_LINES, rows="operators")
 
 
 def _flame_graphs(options: argparse.Namespace) -> int:
@@ -171,14 +170,14 @@ def _folder(named: str) -> Path:
 
 def _run_lines(options: argparse.Namespace) -> int:
     from tb_steptime.ingest.sources import user_folders
-    from tb_steptime.terminal.line_report import REPORT_LINES, LineReport, csv_lines, line_text, span_lines
+    from tb_steptime.terminal.line_report import REPORT_LINES, LineReport, line_text, span_lines
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []
     folders = options.sources or user_folders()
     traces = read_each(options.paths, problems, trace_of, options.steps, options.names_from)
     spans = (span_lines(span, trace, folders) for span, trace in traces)
-    return print_report(options.format, spans, problems, line_text, LineReport, REPORT_LINES, csv=csv_lines)
+    return print_report(options.format, spans, problems, line_text, LineReport, REPORT_LINES, rows="lines")
 
 
 COMMANDS = (

@@ -228,14 +228,8 @@ def _as_written(value: Value) -> Value:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _csv(names: Sequence[str], row: Row | None) -> bytes:
-    """Formats a line of CSV. Values that are not measurable are empty."""
-    return (csv_line(names if row is None else row) + "\n").encode()
-
-
-def _json_line(names: Sequence[str], row: Row | None) -> bytes:
-    """Formats a line of JSON. Values that are not measurable are null."""
-    return b"" if row is None else msgspec.json.encode(dict(zip(names, row, strict=True))) + b"\n"
-
-
-_LINES: dict[str, _Line] = {"csv": _csv, "jsonl": _json_line}
+#: Values that are not measurable are empty in CSV, and null in JSON, which has no head.
+_LINES: dict[str, _Line] = {
+    "csv": lambda names, row: (csv_line(names if row is None else row) + "\n").encode(),
+    "jsonl": lambda names, row: b"" if row is None else msgspec.json.encode(dict(zip(names, row, strict=True))) + b"\n",
+}

@@ -53,13 +53,7 @@ from tb_steptime.terminal.ranks.jobs import FoundJob, with_needed_results
 from tb_steptime.terminal.report import insight_report
 from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text import Phrase, joined, phrase
-from tb_steptime.text.printer import (
-    GAP,
-    counted,
-    plain,
-    printable,
-    render,
-)
+from tb_steptime.text.printer import GAP, counted, plain, printable, render
 
 
 def job_report(job: FoundJob) -> JobReport:

@@ -84,13 +84,7 @@ _ARROW = re.compile(rb'"cat": *"(cpu_to_\w+)"')
 _OF_ONNX_RUNTIME = {"Session", "Node"}
 
 #: Host-side marks, recognised by name: in 2021 they had the category of an op.
-_MARKS = (
-    "ProfilerStep#",
-    "enumerate(DataLoader)#",
-    "enumerate(DataPipe)#",
-    "Optimizer.step#",
-    "Optimizer.zero_grad#",
-)
+_MARKS = ("ProfilerStep#", "enumerate(DataLoader)#", "enumerate(DataPipe)#", "Optimizer.step#", "Optimizer.zero_grad#")
 
 
 def kind_of(category: object, name: str) -> int:

@@ -10,14 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 
-from tb_steptime.trace.kineto.scanning import (
-    closing,
-    last_cut,
-    next_start,
-    scalar_end,
-    skip_space,
-    whole_events,
-)
+from tb_steptime.trace.kineto.scanning import closing, last_cut, next_start, scalar_end, skip_space, whole_events
 
 _EVENTS_KEY = b'"traceEvents"'
 

@@ -46,10 +46,7 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
         "bad-metadata": damage.damaged_metadata_count,
         **damage.impossible,
     }
-    return (
-        *_of_file(damage),
-        *(Note(id, {"count": count(number)}) for id, number in counted.items() if number),
-    )
+    return (*_of_file(damage), *(Note(id, {"count": count(number)}) for id, number in counted.items() if number))
 
 
 def _of_file(damage: Damage) -> tuple[Note, ...]:

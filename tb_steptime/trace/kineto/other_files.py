@@ -33,11 +33,7 @@ _BY_OPENING = (
         "The file is an execution trace of ExecutionTraceObserver, which has no times of the GPU",
         _AS_TRACE,
     ),
-    (
-        rb"-{5,}[- ]*\r?\n.*Self CPU",
-        "The file is the table of key_averages(), which has only sums",
-        _AS_TRACE,
-    ),
+    (rb"-{5,}[- ]*\r?\n.*Self CPU", "The file is the table of key_averages(), which has only sums", _AS_TRACE),
     (
         rb"(?:[^\x00-\x1f;]+ \d+\r?\n)*[^\x00-\x1f;]+;[^\x00-\x1f]* \d+\r?\n",
         "The file holds the stacks of export_stacks, which have only sums",

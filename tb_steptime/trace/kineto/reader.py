@@ -23,10 +23,10 @@ from tb_steptime.trace.kineto.processes import Processes
 from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, head_of, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables, windows
 from tb_steptime.trace.mangled.demangling import demangled_names
-from tb_steptime.trace.model import Trace, no_counters
+from tb_steptime.trace.model import AnnotationTable, GraphNodeTable, Trace, no_counters
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 from tb_steptime.trace.quality import repaired
-from tb_steptime.trace.table import Bool, StringTable
+from tb_steptime.trace.table import Bool, CollectiveTable, SequenceTable, StackTable, StringTable
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
 _RECORD_IT = "Record with torch.profiler.profile, and call export_chrome_trace of that profiler."
@@ -151,15 +151,15 @@ class TraceBuilder(msgspec.Struct):
             kernels=tables.kernels(),
             strings=names,
             inputs=inputs,
-            sequences=tables.sequences(),
-            stacks=tables.stacks(),
+            sequences=SequenceTable(**tables.of_some("sequences")),
+            stacks=StackTable(**tables.of_some("stacks")),
             stack_texts=stack_texts,
-            hierarchies=tables.hierarchies(),
+            hierarchies=StackTable(**tables.of_some("hierarchies")),
             hierarchy_texts=hierarchy_texts,
-            collectives=tables.collectives(),
+            collectives=CollectiveTable(**tables.of_some("collectives")),
             collective_texts=collective_texts,
-            graph_nodes=tables.graph_nodes(),
-            annotations=tables.annotations(),
+            graph_nodes=GraphNodeTable(**tables.of_some("graph_nodes")),
+            annotations=AnnotationTable(**tables.of_some("annotations")),
             annotation_texts=annotation_texts,
             dependencies=columns.flows.table(events, tables.origin_ns),
             counters=columns.counters.table(tables.origin_ns, int(events.end_ns.max(initial=0)))

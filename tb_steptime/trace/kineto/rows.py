@@ -235,7 +235,11 @@ def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, ful
     flows = []
     if full:
         flows = [row for row in rows if isinstance(row, PlacedStart) and is_dependency(row.id)]
-        memory += [_instant(row) for row in timed if row.cat == INSTANT]
+        memory += [
+            Instant(row.ts, row.name, row.pid, row.tid, (row.args or NO_INSTANT_ARGS).of_allocator())
+            for row in timed
+            if row.cat == INSTANT
+        ]
         timed = [row for row in timed if row.cat != INSTANT]
     memory = [row for row in memory if row.name in _OF_ALLOCATOR]
     if exact:
@@ -246,10 +250,6 @@ def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, ful
     if not (np.abs(times) < EXACT_AS_FLOAT_US).all():
         return None
     return EventBlock(timed, to_ns(us), others, len(rows), 0, memory, counters, flows, full)
-
-
-def _instant(row: Any) -> Instant:
-    return Instant(row.ts, row.name, row.pid, row.tid, (row.args or NO_INSTANT_ARGS).of_allocator())
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:

@@ -15,6 +15,7 @@ and did so for every kernel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -27,19 +28,15 @@ from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.limits import LAUNCHES, MOST_NS, PossibleColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.kineto.processes import several_processes
-from tb_steptime.trace.model import AnnotationTable, GraphNodeTable
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
     CALL_KINDS,
     DEVICE_KINDS,
     Bool,
-    CollectiveTable,
     EventTable,
     Int64,
     KernelTable,
     Kind,
-    SequenceTable,
-    StackTable,
     StringTable,
     distinct_in,
     is_in,
@@ -48,6 +45,8 @@ from tb_steptime.trace.table import (
 T = TypeVar("T")
 
 _EVENT_COLUMNS = ("correlation", "external")
+#: Names in the table of events where they are not those of the columns.
+_EVENT_FIELDS = {"start": "start_ns", "dur": "dur_ns", "correlation": "correlation_id", "external": "external_id"}
 _DEVICE_COLUMNS = ("device", "stream", "bytes")
 _INPUT_COLUMNS = ("shapes", "dtypes", "settings")
 #: Columns that the table has even if no event has a value.
@@ -62,20 +61,22 @@ _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
     **dict.fromkeys(("shaped_grid", "shaped_block", "shaped_memory"), (np.int32,)),
     **dict.fromkeys(("grid", "block", "shared_memory", "sequence", "peer"), (np.int32,)),
 }
-_SEQUENCE_COLUMNS = ("sequence", "forward_thread")
-_STACK_COLUMNS = ("stack",)
-_HIERARCHY_COLUMNS = ("hierarchy",)
-#: Columns of a collective, and their names in the table.
-_COLLECTIVE_COLUMNS = {
-    "exchange": "name", "exchanged": "dtype", "group": "group", "members": "members", "purpose": "description",
-    "rows_sent": "rows_sent", "rows_received": "rows_received",
-    "elements": "elements", "group_size": "group_size", "exchange_number": "sequence", "peer": "peer",
-}  # fmt: skip
-#: Columns of graph nodes and annotations, and their names in the tables.
-_GRAPH_COLUMNS = {"graph": "graph", "graph_node": "node"}
-_ANNOTATION_COLUMNS = {
-    "module": "module", "scope": "name", "autograd": "phase", "annotation": "text", "lane": "lane",
-    "annotated_stream": "stream",
+#: Tables of some rows only, by their fields in a trace: the column that says which rows, and their columns with their
+#: names in the table.
+_OF_SOME: dict[str, tuple[str, dict[str, str]]] = {
+    "sequences": ("numbered", {"sequence": "number", "forward_thread": "forward_thread"}),
+    "stacks": ("stacked", {"stack": "stack"}),
+    "hierarchies": ("nested", {"hierarchy": "stack"}),
+    "collectives": ("collective", {
+        "exchange": "name", "exchanged": "dtype", "group": "group", "members": "members", "purpose": "description",
+        "rows_sent": "rows_sent", "rows_received": "rows_received",
+        "elements": "elements", "group_size": "group_size", "exchange_number": "sequence", "peer": "peer",
+    }),
+    "graph_nodes": ("graphed", {"graph": "graph", "graph_node": "node"}),
+    "annotations": ("annotated", {
+        "module": "module", "scope": "name", "autograd": "phase", "annotation": "text", "lane": "lane",
+        "annotated_stream": "stream",
+    }),
 }  # fmt: skip
 _CALL_COLUMNS = ("shaped_grid", "shaped_block", "shaped_memory")
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
@@ -126,12 +127,10 @@ class Tables:
             self._of["correlation"] = np.where(too_far, UNKNOWN, self._of["correlation"])
             self._of["device"] = _of_tracks(self._of["device"], self._of["thread"], len(of_first))
         self._sort_kernels(columns, place)
-        self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
-        self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
-        self._hierarchies = _some(columns, _HIERARCHY_COLUMNS, place[columns.take("nested")])
-        self._collectives = _some(columns, tuple(_COLLECTIVE_COLUMNS), place[columns.take("collective")])
-        self._graph_nodes = _nodes(columns, place[columns.take("graphed")])
-        self._annotations = _some(columns, tuple(_ANNOTATION_COLUMNS), place[columns.take("annotated")])
+        self._of_some = {
+            table: _some(columns, names, place[columns.take(rows)]) for table, (rows, names) in _OF_SOME.items()
+        }
+        _split_nodes(self._of_some["graph_nodes"])
         self._drop(too_far)
         if of_first is not None:
             begin = int(self._of["start"][0])
@@ -141,22 +140,7 @@ class Tables:
         self.impossible = columns.impossible
 
     def events(self) -> EventTable:
-        columns = self._of
-        return EventTable(
-            start_ns=columns["start"],
-            dur_ns=columns["dur"],
-            kind=columns["kind"],
-            name=columns["name"],
-            thread=columns["thread"],
-            device=columns["device"],
-            stream=columns["stream"],
-            correlation_id=columns["correlation"],
-            external_id=columns["external"],
-            bytes=columns["bytes"],
-            shapes=columns["shapes"],
-            dtypes=columns["dtypes"],
-            settings=columns["settings"],
-        )
+        return EventTable(**{_EVENT_FIELDS.get(name, name): values for name, values in self._of.items()})
 
     def active_devices(self) -> list[int]:
         """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
@@ -166,50 +150,18 @@ class Tables:
         return active
 
     def kernels(self) -> KernelTable:
-        columns = self._kernels
-        return KernelTable(
-            event=columns["event"],
-            grid=columns["grid"],
-            block=columns["block"],
-            registers=columns["registers"],
-            shared_memory=columns["shared_memory"],
-            blocks_per_sm=columns["blocks_per_sm"],
-            kineto_occupancy=None if columns["occupancy"] is None else columns["occupancy"] / 100,
-            in_blocks=columns["in_blocks"],
-        )
+        columns = dict(self._kernels)
+        percent = columns.pop("occupancy")
+        return KernelTable(**columns, kineto_occupancy=None if percent is None else percent / 100)
 
-    def sequences(self) -> SequenceTable:
-        columns = self._sequences
-        return SequenceTable(columns["event"], columns["sequence"], columns["forward_thread"])
-
-    def stacks(self) -> StackTable:
-        columns = self._stacks
-        return StackTable(columns["event"], columns["stack"])
-
-    def hierarchies(self) -> StackTable:
-        columns = self._hierarchies
-        return StackTable(columns["event"], columns["hierarchy"])
-
-    def collectives(self) -> CollectiveTable:
-        columns = self._collectives
-        return CollectiveTable(
-            columns["event"], **{name: columns[name_in_file] for name_in_file, name in _COLLECTIVE_COLUMNS.items()}
-        )
+    def of_some(self, table: str) -> dict[str, Any]:
+        """Returns the columns of one of the tables of some rows only."""
+        return {_OF_SOME[table][1].get(name, name): values for name, values in self._of_some[table].items()}
 
     def metrics_rows(self, names: StringTable) -> int:
         """Number of rows of Intel's scope profiler, which writes each kernel that it measured once more."""
         name = self._of["name"][self._of["kind"] == Kind.MARK]
         return sum(names[number].startswith(METRICS_OF_KERNEL) for number in name.tolist())
-
-    def graph_nodes(self) -> GraphNodeTable:
-        columns = self._graph_nodes
-        return GraphNodeTable(columns["event"], **{name: columns[column] for column, name in _GRAPH_COLUMNS.items()})
-
-    def annotations(self) -> AnnotationTable:
-        columns = self._annotations
-        return AnnotationTable(
-            columns["event"], **{name: columns[column] for column, name in _ANNOTATION_COLUMNS.items()}
-        )
 
     def _sort_kernels(self, columns: PossibleColumns, place: npt.NDArray[Any]) -> None:
         event = place.take(columns.take("kernel")).astype(np.int64)
@@ -232,7 +184,7 @@ class Tables:
 
     def _drop_duplicates(self) -> int:
         """Drop repeated events, since some producers write each event twice. Returns how many."""
-        again = _repeated(self._of, self._graph_nodes)
+        again = _repeated(self._of, self._of_some["graph_nodes"])
         self._drop(again)
         return int(again.sum())
 
@@ -241,8 +193,7 @@ class Tables:
         if rows.any():
             included = ~rows
             self._of = {name: _where(values, included) for name, values in self._of.items()}
-            for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives,
-                          self._graph_nodes, self._annotations):  # fmt: skip
+            for table in (self._kernels, *self._of_some.values()):
                 _drop(table, included)
 
 
@@ -360,24 +311,19 @@ def _of_rows(event: npt.NDArray[Any], values: npt.NDArray[Any], rows: Int64) -> 
     return np.where(event[place] == rows, values[place], UNKNOWN)
 
 
-def _nodes(columns: PossibleColumns, event: npt.NDArray[Any]) -> dict[str, Any]:
-    """Graph and node of the activities. Kineto writes the graph into the upper half of a node's number; newer profilers
-    write it separately."""
-    table = _some(columns, tuple(_GRAPH_COLUMNS), event)
+def _split_nodes(table: dict[str, Any]) -> None:
+    """Kineto writes the graph into the upper half of a node's number; newer profilers write it separately."""
     graph, node = table["graph"].astype(np.int64), table["graph_node"].astype(np.int64)
     above = node >> 32
     table["graph"] = _narrow(np.where((graph <= 0) & (above > 0), above, np.where(graph > 0, graph, UNKNOWN)), np.int32)
     table["graph_node"] = _narrow(np.where(node > 0, node & 0xFFFFFFFF, UNKNOWN), np.int32)
-    return table
 
 
-def _some(columns: PossibleColumns, names: tuple[str, ...], event: npt.NDArray[Any]) -> dict[str, Any]:
+def _some(columns: PossibleColumns, names: Iterable[str], event: npt.NDArray[Any]) -> dict[str, Any]:
     """Columns of some rows only, in the order of time."""
     by_event = np.argsort(event, kind="stable")
-    table: dict[str, Any] = {"event": event[by_event]}
-    for name in names:
-        table[name] = _narrow(columns.take(name), *_NARROWER.get(name, ()))[by_event]
-    return table
+    by_name = {name: _narrow(columns.take(name), *_NARROWER.get(name, ()))[by_event] for name in names}
+    return {"event": event[by_event], **by_name}
 
 
 def _drop(table: dict[str, Any], included: Bool) -> None:

@@ -182,13 +182,9 @@ def beside(path: Path, capabilities: set[Capability]) -> list[dict[str, Any]] | 
     names.sort(key=lambda name: name.split(".")[0] != stem)  # of the same rank first
     for name in names[:_MOST_BESIDE]:
         listed = _properties(path.with_name(name))
-        if listed and {_capability(each) for each in listed} == capabilities:
+        if listed and {(each.get("computeMajor"), each.get("computeMinor")) for each in listed} == capabilities:
             return listed
     return None
-
-
-def _capability(properties: Mapping[str, Any]) -> tuple[Any, Any]:
-    return properties.get("computeMajor"), properties.get("computeMinor")
 
 
 def _properties(path: Path) -> list[dict[str, Any]]:

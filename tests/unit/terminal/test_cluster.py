@@ -46,12 +46,13 @@ def test_a_summary_that_no_worker_could_put_beside_its_trace_is_written_here(tmp
 
 
 def test_a_file_that_the_worker_does_not_have(tmp_path):
-    problem = measure_there(Task("a", tmp_path / "none.json", False, "topic")).problem
+    problem = measure_there(Task(Job("a", tmp_path / "none.json", "none.json"), "topic")).problem
     assert problem.problem.endswith("has no such file")
 
 
 def test_what_a_scheduler_may_log_holds_no_secret():
-    assert "secret" not in repr(Task("a", any_path("hdfs://me:secret@host/a.json"), False, "topic"))
+    trace = any_path("hdfs://me:secret@host/a.json")
+    assert "secret" not in repr(Task(Job("a", trace, str(trace)), "topic"))
 
 
 def test_without_the_extra(tmp_path, capsys, monkeypatch):

@@ -22,20 +22,10 @@ from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.kineto.parts.reading import NewEntries, Part, load, owners
 
 #: Columns whose values are numbers of something else, by what they number: rows of events of their part, or texts.
-ROWS = frozenset(
-    {
-        "on_device",
-        "with_inputs",
-        "kernel",
-        "collective",
-        "numbered",
-        "stacked",
-        "nested",
-        "graphed",
-        "annotated",
-        "shaped",
-    }
-)
+ROWS = frozenset({
+    "on_device", "with_inputs", "kernel", "collective", "numbered", "stacked", "nested", "graphed", "annotated",
+    "shaped",
+})  # fmt: skip
 NUMBERED = {
     "label": "labels",
     **dict.fromkeys(("shapes", "dtypes", "settings"), "inputs"),
