@@ -96,7 +96,7 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     if steps.by != "recording" and len(candidates) > 1:
         candidates = candidates[candidates > 0]
     candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)] if chosen is None else np.array([chosen])
-    repeats, graph = steps.by != "recording", _less_time_off(trace, graph)
+    repeats, graph = steps.by != "recording", less_time_off(trace, graph)
     if repeats or len(steps.steps) > 1:
         graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
     cuts = [SteadyStep(*_cut(graph, step == each), repeats, each) for each in candidates.tolist()]
@@ -105,7 +105,7 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     return _typical(cuts, len(steps.steps) - 1) if len(cuts) > 1 else cuts[0]
 
 
-def _less_time_off(trace: Trace, graph: Graph) -> Graph:
+def less_time_off(trace: Trace, graph: Graph) -> Graph:
     """The same graph without the host's time between two recordings, in which the profiler was off."""
     off = between_recordings(trace)
     if not len(off):
