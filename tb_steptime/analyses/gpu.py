@@ -9,6 +9,7 @@ from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series, TimelineSt
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.gpu.counters import sampled_fractions
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
+from tb_steptime.metrics.gpu.utilization import windows_ns
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.reasons import HOST_LATE, devices_by_activity
@@ -220,9 +221,8 @@ def _idle_time(trace: Trace, device: int) -> IdleTime:
     partition = idle_partition(trace)[device]
     by_reason = {key: int(ns.sum()) for key, ns in partition.per_step_ns.items() if key not in HOST_LATE}
     by_reason["host_late"] = int(partition.sum_ns(HOST_LATE).sum())
-    low, high = find_steps(trace).window
-    idle_ns = sum(by_reason.values())
-    share = idle_ns / (high - low) if high > low else 0.0
+    idle_ns, span_ns = sum(by_reason.values()), int(windows_ns(trace)[0])
+    share = idle_ns / span_ns if span_ns > 0 else 0.0
     if share < IDLE_FRACTION:
         return IdleTime(share, None, None)
     reason = max(by_reason, key=lambda key: by_reason[key])

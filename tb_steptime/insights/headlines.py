@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tb_steptime.analyses.base import NOT_COMPUTED
-from tb_steptime.analyses.tensor_cores import DeviceSplit
+from tb_steptime.analyses.tensor_cores import DeviceSplit, KernelRow
 from tb_steptime.insights.base import Confidence, Headline, Insight, SidebarShare
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.host_verdict import ends_early, has_only_calls, holds_no_work, judge_span
-from tb_steptime.insights.largest import largest_kernels, nothing_waits
+from tb_steptime.insights.largest import nothing_waits
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
@@ -33,6 +33,7 @@ from tb_steptime.text import Phrase, Reason, closed, code, filled, fraction, joi
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
+    from tb_steptime.metrics.kernels.table import KernelGroup
 
 
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
@@ -68,15 +69,21 @@ def _where_to_look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
     if not nothing_waits(facts):
         return _SEE_LAUNCHES, "host"
-    kernels = largest_kernels(facts)
+    split = facts.kernel_split
+    kernels = facts.kernels or (split.kernels if split else [])  # the commands leave out the view of the GPU
     if not kernels:
         return ()
-    most = phrase(
-        "The GPU view shows more of {kernel}, which takes most of kernel time: {share}.",
-        kernel=code(kernels[0].name),
-        share=fraction(kernels[0].share),
-    )
-    return most, "gpu"
+    op = _op_of_kernel(split, kernels[0])
+    values = {"kernel": code(kernels[0].short or kernels[0].name), "share": fraction(kernels[0].share)}
+    of = "{kernel} in {op}" if op else "{kernel}"
+    template = f"The GPU view shows more of {of}, which takes most of kernel time: {{share}}."
+    return filled(template, values | ({"op": code(op)} if op else {})), "gpu"
+
+
+def _op_of_kernel(split: DeviceSplit | None, kernel: KernelGroup | KernelRow) -> str | None:
+    """Returns the op that launches a kernel with half of kernel time: one with as much, as no other can have it."""
+    first = split.ops[0] if split and split.ops else None
+    return first.op if first and 2 * kernel.share >= 1 and first.split.kernel_ns >= kernel.total_ns else None
 
 
 _SEE_OPS = phrase("The Host view shows which ops and phases take the step.")

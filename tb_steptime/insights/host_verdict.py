@@ -383,8 +383,14 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     if facts.has_finding("only_captures"):
         return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
     if facts.job.device == "gpu":
-        template = "A step takes {step}; what the {device} does in it is not in this trace."
-        return phrase(template, step=step, device=text(facts.job.accelerator))
+        waited, device = facts.finding("work_waited_for"), text(facts.job.accelerator)
+        if waited is not None:
+            template = "A step takes {step}; for {share} of the recording calls wait for the {device}, whose work is "
+            template += "not in this trace."
+            return phrase(template, step=step, device=device, share=waited.values["waited_share"])
+        return phrase(
+            "A step takes {step}; what the {device} does in it is not in this trace.", step=step, device=device
+        )
     if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)

@@ -26,7 +26,7 @@ from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.graph import Graph, build_graph, unlinked
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import free, without_batches
-from tb_steptime.replay.steady import SteadyStep, less_excess, step_of_nodes
+from tb_steptime.replay.steady import SteadyStep, less_excess, less_time_off, step_of_nodes
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, joined
 from tb_steptime.trace.kineto.native.choice import reduce_function
 from tb_steptime.trace.model import Trace
@@ -99,7 +99,7 @@ def reduced(trace: Trace) -> Reduced:
     rows = find_collectives(trace).event[kept_collectives(trace)[0]]
     if not len(rows) or not len(trace.events.rows(Kind.CPU_OP)):
         return Reduced()
-    graph = build_graph(trace)
+    graph = less_time_off(trace, build_graph(trace))
     nodes, on_device = np.full(len(trace.events), -1, np.int64), np.flatnonzero(graph.on_device)
     nodes[graph.event[on_device]] = on_device
     nodes = nodes[rows]

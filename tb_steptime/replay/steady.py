@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from tb_steptime.metrics.steady.edges import between_recordings
 from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role, shown_until
@@ -67,7 +68,7 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
     steps = find_steps(trace)
     starts = steps.host_start_ns
     over = steps.steps[-1].host_end_ns
-    if steps.by == "recording":
+    if steps.by == "recording" and len(steps.steps) == 1:
         return np.zeros(len(graph), np.int64)
     launched = np.full(len(trace.events), -1, np.int64)
     launches = find_launches(trace)
@@ -95,13 +96,23 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     if steps.by != "recording" and len(candidates) > 1:
         candidates = candidates[candidates > 0]
     candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)] if chosen is None else np.array([chosen])
-    repeats = steps.by != "recording"
-    if repeats:
+    repeats, graph = steps.by != "recording", less_time_off(trace, graph)
+    if repeats or len(steps.steps) > 1:
         graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
     cuts = [SteadyStep(*_cut(graph, step == each), repeats, each) for each in candidates.tolist()]
     if repeats and len(steps.steps) == 1:
         cuts = [_with_tail(cuts[0], min(steps.steps[0].host_end_ns, shown_until(trace)))]
     return _typical(cuts, len(steps.steps) - 1) if len(cuts) > 1 else cuts[0]
+
+
+def less_time_off(trace: Trace, graph: Graph) -> Graph:
+    """The same graph without the host's time between two recordings, in which the profiler was off."""
+    off = between_recordings(trace)
+    if not len(off):
+        return graph
+    own, host = graph.own_ns.copy(), np.flatnonzero(~graph.on_device)
+    own[host] -= np.minimum(overlap_ns(off, graph, host), own[host])
+    return replace(graph, own_ns=own)
 
 
 def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
@@ -191,12 +202,14 @@ def step_length(step: SteadyStep) -> int:
 def recorded_length(trace: Trace, step: SteadyStep) -> int:
     """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
     marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
-    few of them wait for all batches; if no steps are known, it is the recording. The time until the first work of the
-    device is no part of the only step if it comes once, nor is the time in which the device is no longer recorded."""
-    if not step.repeats:
-        return max(step.graph.recorded_ns, 1)
+    few of them wait for all batches; if no steps are known, it is the recording, or one of those in the file. The time
+    until the first work of the device is no part of the only step if it comes once, nor is the time in which the device
+    is no longer recorded."""
     steps, place = find_steps(trace), step.number
     last = len(steps.steps) - 1
+    if not step.repeats:
+        off_ns = between_recordings(trace).total_ns
+        return max(int(steps.duration_ns[place]) if last else step.graph.recorded_ns - off_ns, 1)
     if (step.links.kind == EdgeKind.BATCH).any() and last:
         return max(int(steps.end_ns[last] - steps.start_ns[0]) // (last + 1), 1)
     until = steps.end_ns[place] if place == last else steps.start_ns[place + 1]

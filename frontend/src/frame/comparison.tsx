@@ -163,7 +163,7 @@ const byRanks: Difference = ({ world_size: own }, { world_size: other }, { own: 
 const STEPS = {
   marks: "marked by the profiler",
   inferred: "inferred from repeated calls",
-  recording: "the whole recording as one",
+  recording: "whole recordings",
 } as const;
 
 const bySteps: Difference = ({ steps_by: own }, { steps_by: other }, { own: a, name: b }) =>

@@ -54,8 +54,10 @@ function stepActions(tab: Tab) {
       {label}
     </button>
   );
-  if (tab.state.steps !== WHOLE_RECORDING)
-    return { inferred_steps: show(WHOLE_RECORDING, "Show the whole recording as one step") };
+  if (tab.state.steps !== WHOLE_RECORDING) {
+    const whole = show(WHOLE_RECORDING, "Show the whole recording as one step");
+    return { inferred_steps: whole, recordings_as_steps: whole };
+  }
   const back = show(null, "Show steps");
   return { no_steps: back, whole_recording: back };
 }

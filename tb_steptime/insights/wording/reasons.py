@@ -10,6 +10,8 @@ from tb_steptime.text import Phrase, Reason
 #: Sentences by code. Each is complete: it stands alone, in a table cell, or after the meaning of an unknown figure.
 REASONS: dict[str, str] = {
     "ambiguous_record_the_workers": "The number of workers is ambiguous in this trace: record the workers.",
+    "attention_by_math": "Its inputs are FP32. From torch 2.5 on, attention without a fused kernel multiplies in FP32 "
+    "also under autocast.",
     "attention_in_fp32": "Attention without a fused kernel computes in FP32, also with inputs of 16 bits.",
     "clocks_need_collectives": "Too few collectives join these ranks to compare their clocks.",
     "clocks_not_aligned": "Clocks of the ranks agree only within {residual}: times of different ranks are not shown "
@@ -105,6 +107,7 @@ REASONS: dict[str, str] = {
     "no_tensor_cores": "This GPU has no tensor cores.",
     "not_computed": "It could not be computed, because its analysis failed on this file.",
     "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
+    "only_compared": "The library only runs it to compare algorithms.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
     "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed. Set them in the "
     'environment: `TB_STEPTIME_PEAKS="part of its name: half=70 fp32=31.2 memory=600"`, in TFLOP/s and GB/s.',

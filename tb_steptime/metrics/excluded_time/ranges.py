@@ -287,7 +287,7 @@ def warm_up(trace: Trace, device: int) -> Intervals:
     head    ###################################
     """
     costs, busy = [cost for cost in one_time_costs(trace, device) if len(cost.when)], busy_intervals(trace, device)
-    if find_steps(trace).by != "recording" or not costs or not len(busy):
+    if len(find_steps(trace).steps) > 1 or find_steps(trace).by != "recording" or not costs or not len(busy):
         return Intervals.empty()
     first = min(costs, key=lambda cost: int(cost.when.start[0]))
     op = places(trace, first.row[first.excess.start_ns.argmin()][None]).outer_op[0]

@@ -199,8 +199,10 @@ def windows(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def windows_ns(trace: Trace) -> Int64:
-    start, end = windows(trace)
-    return end - start
+    """Lengths of `windows`. The time between recordings that are steps is not the span's: the profiler was off."""
+    (start, end), steps = windows(trace), find_steps(trace)
+    length = end - start
+    return np.append(length[1:].sum(), length[1:]) if steps.by == "recording" else length
 
 
 def sums_in_windows(trace: Trace, in_bins: Callable[[Int64], Sequence[Float64]]) -> list[Float64]:

@@ -27,7 +27,7 @@ from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import loader_intervals, loader_names
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
-from tb_steptime.trace.nesting import innermost, self_times
+from tb_steptime.trace.nesting import innermost, parent_places, self_times
 from tb_steptime.trace.ops import in_nodes
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
@@ -46,6 +46,9 @@ CpuGroupId = Literal[
     "other",
 ]
 
+#: Ops of layers that autocast casts to 16 bits, and its casts.
+_CAST_LAYER = expression(r"aten::(linear|matmul|conv[123]d)$")
+_LAYER_OR_CAST = expression(rf"{_CAST_LAYER.pattern}|aten::to$")
 #: Kinds of ops, by name; the first match counts. unfused: ops that no compiler fuses, such as rows by an index,
 #: sorting, FFTs, 8-bit products; random: random input, without dropout; reading: a tensor's values are converted to
 #: Python's.
@@ -166,6 +169,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
     short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
                       waits for batches and the optimizer
+    autocast          autocast casts the inputs of most layers to 16 bits
     channels_last     oneDNN's convolutions spend most of their time on images whose channels come last; None if there
                       are none
     """
@@ -185,6 +189,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     slow_half: SlowHalf | None = None
     short_gaps_ns: int = 0
     channels_last: bool | None = None
+    autocast: bool = False
 
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
         """The time of ops in the mean step if they had the share of it that they have of a step in which no op is
@@ -241,7 +246,24 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         slow_half=slow_half(trace, rows, own_ns),
         short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
         channels_last=channels_last(trace, rows),
+        autocast=_autocast_is_on(trace),
     )
+
+
+def _autocast_is_on(trace: Trace) -> bool:
+    """Whether autocast casts the inputs of most layers, which shows without types, too: below its casts it calls the
+    op once more (`WrapFunction_` in aten/src/ATen/autocast_mode.h). No cast is left where all inputs have 16 bits.
+
+    op    |------ linear ------|  relu  |--- linear ---|
+    op     |-to-| |-- linear --|         |-- linear --|
+    """
+    calls = rows_named(trace, (Kind.CPU_OP,), _LAYER_OR_CAST.match)
+    names, layer = trace.events.name[calls], are_named(trace, calls, _CAST_LAYER.match)
+    parent = parent_places(trace, calls)
+    below = (parent >= 0) & layer[parent]
+    again = below & layer & (names == names[parent])
+    cast = distinct_in(parent[below & ~layer])
+    return bool(is_in(parent[again], cast).any()) and 2 * int(again.sum()) > int((layer & ~below).sum())
 
 
 def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:

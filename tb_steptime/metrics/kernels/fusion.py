@@ -376,13 +376,15 @@ def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
 
 
 def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
-    """Returns the chains of two or more kernels."""
+    """Returns the chains of two or more kernels. Concatenations alone, as of keys and then of values, are none: the
+    first one passes nothing on to the second."""
     excluded = excluded | are_named(trace, trace.kernels.event[kernels.row], _COMPLEX.search)
     fusible = is_in(kernels.kind, _FUSIBLE) & kernels.of_layer & ~excluded
     begins = fusible & (kernels.broken | ~np.concatenate(([False], fusible))[:-1])
     number = np.cumsum(begins) - 1
     number, row = number[fusible], kernels.row[fusible]
-    several = (np.bincount(number) > 1)[number] if len(number) else np.zeros(0, bool)
+    passes_on = np.bincount(number, kernels.kind[fusible] != KernelKind.CONCATENATION)
+    several = ((np.bincount(number) > 1) & (passes_on > 0))[number] if len(number) else np.zeros(0, bool)
     number, row = np.unique(number[several], return_inverse=True)[1].reshape(-1), row[several]
     first = np.flatnonzero(np.diff(number, prepend=-1))
     dur = steady_activity_ns(trace, trace.kernels.event[row])

@@ -26,10 +26,10 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, TF32_CAPABILITY, kernel
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import forward_of
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.ops import forward_of, kernel_origins
+from tb_steptime.trace.table import CALL_KINDS, Bool, Float64, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
 T = TypeVar("T")
 
@@ -45,9 +45,10 @@ _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *
 _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
 
 _CONVOLUTION = expression(r"conv")
+_WAITS_FOR_EVENT = expression(r"EventSynchronize")
 _ATTENTION = expression(r"attention")
 _MATH_ATTENTION = expression(r"aten::_scaled_dot_product_attention_math$")
-_ONE_HALF = [(name,) for name in HALVES]
+_ONE_HALF, _ONE_FLOAT = [(name,) for name in HALVES], [("float",)]
 
 #: Families whose kernels have FP32 inputs, used for the input type if no op records it.
 _FP32_FAMILIES = ("sgemm", "simt", "xmma_ffma", "plain_convolution", "scudnn", "cudnn_fp32", "fmha_cutlass_old")
@@ -78,6 +79,8 @@ TF32_NO_FASTER = Ineligibility("fp32", Reason("tf32_no_faster"), 'torch.autocast
 WIDENED = Ineligibility(
     "widened", Reason("attention_in_fp32"), "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)"
 )
+#: In place of `FP32`, where attention without a fused kernel multiplies.
+MATH_ATTENTION, _BY_MATH = "attention_math", Reason("attention_by_math")
 DTYPE = Ineligibility("dtype", Reason("type_unsupported"))
 ALIGNED_KERNEL = Ineligibility("alignment", Reason("misaligned_kernel"))
 LAYOUT = Ineligibility("layout_conversion", Reason("layout_converted"), "model.to(memory_format=torch.channels_last)")
@@ -85,6 +88,7 @@ NO_KERNEL = Ineligibility("no_kernel", Reason("no_matrix_product"))
 STAGE = Ineligibility("stage", Reason("stage_of_product"))
 LIBRARY = Ineligibility("library_choice", Reason("library_choice"))
 UNTOLD = Ineligibility("untold", Reason("inputs_not_recorded"))
+SEARCHED = Ineligibility("search", Reason("only_compared"))
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -129,7 +133,7 @@ class _Case(msgspec.Struct, frozen=True):
     device: int
     converted: bool  # a layout conversion runs in the same call of the op
     tf32: bool  # another kernel of this trace runs the same kind of op as TF32
-    widened: bool  # attention widened its inputs of 16 bits to FP32 before this op
+    attention: int  # 1: attention widened its inputs of 16 bits to FP32 before this op; 2: these are FP32; else 0
 
 
 @shared
@@ -139,11 +143,41 @@ def eligibility(trace: Trace) -> Eligibility:
     judged = [_judge(trace, case) for case in cases]
     reasons = _distinct([why for why, _ in judged])
     peaks = _distinct([rates for _, rates in judged])
-    why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int32)
-    rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)
-    eligible, double = is_in(kernel_bins(trace), _PRODUCTS), np.array([_is_double(case) for case in cases], bool)
-    gain = _gains(trace, rates[place] if len(cases) else place, peaks)
-    return Eligibility(eligible, why[place], gain, rates[place], double[place], reasons, peaks)
+    why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int32)[place]
+    rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)[place]
+    bins, double = kernel_bins(trace), np.array([_is_double(case) for case in cases], bool)[place]
+    searched = _only_compared(trace) & (bins == _MATMUL_LIKE)
+    if searched.any():
+        why[searched], rates[searched] = len(reasons), -1
+        reasons = [*reasons, SEARCHED]
+    return Eligibility(is_in(bins, _PRODUCTS), why, _gains(trace, rates, peaks), rates, double, reasons, peaks)
+
+
+def _only_compared(trace: Trace) -> Bool:
+    """Says which kernels a convolution only tries: those that it launches before its last wait for an event.
+
+    op       [cudnn_convolution                                  ]
+    call      r k r [wait] r l r [wait]   l                             r: cudaEventRecord
+    stream      kkkkkk       llll         llll
+    tried       ######       ####
+
+    Nothing else in a convolution waits for events: cuDNN's comparison records one before and behind each algorithm,
+    and waits for the second (time_sorted_plan in cudnn_frontend_find_plan.h). Without a search, cuDNN records events
+    to order its own streams, too, but does not wait for them.
+    """
+    events, op = trace.events, find_products(trace).op.astype(np.int64)
+    tried, waits = np.zeros(len(op), bool), rows_named(trace, CALL_KINDS, _WAITS_FOR_EVENT.search)
+    own = np.flatnonzero((op >= 0) & (op < len(events)))
+    calls = distinct_in(op[own])
+    calls = calls[are_named(trace, calls, _CONVOLUTION.search)]
+    if not len(waits) or not len(calls):
+        return tried
+    around, last = innermost(trace, calls, waits), np.full(len(calls) + 1, -1)
+    np.maximum.at(last, np.searchsorted(calls, around[around >= 0]), events.start_ns[waits[around >= 0]])
+    launch = kernel_origins(trace).call[own].astype(np.int64)
+    until = np.where(is_in(op[own], calls), last[np.searchsorted(calls, op[own])], -1)
+    tried[own] = (launch >= 0) & (events.start_ns[np.maximum(launch, 0)] < until)
+    return tried
 
 
 def _distinct(values: list[T | None]) -> list[T]:
@@ -155,11 +189,11 @@ def _distinct(values: list[T | None]) -> list[T]:
 
 
 def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
-    answers, bins, products = kernel_answers(trace), kernel_bins(trace), find_products(trace)
+    answers, bins = kernel_answers(trace), kernel_bins(trace)
     products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
     converting = distinct_in(products.op[layout & (products.op >= 0)])
-    converted, widened, tf32 = is_in(products.op, converting), _widened(trace), _runs_as_tf32(trace)
-    groups = Groups.of(answers.place, bins, products.place, converted.astype(np.uint8), widened.astype(np.uint8))
+    converted, attention, tf32 = is_in(products.op, converting), _in_math_attention(trace), _runs_as_tf32(trace)
+    groups = Groups.of(answers.place, bins, products.place, converted.astype(np.uint8), attention)
     event = trace.kernels.event[groups.first]
     cases = []
     for row, name, device in zip(
@@ -168,7 +202,7 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
         product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
         case = _Case(
             answers.distinct[answers.place[row]], trace.strings[name], int(bins[row]), product, device,
-            bool(converted[row]), product is not None and _is_convolution(product.op) in tf32, bool(widened[row]),
+            bool(converted[row]), product is not None and _is_convolution(product.op) in tf32, int(attention[row]),
         )  # fmt: skip
         cases.append(case)
     return groups.place, cases
@@ -178,21 +212,23 @@ def _is_convolution(op: str) -> bool:
     return bool(_CONVOLUTION.search(op))
 
 
-def _widened(trace: Trace) -> Bool:
-    """Says which kernels' product op lies in attention that is computed op by op on inputs of 16 bits, or in its
-    backward pass. It widens them to FP32, and autocast does not reach its ops: on a CPU, torch 2.13 runs them on FP32
-    with and without autocast, and on 16 bits with the setting of `WIDENED`."""
+def _in_math_attention(trace: Trace) -> UInt8:
+    """Says which kernels' product op lies in attention that is computed op by op, or in its backward pass, as `_Case`
+    numbers it by its inputs. Autocast does not reach its ops: it casts the inputs to 16 bits, and attention widens
+    these to FP32. On a CPU, torch 2.13 runs the products on FP32 with and without autocast, and on 16 bits with the
+    setting of `WIDENED`."""
     events, op = trace.events, find_products(trace).op.astype(np.int64)
-    attention, inside = rows_named(trace, (Kind.CPU_OP,), _MATH_ATTENTION.match), np.zeros(len(op), bool)
+    attention, inside = rows_named(trace, (Kind.CPU_OP,), _MATH_ATTENTION.match), np.zeros(len(op), np.uint8)
     if not len(attention) or events.dtypes is None:
         return inside
     places = events.dtypes[attention].astype(np.int64)
-    recorded_types = distinct_in(places[places >= 0]).tolist()
-    halves = [each for each in recorded_types if types_of(input_text(trace, each))[:1] in _ONE_HALF]
+    first_types = {each: types_of(input_text(trace, each))[:1] for each in distinct_in(places[places >= 0]).tolist()}
     recorded = np.flatnonzero((op >= 0) & (op < len(events)))
     forward = forward_of(trace, op[recorded])
     made_by = np.where(forward >= 0, forward, op[recorded]).astype(np.int64)
-    inside[recorded] = innermost(trace, attention[is_in(places, halves)], made_by) >= 0
+    for number, types in ((1, _ONE_HALF), (2, _ONE_FLOAT)):
+        chosen = attention[is_in(places, [each for each, first in first_types.items() if first in types])]
+        inside[recorded[innermost(trace, chosen, made_by) >= 0]] = number
     return inside
 
 
@@ -256,7 +292,10 @@ def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> Ine
     if case.answer.role == "stage":
         return STAGE
     if dtype == "float" and (dtype in missing or (peaks is not None and not peaks.tf32_is_faster)):
-        return WIDENED if case.widened else FP32 if dtype in missing else TF32_NO_FASTER
+        in_16_bits = FP32 if dtype in missing else TF32_NO_FASTER
+        return (in_16_bits, WIDENED, msgspec.structs.replace(in_16_bits, id=MATH_ATTENTION, reason=_BY_MATH))[
+            case.attention
+        ]
     if dtype == "float" and not case.tf32:
         return TF32_OFF_CONVOLUTION if case.product and _is_convolution(case.product.op) else TF32_OFF
     layout = LAYOUT if case.converted and dtype in HALVES else LIBRARY

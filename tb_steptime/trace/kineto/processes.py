@@ -6,18 +6,22 @@ over two hosts. A device does not say either which process drives it. The order 
 
     track     [TP00] 506  [TP00] 0   [TP01] 507  [TP01] 1        in order of first appearance
               launches    a device   launches    a device   ->   [TP00] 0 is of [TP00] 506, [TP01] 1 of [TP01] 507
+
+Where devices alone are recorded, one stream of one device that has kernels of several processes shows such a file: a
+profiler writes a device as one process, and a tool that merges files gives each a process of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, distinct_in, is_in
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
 #: A process with fewer launches, or with less than this share of those of another one, is none: the process of a call
 #: may be a damaged value.
@@ -37,18 +41,21 @@ class Processes(msgspec.Struct, frozen=True, eq=False):
 
 
 def several_processes(
-    kind: npt.NDArray[np.uint8],
-    thread: npt.NDArray[np.integer[Any]],
-    correlation: npt.NDArray[np.integer[Any]],
-    threads: Iterable[tuple[str, str]],
+    columns: Mapping[str, npt.NDArray[np.integer[Any]]], threads: Iterable[tuple[str, str]]
 ) -> Processes | None:
     """None if at most one process launches work, or if what each launches is told apart without the order of the file.
 
-    kind, thread, correlation   columns of the events;  threads: pid and tid of each thread, in the order of the file
+    columns: kind, thread, correlation, device and stream of the events. threads: pid and tid of each thread, in the
+    order of the file.
     """
+    kind, thread, correlation = (columns[name] for name in ("kind", "thread", "correlation"))
     calls = np.flatnonzero(is_in(kind, CALL_KINDS) & (correlation >= 0))
     numbers: dict[str, int] = {}
     process = np.array([numbers.setdefault(pid, len(numbers)) for pid, _ in threads], np.int64)
+    if not is_in(kind, (*CALL_KINDS, Kind.CPU_OP)).any():
+        kernels = np.flatnonzero(kind == Kind.KERNEL)
+        device, stream = (columns[name][kernels].astype(np.int64) for name in ("device", "stream"))
+        return _of_streams(device, stream, process[thread[kernels]], process, [*numbers])
     if len(distinct_in(process[distinct_in(thread[calls])])) < 2:
         return None
     work = np.flatnonzero(is_in(kind, DEVICE_KINDS))
@@ -64,6 +71,23 @@ def several_processes(
         return Processes(names, owner == 0)
     number = number[is_in(launcher, hosts)]
     return Processes(names, None) if (number[1:] == number[:-1]).any() else None
+
+
+def _of_streams(device: Int64, stream: Int64, process: Int64, of_threads: Int64, names: list[str]) -> Processes | None:
+    """The processes, where kernels of several have one stream of one device. device, stream, process: of each
+    kernel."""
+    pairs = Groups.of(device, stream, process)
+    number = pairs.count()
+    counts = pairs.first[number >= max(LEAST_LAUNCHES, LEAST_FRACTION * number.max(initial=0))]
+    if len(counts) < 2:
+        return None
+    track, owner = Groups.of(device[counts], stream[counts]), process[counts]
+    first, _ = track.extremes(owner)
+    shared = int(np.argmax(track.count()))
+    if track.count()[shared] < 2:
+        return None
+    later = owner[owner > first[track.place]]
+    return Processes([names[each] for each in sorted(owner[track.place == shared])], ~is_in(of_threads, later))
 
 
 def _distinct_pairs(number: npt.NDArray[np.integer[Any]], process: Int64) -> tuple[npt.NDArray[Any], Int64]:

@@ -118,9 +118,7 @@ class Tables:
         self._of |= keep(_spread(columns, _DEVICE_COLUMNS, place.take(columns.take("on_device")), len(place)))
         self._of |= keep(_spread(columns, _INPUT_COLUMNS, place.take(columns.take("with_inputs")), len(place)))
         self._of["correlation"] = _with_launch_numbers(self._of["kind"], self._of["correlation"], self._of["external"])
-        self.processes = several_processes(
-            self._of["kind"], self._of["thread"], self._of["correlation"], labels.thread_numbers
-        )
+        self.processes = several_processes(self._of, labels.thread_numbers)
         of_first = self.processes.first if self.processes else None
         if of_first is not None:
             too_far = too_far | ~of_first[self._of["thread"]]

@@ -29,6 +29,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.frames import source_frames
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.ops import SYNC_DEVICE_CALL
 from tb_steptime.trace.steps.calls import StepCalls, batch_calls, loop_calls, step_calls
@@ -235,15 +236,36 @@ class Extent(msgspec.Struct, frozen=True):
 @shared
 def recorded_extent(trace: Trace) -> Extent:
     """The extent by ops, ranges and calls; by all events if these are not recorded; 0, 0 without events."""
-    rows = _of_launching_processes(
-        trace, np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
-    )
-    if not len(rows):
-        rows = np.arange(len(trace.events))
+    rows = _work_rows(trace)
     if not len(rows):
         return Extent(0, 0)
     extent = Extent(int(trace.events.start_ns[rows].min()), int(trace.events.ends(rows).max()))
     return _with_functions(trace, extent)
+
+
+@shared
+def recorded_extents(trace: Trace) -> list[Extent]:
+    """The extent of each recording that has work, in a file that several were joined into; else the whole extent.
+
+    windows    [PyTorch Profiler]              [PyTorch Profiler]
+    work          oooo oo ooo                     oooo oo ooo
+    extents       |---------|                     |---------|
+    """
+    rows, windows = _work_rows(trace), trace.windows
+    if len(windows) < 2 or not len(rows):
+        return [recorded_extent(trace)]
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    groups = Groups.of(np.maximum(np.searchsorted(windows.start, start, side="right") - 1, 0))
+    first, last = groups.extremes(start, end)
+    return list(map(Extent, first.tolist(), last.tolist()))
+
+
+def _work_rows(trace: Trace) -> Int64:
+    """Ops, ranges and calls of the processes that launch work; all events if there are none."""
+    rows = _of_launching_processes(
+        trace, np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
+    )
+    return rows if len(rows) else np.arange(len(trace.events))
 
 
 def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:

@@ -6,8 +6,9 @@
 
 A step ends when the last activity that was launched inside its mark ends, and begins where the step before it ended.
 The rule is torch-tb-profiler's, so that both tabs have the same windows. Without marks it applies to the steps that
-repeated calls show (`inferred`), or else to the whole recording as one step, from its first work to its last. How much
-of the devices' work lies outside of the steps is reported, too.
+repeated calls show (`inferred`), or else to the whole recording as one step, from its first work to its last. A file
+that several recordings were joined into has a step for each then: a server that profiles by stage records the prompts
+and then the tokens. How much of the devices' work lies outside of the steps is reported, too.
 
 steps     before |--- 5 ---|--- 6 ---| between |--- 8 ---| after
 device       kkkk kkkkk kkkk kkkk kk     kkk     kkkkkk     k
@@ -28,10 +29,18 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, is_cut_short, launched_before, shared
 from tb_steptime.trace.quality.lost_launches import last_launch_ns
 from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
-from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps, recorded_extent
+from tb_steptime.trace.steps.inferred import (
+    Extent,
+    InferredSteps,
+    inference,
+    inferred_steps,
+    recorded_extent,
+    recorded_extents,
+)
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
-#: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one.
+#: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one; likewise each of those
+#: that were joined into one file.
 StepsBy = Literal["marks", "inferred", "recording"]
 
 #: A last step with fewer activities than this share of each step before was cut off by the end of the recording.
@@ -168,7 +177,12 @@ def _all_steps(trace: Trace) -> Steps:
     if len(marks):
         return _marked_steps(trace, marks)
     inferred = inferred_steps(trace)
-    return _inferred_steps(trace, inferred) if inferred else _one_step(trace, _why_one_step(trace))
+    if inferred:
+        return _inferred_steps(trace, inferred)
+    recordings = recorded_extents(trace)
+    if len(recordings) > 1:
+        return _recordings(trace, recordings, Note("recordings_as_steps", {"recordings": count(len(recordings))}))
+    return _one_step(trace, _why_one_step(trace))
 
 
 def _why_one_step(trace: Trace) -> Note:
@@ -319,16 +333,26 @@ def _ops_in(trace: Trace, marks: Int64) -> Int64:
 
 
 def _one_step(trace: Trace, note: Note) -> Steps:
-    extent = recorded_extent(trace)
-    low, high = extent.start_ns, extent.end_ns
+    return _recordings(trace, [recorded_extent(trace)], note)
+
+
+def _recordings(trace: Trace, extents: Sequence[Extent], note: Note) -> Steps:
+    """A step for each of these recordings, with the work of the devices that began in it."""
     last = last_launch_ns(trace)  # later launches have no recorded work
-    high = high if last is None else min(high, last)
-    launched = _launched_in(trace, np.array([low]), np.array([high]))
-    ((start, end),) = _device_windows(trace, np.array([low]), np.array([high]), launched)
+    low = np.array([each.start_ns for each in extents])
+    high = np.array([each.end_ns if last is None or last < each.start_ns else min(each.end_ns, last)
+                     for each in extents])  # fmt: skip
     own = _of_the_recording(trace)
-    start = min(start, max(low, int(trace.events.start_ns[own].min(initial=start))))
-    end = max(end, int(trace.events.ends(own).max(initial=end)))
-    return Steps((Step("0", None, start, end, low, high - low),), (note,), "recording")
+    start, end = trace.events.start_ns[own], trace.events.ends(own)
+    place = np.maximum(np.searchsorted(low, start, side="right") - 1, 0)
+    steps = []
+    for number, window in enumerate(_device_windows(trace, low, high, _launched_in(trace, low, high))):
+        inside, host = place == number, int(low[number])
+        begin = min(window[0], max(host, int(start[inside].min(initial=window[0]))))
+        name = str(number + 1 if len(extents) > 1 else 0)
+        finish = max(window[1], int(end[inside].max(initial=window[1])))
+        steps.append(Step(name, None, begin, finish, host, int(high[number]) - host))
+    return Steps(tuple(steps), (note,), "recording")
 
 
 def _of_the_recording(trace: Trace) -> Int64:

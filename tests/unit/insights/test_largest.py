@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.headlines import overview
@@ -59,8 +60,30 @@ def test_a_headline_without_a_gain_says_where_to_look():
     """For a GPU that always works it points to the largest kernel; for a GPU that idles, to the launches."""
     headline = judged(busy()).headlines["overview"]
     assert headline.action is not None
-    assert plain(headline.action) == "The GPU view shows more of `c`, which takes most of kernel time: 80 %."
+    assert {name: each.value for name, each in headline.action.values.items()} == {
+        "kernel": "c", "op": "aten::conv2d", "share": 0.8,
+    }  # fmt: skip
     assert (headline.view, headline.card) == ("gpu", None)
+
+
+def test_it_names_the_kernel_where_the_view_of_the_gpu_is_left_out():
+    results = {id: result for id, result in analysed(busy()).items() if id != "gpu"}
+    assert judge(results).headlines["overview"] == judged(busy()).headlines["overview"]
+
+
+def test_no_op_is_named_for_a_kernel_that_several_launch():
+    trace = timeline(
+        f"""
+        step     | {"".join(str(n) * 20 for n in range(3))} |
+        op       | {"aa........bb........" * 3} |
+        runtime  | {"ce........ce........" * 3} |
+        kernel 7 | {"ccccccccceccccccccce" * 3} |""",
+        devices={0: V100},
+        cell_ns=MS,
+    )
+    action = judged(trace).headlines["overview"].action
+    assert action is not None
+    assert {name: each.value for name, each in action.values.items()} == {"kernel": "c", "share": 0.9}
 
 
 @pytest.mark.parametrize("gain", [0.04, 0.06])

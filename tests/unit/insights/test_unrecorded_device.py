@@ -30,6 +30,14 @@ def test_a_recording_with_launch_calls_had_the_gpu_switched_on():
     )
 
 
+@pytest.mark.parametrize(("runtime", "share"), [("k.wwwwww..", 0.6), ("k" + 17 * "." + "w.", None)])
+def test_the_verdict_says_how_long_calls_wait_for_work_that_is_not_recorded(runtime: str, share: float | None):
+    calls = {"k": "cudaLaunchKernel", "w": "cudaStreamSynchronize"}
+    trace = timeline(f"op | {len(runtime) * 'a'} |\nruntime | {runtime} |", calls=calls, cell_ns=MS)
+    said = judged(trace).verdict.text.values.get("share")
+    assert (said and said.value) == share
+
+
 def test_a_profiler_that_could_not_start_on_the_gpu_was_asked_to():
     listed = {0: Device(0, "NVIDIA H200")}
     trace = timeline("op | aaaaaaaa |", devices=listed, job=Job(labels_gpus=False), cell_ns=MS)

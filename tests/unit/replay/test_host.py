@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.steady import recorded_length, steady_step, step_length
+from tb_steptime.trace.intervals import Intervals
 from tests.drawn.timeline import timeline
 
 #: Launches `l` have no recorded work: the device's records end before those of the host.
@@ -40,3 +42,16 @@ def test_a_replay_ends_where_the_device_is_no_longer_recorded(drawing, step, las
     assert replayed is not None
     assert ([name for name in named if name.startswith("cuda")][-1], step_length(replayed)) == (last, length * 1_000)
     assert recorded_length(trace, replayed) == length * 1_000
+
+
+@pytest.mark.parametrize(("whole", "length"), [(False, 5_000), (True, 10_000)])
+def test_the_time_between_two_recordings_is_no_time_of_the_host(whole: bool, length: int):
+    """Each of two recordings is a step. Taken as one, they follow each other at once."""
+    trace = timeline("""
+        op       | aaaaa......................bbbbb. |
+        runtime  | k..m.......................k..m.. |
+        kernel 7 | .k..m.......................k..m. |""")
+    trace = replace(trace, windows=Intervals.of((0, 5_000), (27_000, 32_000)), whole_recording=whole)
+    replayed = steady_step(trace, build_graph(trace))
+    assert replayed is not None
+    assert (step_length(replayed), recorded_length(trace, replayed)) == (length, length)

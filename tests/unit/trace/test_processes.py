@@ -130,3 +130,25 @@ def test_a_process_that_launches_nothing_and_a_second_gpu_of_one_change_nothing(
     events = as_written([rank(0), change(rank(1, later_us=1, more=100))])
     trace = read(tmp_path, events)
     assert (len(trace.events), trace.notes) == (sum(event["ph"] == "X" for event in events), ())
+
+
+def _of_the_gpu(events: list[Event], device: int = 0) -> list[Event]:
+    """The rows of a recording of the GPU alone; the tool that merged it left the number of its device."""
+    alone = [event for event in events if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_user_annotation")]
+    return [event | {"args": event["args"] | {"device": device}} for event in alone if "args" in event]
+
+
+@pytest.mark.parametrize("merge", [as_written, by_time])
+def test_of_devices_alone_the_first_is_read_where_two_have_one_stream(
+    tmp_path: Path, merge: Callable[[Sequence[list[Event]]], list[Event]]
+):
+    first = _of_the_gpu(rank(0))
+    trace = read(tmp_path, merge([first, _of_the_gpu(rank(1, steps=5, later_us=2))]))
+    assert drawn(trace) == drawn(read(tmp_path, first))
+    assert trace.notes[0] == Note("several-processes", {"count": count(2), "name": text("[TP00] 0")})
+
+
+def test_devices_of_one_recording_and_kernels_of_nobody_are_no_other_process(tmp_path: Path):
+    events = [*_of_the_gpu(rank(0)), *_of_the_gpu(rank(1), device=1)]
+    events.append(events[0] | {"pid": "nobody"})
+    assert len(read(tmp_path, events).events) == len(events)

@@ -12,6 +12,7 @@ from tb_steptime.insights.wording.gpu import mostly, sizes
 from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.kernels.waste import Waste
+from tb_steptime.metrics.tensor_cores.eligibility import MATH_ATTENTION
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.text import Phrase, Quantity, Unit, closed, filled, joined, ns, phrase, text
 from tb_steptime.text.patterns import expression
@@ -32,8 +33,8 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
     Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores).
 
-    Left out: casts between the types, and what the memory bandwidth limits. Inference in FP32 is told which other
-    kernels 16 bits would shorten; the gain does not count them.
+    Left out: algorithms that a convolution only tries, casts between the types, and what the memory bandwidth limits.
+    Inference in FP32 is told which other kernels 16 bits would shorten; the gain does not count them.
     """
     eligible_ns, device = facts.figure("matmul_like_time"), facts.kernel_split
     if facts.tensor_cores.unknown or not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:
@@ -78,7 +79,7 @@ _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inp
 def _others_in_fp32(facts: Facts, device: DeviceSplit, leading: Obstacle, eligible_ns: float) -> float:
     """Returns how long a step the other kernels take, ns, if the whole model computes in FP32 and could do so in 16
     bits; else 0. Training in 16 bits keeps weights and some gradients in FP32, so nothing is said of it."""
-    in_fp32 = facts.infers and leading.why_not in ("tf32_off", "fp32")
+    in_fp32 = facts.infers and leading.why_not in ("tf32_off", "fp32", MATH_ATTENTION)
     if not in_fp32 or any(_HALF.search(row.short) for row in device.kernels):
         return 0.0
     others_ns = (facts.figure("kernel_sum_time") or 0.0) - eligible_ns
@@ -110,17 +111,23 @@ def _how(facts: Facts, leading: Obstacle) -> str | None:
     if setting is None or not setting.startswith("torch.autocast"):
         return setting
     context = f"with {setting}:\n    loss = model(batch)"
+    if leading.why_not == MATH_ATTENTION:
+        context = f"{_REDUCE_IN_16_BITS}\n{context}"
     trains = facts.trains
     if trains and "float16" in setting and "bfloat16" not in setting:
         return f"{context}\nscaler = torch.amp.GradScaler()  # scaler.scale(loss).backward(); scaler.step(optimizer)"
     return context if trains else context.replace("loss = ", "output = ")
 
 
+#: Products of attention that autocast reaches only with this setting, which is new in torch 2.5, as is the widening.
+_REDUCE_IN_16_BITS = "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)  # torch >= 2.5"
+
 #: Reasons in words, by their id.
 _BECAUSE = {
     "tf32_off": ": FP32 inputs, TF32 off",
     "fp32": ": its inputs are FP32",
     "widened": ": attention widens its 16-bit inputs to FP32",
+    MATH_ATTENTION: ": its inputs are FP32, in attention without a fused kernel",
     "layout_conversion": ": the layout of its inputs is converted",
 }
 

@@ -68,14 +68,14 @@ def cpu_ops(facts: Facts) -> Insight | None:
     such a setting counts; 16 bits alone count for the kind with the most time only.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
-    process that takes the core from single ops: a kind counts with its share of a step in which each op takes its
-    lower median time. Products of 16 bits already; lookups by an index and the like, which no compiler fuses; small ops
-    between values that Python reads, or between results whose size depends on values, at each of which compiled code
-    ends; thousands of small ops, as of a Python loop, which a compiler unrolls: `small_ops` is about these; a single
-    op, such as argmax, with nothing to fuse it with; gradients of gradients, which compiled code refuses; ops of
-    recurrent layers, which stay as they are: no card. Pooling along one dimension has no other layout, and images whose
-    channels come last already, as oneDNN's convolutions show, have it. Where products of 16 bits are slow, the CPU has
-    no instructions for them: the card does not advise 16 bits.
+    process that takes the core from single ops: a kind counts with its share of a step in which each op takes its lower
+    median time. Products of 16 bits already, by their types or by autocast's casts; lookups by an index and the like,
+    which no compiler fuses; small ops between values that Python reads, or between results whose size depends on
+    values, at each of which compiled code ends; thousands of small ops, as of a Python loop, which a compiler unrolls:
+    `small_ops` is about these; a single op, such as argmax, with nothing to fuse it with; gradients of gradients, which
+    compiled code refuses; ops of recurrent layers, which stay as they are: no card. Pooling along one dimension has no
+    other layout, and images whose channels come last already, as oneDNN's convolutions show, have it. Where products of
+    16 bits are slow, the CPU has no instructions for them: the card does not advise 16 bits.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -398,7 +398,7 @@ def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
     if group.id == "convolution" and (layout := _layout(work, group)) is not None:
         lines.append(layout)
-    if (dtype is None or dtype in _WIDE) and work.slow_half is None:
+    if (dtype is None or dtype in _WIDE) and work.slow_half is None and not work.autocast:
         lines.append(_AUTOCAST)
     return "\n".join(lines) or None
 

@@ -1,4 +1,5 @@
-"""Time between the recordings that were joined into one file is no time of the job, by what the file says of each."""
+"""Time between the recordings that were joined into one file is no time of the job, by what the file says of each. The
+recordings are steps by themselves; here they count as one, as a user may choose."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from tb_steptime.metrics.steady.step import excess_rows
 from tb_steptime.text import Finding, count, fraction, ns
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import as_one_step
 from tests.drawn.timeline import timeline
 
 MS = 1_000_000
@@ -18,7 +20,7 @@ JOINED = ((0, 6 * MS), (15 * MS, 20 * MS))
 
 
 def drawn(*windows: tuple[int, int], others: str = "") -> Trace:
-    """20 ms without steps. Nothing runs from 5 to 16 ms; others: what does so in another thread."""
+    """20 ms as one step. Nothing runs from 5 to 16 ms; others: what does so in another thread."""
     trace = timeline(
         f"""
         op       | ooooo...........oooo |
@@ -27,7 +29,7 @@ def drawn(*windows: tuple[int, int], others: str = "") -> Trace:
         op 2     | {others:.<20} |""",
         cell_ns=MS,
     )
-    return replace(trace, windows=Intervals.of(*windows))
+    return as_one_step(replace(trace, windows=Intervals.of(*windows)))
 
 
 def idle_ms(trace: Trace) -> dict[str, int]:
@@ -57,7 +59,8 @@ def test_what_is_recorded_there_nevertheless_counts():
 
 def test_a_job_without_a_gpu_has_it_too():
     trace = timeline("op | ooooo...........oooo |", cell_ns=MS)
-    assert judged_ns(replace(trace, windows=Intervals.of(*JOINED)), None).tolist() == [11 * MS]
+    joined = as_one_step(replace(trace, windows=Intervals.of(*JOINED)))
+    assert judged_ns(joined, None).tolist() == [11 * MS]
 
 
 @pytest.mark.parametrize(("windows", "kind"), [((), "interrupted"), (((0, 25 * MS), (35 * MS, 61 * MS)), "edge")])

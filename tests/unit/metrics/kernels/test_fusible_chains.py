@@ -65,6 +65,13 @@ def test_what_is_no_chain(drawing: str):
     assert found(drawing, N=node, t="triton_poi_fused_mul_0") == []
 
 
+@pytest.mark.parametrize(("kernels", "number"), [("abc", 3), ("ac", 3), ("c", 3), ("", 0)])
+def test_concatenations_alone_pass_nothing_on(kernels: str, number: int):
+    """All three kernels but these concatenate."""
+    names = {each: ELEMENTWISE if each in kernels else CAT for each in "abc"}
+    assert sum(each.kernels for each in found(CHAIN, **names)) == number
+
+
 @pytest.mark.parametrize(
     "kernel",
     [

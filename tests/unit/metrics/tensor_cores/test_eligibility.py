@@ -145,7 +145,8 @@ def test_attention_that_widens_its_inputs_is_beyond_autocast(inputs: str, device
     )  # fmt: skip
     of_device = ("tf32_off", HIGH) if device is A100 else ("fp32", FP16)
     setting = "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)"
-    in_attention = ("widened", setting) if device is V100 and "c10" in inputs else of_device
+    by_inputs = ("widened", setting) if "c10" in inputs else ("attention_math", FP16)
+    in_attention = by_inputs if device is V100 and inputs else of_device
     expected = [in_attention, of_device, of_device, in_attention]
     assert [told(trace, row)[:2] for row in range(4)] == expected
 
@@ -161,6 +162,25 @@ def test_a_layout_conversion_beside_a_16_bit_convolution():
         devices={0: A100},
     )
     assert [told(trace, row)[0] for row in (0, 1)] == ["stage", "layout_conversion"]
+
+
+@pytest.mark.parametrize("wait", ["cudaEventSynchronize", "hipEventSynchronize", "cudaEventRecord"])
+def test_an_algorithm_that_a_convolution_only_compares_gains_nothing(wait: str):
+    """It launches k and q, waits for each, and then q; the second op waits for nothing, and the third multiplies."""
+    trace = timeline(
+        """
+        op       | aaaaaaaaaaa.aaa.mmmm |
+        runtime  | .k...q...q...q..k... |
+        runtime  | ...w...w.........w.. |
+        kernel 7 | ..kk..qq..qqq.qqqkkk |""",
+        names={"a": "aten::cudnn_convolution", "m": "aten::mm", "k": SGEMM, "q": f"{SGEMM}2"},
+        calls={"w": wait},
+        inputs={"a": ("[[8,64,56,56],[64,64,3,3]]", FLOAT), "m": (FITS, FLOAT)},
+        devices={0: V100},
+    )
+    compared = wait.endswith("Synchronize")
+    assert [told(trace, row)[0] for row in range(5)] == [*(["search"] * 2 if compared else ["fp32"] * 2), *["fp32"] * 3]
+    assert [told(trace, row)[2] > 0 for row in range(5)] == [not compared, not compared, True, True, True]
 
 
 def test_a_depthwise_convolution_multiplies_no_matrices():

@@ -93,6 +93,22 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     assert (insight.severity is Severity.MINOR) == (setting is None), "without a reason it is a hint"
 
 
+def test_autocast_reaches_attention_by_math_with_a_setting_only():
+    drawing = """
+    step     | 1111111111222222222233333333334444444444 |
+    op       | AAA.......AAA.......AAA.......AAA....... |
+    op       | .aa........aa........aa........aa....... |
+    runtime  | .k.yyyyyyy.k.yyyyyyy.k.yyyyyyy.k.yyyyyyy |
+    kernel 7 | ...kkkkkkk...kkkkkkk...kkkkkkk...kkkkkkk |"""
+    given = {"names": {"A": "aten::_scaled_dot_product_attention_math", "a": "aten::bmm", "k": SGEMM}}
+    inputs = {"A": ("[[8,64,128,64],[8,64,128,64]]", FLOATS), "a": ("[[512,128,64],[512,64,128]]", FLOATS)}
+    insight = found("tensor_cores_unused", drawing, **given, inputs=inputs, devices={0: V100})
+    assert insight is not None and insight.how is not None
+    setting, context = insight.how.split("\n", 1)
+    assert setting.startswith("torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)")
+    assert context.startswith('with torch.autocast("cuda", dtype=torch.float16):')
+
+
 #: Four steps with three products of 700 us together, which show inference, and another kernel of 200 us.
 INFERRING = "\n".join(
     f"{label} | {cells} |"

@@ -126,6 +126,27 @@ def test_convolutions_that_do_not_reach_onednn_are_told_so():
     assert settings(card) == ["record_shapes", "stack", "set_num_threads", "channels_last", "autocast"]
 
 
+@pytest.mark.parametrize(
+    ("inside", "again", "advised"),
+    [
+        ("ttmmmmmm..ammmmmm", True, False),  # one layer of two has inputs to cast
+        ("..mmmmmm...mmmmmm", True, True),  # no cast: an overload of the op
+        ("ttmmmmmm..ammmmmm", False, True),  # the model itself casts
+    ],
+)
+def test_autocast_that_is_on_is_not_advised(inside: str, again: bool, advised: bool):
+    names = {"t": "aten::to", "a": "aten::view", "m": "aten::linear" if again else "aten::addmm", "M": "aten::linear"}
+    trace = timeline(
+        f"""
+        step | {"".join(str(number) * 20 for number in range(4))} |
+        op   | {"MMMMMMMM..MMMMMMM..." * 4} |
+        op   | {f"{inside:.<20}" * 4} |""",
+        names=names,
+    )
+    card = cards(judged(trace)).get("cpu_ops")
+    assert (card is not None and "autocast" in (card.how or "")) is advised
+
+
 def settings(card: Insight) -> list[str]:
     """What the card's lines set, in order."""
     known = ("record_shapes", "stack", "set_num_threads", "channels_last", "autocast", "float()", "compile")
