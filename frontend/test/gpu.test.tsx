@@ -14,7 +14,7 @@ import {
   restOf,
   tableBy,
 } from "../src/views/gpu/groups";
-import { columnsOf } from "../src/views/gpu/kernel_columns";
+import { columnsOf } from "../src/views/gpu/kernel_table";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
 import { because, plain } from "./fixtures/pages";

@@ -1,12 +1,10 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import { scaleFor } from "../src/format";
-import { periodsOf } from "../src/views/data_loading/burst";
-import { ProductionPlot } from "../src/views/data_loading/charts/production";
-import { gutterOf, rowHeight, segmentAt } from "../src/views/data_loading/charts/production_lanes";
-import { ColumnsPlot } from "../src/views/data_loading/charts/wait_columns";
-import { bent, CurvePlot } from "../src/views/data_loading/charts/worker_curve";
+import { ColumnsPlot, periodsOf } from "../src/views/data_loading/burst";
+import { gutterOf, ProductionPlot, rowHeight, segmentAt } from "../src/views/data_loading/charts/production";
 import { around, boxOf, cut, freeLabel } from "../src/views/data_loading/charts/worker_curve_layout";
+import { bent, CurvePlot } from "../src/views/data_loading/worker_curve";
 import { BURST, CURVE } from "./fixtures/loading";
 import { textsOf } from "./fixtures/words";
 
