@@ -87,7 +87,7 @@ describe("rows of the kernel table", () => {
       "Blocks/SM",
       "Waves",
       "Slot eff.",
-      "Est. achieved occupancy",
+      "Est. occupancy",
     ]);
     expect(columns.find(({ id }) => id === "slot_efficiency")!.meaning).toBe(
       "Slot efficiency. What Slot efficiency means.",

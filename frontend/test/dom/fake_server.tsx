@@ -27,7 +27,7 @@ import { type Answer, type Client, type LanesQuery, SILENT } from "../../src/ser
 import { VIEWS } from "../../src/views";
 import { CHAIN, COMPARED } from "../fixtures/compared";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
-import { FIGURES, gpuPage } from "../fixtures/gpu";
+import { gpuPage } from "../fixtures/gpu";
 import { hostPage } from "../fixtures/host";
 import { CATALOGUE } from "../fixtures/meanings";
 import { index, PAGE, run, span } from "../fixtures/pages";
@@ -77,8 +77,6 @@ const GPU = { id: "gpu", title: "GPU", tiles: [], share: "" };
 /** All meanings that the pages below need. */
 const ALL: Catalogue = {
   ...CATALOGUE,
-  metrics: [...CATALOGUE.metrics, { ...CATALOGUE.metrics[1]!, id: "host_bound_share", label: "Host-bound share" }],
-  figures: [...CATALOGUE.figures, ...FIGURES],
   views: [...CATALOGUE.views, GPU],
 };
 
