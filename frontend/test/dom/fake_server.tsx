@@ -30,7 +30,7 @@ import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figure
 import { gpuPage } from "../fixtures/gpu";
 import { hostPage } from "../fixtures/host";
 import { CATALOGUE } from "../fixtures/meanings";
-import { index, PAGE, run, span } from "../fixtures/pages";
+import { index, PAGE, ready, run, span } from "../fixtures/pages";
 
 /** The server did not answer. */
 export const GONE: Answer<never> = { kind: "gone", value: SILENT };
@@ -48,8 +48,6 @@ export function letTimePass(): void {
 export const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
 
 export const main = () => document.querySelector("main")!;
-
-const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
 /** The answers of the server. A test overwrites those that it is about. */
 export interface Says {

@@ -1,7 +1,7 @@
 /** The job on each rank's Overview. */
 import { cleanup, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
-import { INSIGHT, index, PAGE, plain, run } from "../fixtures/pages";
+import { INSIGHT, index, PAGE, plain, ready, run } from "../fixtures/pages";
 import { JOB, ranksPage, WORKERS } from "../fixtures/ranks";
 import { openTab, press, says } from "./fake_server";
 
@@ -16,11 +16,8 @@ const PATH = {
 
 const server = (of = WORKERS) => ({
   ...says(),
-  index: { kind: "ready" as const, value: index([{ ...run("a", []), workers: of }]) },
-  ranks: {
-    kind: "ready" as const,
-    value: ranksPage({ job: { ...JOB, path: PATH }, path: plain("A step is decided by rank 1.") }),
-  },
+  index: ready(index([{ ...run("a", []), workers: of }])),
+  ranks: ready(ranksPage({ job: { ...JOB, path: PATH }, path: plain("A step is decided by rank 1.") })),
 });
 
 test("a rank shows what decides the job's step, and its own part in it", async () => {
@@ -44,7 +41,7 @@ test("where the job has a card, its sentence is the headline, with what to do fi
   const card = { ...INSIGHT, id: "late", title: plain("Give rank 1 more cores") };
   const do_first = plain("Give rank 1 more cores: up to 40 ms a step.");
   const value = ranksPage({ job: { ...JOB, path: PATH }, insights: [card], do_first });
-  await openTab("view=overview&run=a&worker=rank1", { ...server(), ranks: { kind: "ready", value } });
+  await openTab("view=overview&run=a&worker=rank1", { ...server(), ranks: ready(value) });
   await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
   expect(document.querySelector(".verdict")!.textContent).toContain("Give rank 1 more cores: up to 40 ms a step.");
   expect(screen.getByRole("heading", { name: "This rank alone" })).toBeTruthy();
@@ -53,7 +50,7 @@ test("where the job has a card, its sentence is the headline, with what to do fi
 test("the headline of the Overview repeats no link of the first card", async () => {
   const first = { ...PAGE.headline, action: plain("Load batches in worker processes."), view: "data_loading" };
   const shown = async (card: string | null) => {
-    const overview = { kind: "ready" as const, value: { ...PAGE, headline: { ...first, card } } };
+    const overview = ready({ ...PAGE, headline: { ...first, card } });
     await openTab("view=overview", { ...says(), views: { ...says().views, overview } });
     await screen.findByRole("heading", { level: 1, name: "A step takes long." });
     return [

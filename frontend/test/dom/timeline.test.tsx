@@ -3,8 +3,9 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { BusyBins, TimelinePage } from "../../src/api.gen";
 import type { ViewSource } from "../../src/server/client";
 import { type Answer, SILENT } from "../../src/server/client";
+import { ready } from "../fixtures/pages";
 import { keys } from "./fake_server";
-import { EVENTS, ready, rest, Shown, stage, timelineEvents } from "./shown_timeline";
+import { EVENTS, rest, Shown, stage, timelineEvents } from "./shown_timeline";
 
 /** In each bin, the GPU is busy half of the time, and one kernel starts. */
 const busyBins = async (_span: string, { from, to, bins }: { from: number; to: number; bins: number }) =>
