@@ -61,7 +61,13 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
   const withJob = view === "overview" && chosen.run.workers.length > 1;
   const job = useJob(of === "job" || withJob, chosen, tab.index, source);
   const part = usePart(view, source.cache);
-  const answers = { span: page, spans: trends, job, pair: pair.other ? pair.request : pair.chain };
+  const held = useHeld(id, withJob && page.answer?.kind === "ready" && job.answer === null && job.trouble === null);
+  const answers = {
+    span: held ? { ...page, answer: null } : page,
+    spans: trends,
+    job,
+    pair: pair.other ? pair.request : pair.chain,
+  };
   const request = withPart<unknown>(answers[of], part);
   const isReady = stateOf(request) === "ready";
   useOtherParts(isReady);
@@ -94,7 +100,7 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
           {of === "span" && (
             <SpanContent
               view={view}
-              request={withPart(page, part)}
+              request={withPart(answers.span, part)}
               job={withJob && job.answer?.kind === "ready" ? job.answer.value : null}
               {...{ comparison, selection, tab: own, again }}
             />
@@ -110,6 +116,20 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
       </main>
     </>
   );
+}
+
+/** How long a page may be held back: a job of many ranks takes longer than its reader waits for one of them. */
+const HELD_MS = 1_000;
+
+/** Whether the page of that name is held back, so that the headline and cards of its job do not push aside its own. */
+function useHeld(name: string, waits: boolean): boolean {
+  const [late, setLate] = useState<string | null>(null);
+  useEffect(() => {
+    if (!waits) return;
+    const timer = setTimeout(() => setLate(name), HELD_MS);
+    return () => clearTimeout(timer);
+  }, [name, waits]);
+  return waits && late !== name;
 }
 
 /**
@@ -201,13 +221,13 @@ function useComparison(
 ): Comparison | null {
   const other = ofSpan ? otherOf(tab, chosen) : null;
   const version = other ? spanVersion(other) : "";
-  const { answer } = useAnswer(cache, other && pageName(view, other.span.id), version, (signal) =>
+  const request = useAnswer(cache, other && pageName(view, other.span.id), version, (signal) =>
     client.view(other!.span.id, view, signal),
   );
   if (!other) return null;
   const names = namesApart(chosen, other);
-  const compared = answer?.kind === "ready" ? { ...names, page: answer.value } : null;
-  return { ...names, chosen, other, compared, answer };
+  const compared = request.answer?.kind === "ready" ? { ...names, page: request.answer.value } : null;
+  return { ...names, chosen, other, compared, failed: failureOf(request) };
 }
 
 function TrendsContent({ view, request, selection, tab, again }: AnsweredProps<TrendsPage>) {

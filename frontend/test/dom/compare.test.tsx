@@ -1,6 +1,7 @@
 import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
 import { describe, expect, test } from "vitest";
-import type { DeviceSplit, Opportunity, PageOf } from "../../src/api.gen";
+import type { DeviceSplit, Opportunity, PageOf, ViewId, Waiting } from "../../src/api.gen";
+import type { Answer, Client } from "../../src/server/client";
 import { TensorCores } from "../../src/views/tensor_cores/tensor_cores";
 import { CHAIN, COMPARED, change, link } from "../fixtures/compared";
 import { coresPage, DEVICE, rate, tab } from "../fixtures/figures";
@@ -336,6 +337,22 @@ describe("compare with", () => {
     await waitFor(async () =>
       expect((await bar()).textContent).toContain("a (span 2) compared with b (span 3). First"),
     );
+  });
+
+  const AT_B = { problem: "TensorBoard answers with error 500", file: "", hint: "See its terminal." };
+  test.each<[Answer<PageOf<ViewId>>, string, string | undefined]>([
+    [{ kind: "waiting", value: {} as Waiting }, ": b is not read yet", undefined],
+    [{ kind: "gone", value: AT_B }, ": b could not be loaded, so only a is shown", `${AT_B.problem}. ${AT_B.hint}`],
+    [
+      { kind: "problem", value: { ...AT_B, file: "b/w.json" } },
+      ": b could not be analysed, so only a is shown",
+      `${AT_B.problem}. ${AT_B.hint}`,
+    ],
+  ])("of which the other has no page says why", async (answer, words, hint) => {
+    const view = async (id: string) => (id === "id-3" ? answer : ready(PAGE));
+    await openTab("run=a&with=b/worker0/3", says(), { view: view as Client["view"] });
+    await waitFor(async () => expect((await bar()).textContent).toContain(words));
+    expect(within(await bar()).queryByRole("note")?.dataset.hint).toBe(hint);
   });
 
   test("swaps the two, and ends", async () => {

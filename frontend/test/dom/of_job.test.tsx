@@ -1,9 +1,11 @@
 /** The job on each rank's Overview. */
 import { cleanup, screen, within } from "@testing-library/preact";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import type { RanksPage } from "../../src/api.gen";
+import type { Answer } from "../../src/server/client";
 import { INSIGHT, index, PAGE, plain, ready, run } from "../fixtures/pages";
 import { JOB, ranksPage, WORKERS } from "../fixtures/ranks";
-import { openTab, press, says } from "./fake_server";
+import { openTab, press, says, seconds } from "./fake_server";
 
 const PATH = {
   steps: 3,
@@ -61,6 +63,31 @@ test("the headline of the Overview repeats no link of the first card", async () 
   expect(await shown("input_bound")).toEqual([false, 1]);
   cleanup();
   expect(await shown(null)).toEqual([true, 1]);
+});
+
+test("a rank is held back for its job, which would push it aside, but not for long", async () => {
+  vi.useFakeTimers();
+  const value = ranksPage({ job: { ...JOB, path: PATH }, insights: [INSIGHT], do_first: plain("Pin rank 1.") });
+  const headlines = async (late_s: number) => {
+    let answer = (_: Answer<RanksPage>) => {};
+    const ranks = () => new Promise<Answer<RanksPage>>((take) => (answer = take));
+    await openTab("view=overview&run=a&worker=rank1", server(), { ranks });
+    const seen: (string | undefined)[] = [];
+    const look = () => seen.push(document.querySelector(".verdict h1")?.textContent ?? undefined);
+    for (let tenth = 0; tenth < 10 * late_s; tenth++) await seconds(0.1); // each of them is drawn
+    look();
+    answer(ready(value));
+    await seconds(0.1);
+    look();
+    cleanup();
+    return seen;
+  };
+  const job = "Rank 1 makes the others wait.";
+  expect([await headlines(0.8), await headlines(2)]).toEqual([
+    [undefined, job],
+    ["A step takes long.", job],
+  ]);
+  vi.useRealTimers();
 });
 
 test("a run of one worker is no job", async () => {

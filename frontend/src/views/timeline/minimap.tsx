@@ -6,8 +6,10 @@ import { type Pen, Sheet } from "../../charts/canvas/canvas";
 import type { Palette } from "../../charts/canvas/palette";
 import { pointerX } from "../../charts/pointer/pointing";
 import { useDrag } from "../../charts/pointer/zoom";
+import { NotYet } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { ns } from "../../format";
+import type { Requested } from "../../server/requested";
 import {
   lengthOf,
   middleOf,
@@ -31,7 +33,9 @@ interface MinimapProps {
   setVisible(visible: TimeRange): void;
   steps: readonly TimelineStep[];
   step: TimelineStep;
-  busy: BusyBins | null;
+  request: Requested<BusyBins>;
+  /** Whether it says why it is empty; without events the picture below does. */
+  says: boolean;
   palette: Palette;
   range: TimeRange | null;
   /** Where a search found events. */
@@ -59,7 +63,8 @@ interface Held {
 }
 
 export function Minimap(props: MinimapProps) {
-  const { whole, visible, setVisible, busy, steps } = props;
+  const { whole, visible, setVisible, request, steps } = props;
+  const busy = request.page;
   const width = Math.max(0, props.width - GUTTER_PX);
   const time = timeScale(whole, 0, width);
   const pane = placeOf(visible, time.x, width);
@@ -123,6 +128,7 @@ export function Minimap(props: MinimapProps) {
         {props.range && <i class="measured" style={pixels(placeOf(props.range, time.x, width))} />}
         <i class="pane" style={pixels(pane)} />
       </div>
+      {busy === null && props.says && <NotYet problem={request.problem} reads="Reading how busy the recording is." />}
     </div>
   );
 }
