@@ -11,7 +11,7 @@ import {
   WHOLE_RECORDING,
 } from "../address/selection";
 import type { Headline, Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
-import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
+import { aboutRuns, aboutSpan } from "../components/about";
 import { Note } from "../components/note";
 import { useLatest } from "../dom/hooks";
 import type { Answer } from "../server/client";
@@ -28,7 +28,7 @@ import { type Comparison, ComparisonBar, weighed } from "./comparison";
 import { useOtherParts, usePart, withPart } from "./lazy_views";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { PairContent, usePair } from "./pair";
-import { CONTENT, PrintedFoot, simulatedRuns, Top } from "./top";
+import { CONTENT, simulatedRuns, Top, WithFoot } from "./top";
 import { ViewList } from "./views";
 
 interface ContentProps {
@@ -158,10 +158,9 @@ function usePage(
 }
 
 function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null; job: RanksPage | null }) {
-  const { view, request, comparison: asComparison, job, selection, tab, again } = props;
+  const { view, request, comparison: asComparison, job, tab } = props;
   const { answer } = request;
-  if (answer?.kind !== "ready")
-    return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
+  if (answer?.kind !== "ready") return <NotReady {...props} />;
   const page = answer.value;
   const comparison = asComparison && weighed(asComparison, page.head, tab);
   const View = VIEWS[view].part.now() as ComponentType<SpanViewProps<ViewId>>;
@@ -178,7 +177,7 @@ function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Compar
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
-      <AboutContext.Provider value={aboutSpan(view, page.head, tab)}>
+      <WithFoot about={aboutSpan(view, page.head, tab)}>
         {page.gap || (
           <View
             page={page}
@@ -187,8 +186,7 @@ function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Compar
             job={job}
           />
         )}
-        <PrintedFoot />
-      </AboutContext.Provider>
+      </WithFoot>
     </>
   );
 }
@@ -230,19 +228,19 @@ function useComparison(
   return { ...names, chosen, other, compared, failed: failureOf(request) };
 }
 
-function TrendsContent({ view, request, selection, tab, again }: AnsweredProps<TrendsPage>) {
-  const { answer } = request;
+function TrendsContent(props: AnsweredProps<TrendsPage>) {
+  const { view, tab } = props;
+  const { answer } = props.request;
   const page = useMemo(() => (answer?.kind === "ready" ? withShortNames(answer.value) : null), [answer]);
-  if (page === null) return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
+  if (page === null) return <NotReady {...props} />;
   const View = VIEWS[view].part.now() as ComponentType<TrendsViewProps>;
   const runs = page.spans.map(({ run }) => run);
   return (
     <>
-      <Top job={null} headline={page.headline} {...simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs ?? [], tab)}>
+      <Top headline={page.headline} {...simulatedRuns(tab.index, runs)} tab={tab} />
+      <WithFoot about={aboutRuns(view, trendsAsked(tab).runs ?? [], tab)}>
         <View page={page} tab={tab} />
-        <PrintedFoot />
-      </AboutContext.Provider>
+      </WithFoot>
     </>
   );
 }
@@ -299,19 +297,18 @@ function jobVersion(index: Index, { run }: Selection): string {
 /** The answer is requested again each time a further tenth of it is there. */
 const READ_BETWEEN = 10;
 
-function JobContent({ view, request, selection, tab, again }: AnsweredProps<RanksPage>) {
-  const { answer } = request;
-  if (answer?.kind !== "ready")
-    return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
+function JobContent(props: AnsweredProps<RanksPage>) {
+  const { view, selection, tab } = props;
+  const { answer } = props.request;
+  if (answer?.kind !== "ready") return <NotReady {...props} />;
   const page = answer.value;
   const View = VIEWS[view].part.now() as ComponentType<RanksViewProps>;
   return (
     <>
-      <Top job={null} headline={page.headline} simulated={page.simulated} notes={page.notes} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, [selection.run.name], tab)}>
+      <Top headline={page.headline} simulated={page.simulated} notes={page.notes} tab={tab} />
+      <WithFoot about={aboutRuns(view, [selection.run.name], tab)}>
         <View page={page} chosen={selection} tab={tab} />
-        <PrintedFoot />
-      </AboutContext.Provider>
+      </WithFoot>
     </>
   );
 }
