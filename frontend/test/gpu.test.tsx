@@ -245,7 +245,7 @@ describe("the GPU view", () => {
 
 test("a kernel without a grid says why there is no picture of its waves", () => {
   const device = { ...DEVICE, tiles: [] };
-  const shape = words(<LaunchPicture shape={null} launches={3} device={device} tab={gpuTab()} name="a" height={100} />);
+  const shape = words(<LaunchPicture shape={null} launches={3} device={device} tab={gpuTab()} name="a" />);
   expect(shape).toContain("|How does a launch fill the GPU?|");
   expect(shape).toContain("|This trace does not say the grid of this kernel.|");
 });

@@ -67,10 +67,12 @@ interface LengthsProps {
   /** Where they run, written after their number. */
   where?: string;
   name: string;
-  height: number;
 }
 
-export function LengthsPicture({ of: { one, many, colour }, lengths, where = "", name, height }: LengthsProps) {
+/** The height of each picture of the panel, px. */
+export const HEIGHT = 172;
+
+export function LengthsPicture({ of: { one, many, colour }, lengths, where = "", name }: LengthsProps) {
   const { edges_ns: edges, count: counts } = lengths;
   const [low, high] = [edges[0]!, edges[edges.length - 1]!];
   const all = counted(sum(counts), one, many);
@@ -96,7 +98,6 @@ export function LengthsPicture({ of: { one, many, colour }, lengths, where = "",
         axis={many}
         colour={colour}
         scale={scaleFor(high, "ns")}
-        height={height}
       />
     </Picture>
   );
@@ -111,19 +112,9 @@ interface CallsPictureProps {
   /** The label in a saved file of the time within a bin. */
   timeLabel: string;
   name: string;
-  height: number;
 }
 
-export function CallsPicture({
-  of: { many, colour },
-  calls,
-  span,
-  title,
-  label,
-  timeLabel,
-  name,
-  height,
-}: CallsPictureProps) {
+export function CallsPicture({ of: { many, colour }, calls, span, title, label, timeLabel, name }: CallsPictureProps) {
   const whole = span.end_ns - span.start_ns;
   return (
     <Picture
@@ -153,7 +144,6 @@ export function CallsPicture({
         axis={many}
         colour={colour}
         scale={scaleFor(whole, "ns")}
-        height={height}
       />
     </Picture>
   );
@@ -172,11 +162,11 @@ interface CountsProps {
   axis: string;
   colour: string;
   scale: Scale;
-  height: number;
 }
 
-interface BarsProps extends Pick<CountsProps, "label" | "counts" | "colour" | "height"> {
+interface BarsProps extends Pick<CountsProps, "label" | "counts" | "colour"> {
   width: number;
+  height: number;
   class: string;
   /** Between these the bars stand, px from the top. */
   top: number;
@@ -250,11 +240,11 @@ const LONE_PX = 24;
 const APART = 1;
 
 /** The distribution of lengths: one bar per bin. */
-const Histogram = sized<HistogramProps>(Lengths, ({ height }) => height);
+const Histogram = sized<HistogramProps>(Lengths, HEIGHT);
 
 function Lengths({ edges, axis, scale, ...props }: HistogramProps & { width: number }) {
-  const { counts, height, width } = props;
-  const foot = height - BELOW;
+  const { counts, width } = props;
+  const foot = HEIGHT - BELOW;
   const bars = placed(edges, LEFT, width - 8);
   const all = counts.reduce((sum, each) => sum + each, 0);
   const lengthOf = (from: number, to: number) =>
@@ -262,6 +252,7 @@ function Lengths({ edges, axis, scale, ...props }: HistogramProps & { width: num
   return (
     <Bars
       {...props}
+      height={HEIGHT}
       class="mark"
       top={10}
       foot={foot}
@@ -327,11 +318,11 @@ const MARK_PX = 4;
 const NAME_PX = 22;
 
 /** When something ran in a span: one bar per time bin, as high as its number of calls; steps are marked. */
-const Calls = sized<CallsProps>(Times, ({ height }) => height);
+const Calls = sized<CallsProps>(Times, HEIGHT);
 
 function Times({ bin, busy, steps, whole, axis, scale, ...props }: CallsProps & { width: number }) {
   const { counts, width } = props;
-  const foot = props.height - TIME_AXIS;
+  const foot = HEIGHT - TIME_AXIS;
   const x = (ns: number) => LEFT + (ns / whole) * (width - LEFT);
   const length = (bar: number) => Math.min(bin, whole - bar * bin);
   const ends = (bar: number) => [x(bar * bin), x(bar * bin + length(bar))] as const;
