@@ -187,19 +187,26 @@ export const TEXTURE_OPACITY = 0.5;
 /** The surface colour of each theme: style sheets cannot pass a variable into an image. */
 const PAPER = { light: "#fff", dark: "#303030" } as const;
 
-/** Sets for each meaning `--texture`, an image over the colour of HTML marks, and `--paint`, the fill of SVG marks. */
-export function textureSheet(): string {
-  return Object.entries(TEXTURES)
-    .map(([colour, texture]) => {
-      const image = (paper: string) =>
-        `{--texture:url("data:image/svg+xml,${encodeURIComponent(tile(texture, paper))}")}`;
-      return [
-        `.of-${colour}{--paint:url(#texture-${colour})}`,
-        `.of-${colour}${image(PAPER.light)}`,
-        `@media screen{.dark-mode .of-${colour}${image(PAPER.dark)}}`,
-      ].join("\n");
-    })
-    .join("\n");
+/**
+ * The classes of meanings and of runs, which are not meanings and have colours of their own. A meaning sets `--fill`,
+ * `--on` for text, `--edge` where the fill is too faint, `--texture`, an image over the colour of HTML marks, and
+ * `--paint`, the fill of SVG marks.
+ */
+export function meaningSheet(): string {
+  const meanings = COLOURS.map(
+    (id) => `.of-${id}{--fill:var(--c-${id});--on:var(--on-${id});--edge:var(--c-${id}-edge)}`,
+  );
+  const runs = Array.from({ length: RUN_COLOURS }, (_, run) => `.${hueClass(run)}{--fill:var(--run-${run})}`);
+  const textures = Object.entries(TEXTURES).flatMap(([colour, texture]) => {
+    const image = (paper: string) =>
+      `{--texture:url("data:image/svg+xml,${encodeURIComponent(tile(texture, paper))}")}`;
+    return [
+      `.of-${colour}{--paint:url(#texture-${colour})}`,
+      `.of-${colour}${image(PAPER.light)}`,
+      `@media screen{.dark-mode .of-${colour}${image(PAPER.dark)}}`,
+    ];
+  });
+  return [...meanings, ...runs, ...textures].join("\n");
 }
 
 function tile({ size, path, width }: Texture, paper: string): string {

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import type { SpanHead } from "../src/api.gen";
 import { scaleFor, share } from "../src/format";
 import { differing } from "../src/frame/comparison";
-import { fittingLines } from "../src/views/compare/charts/chain_columns";
-import { fallAxis, legible, levelsOf } from "../src/views/compare/charts/waterfall";
+import { fittingLines } from "../src/views/compare/chain_picture";
 import { differenceColumn } from "../src/views/compare/compared_columns";
 import { differenceOf, differenceTitle, pairsOf, signed } from "../src/views/compare/difference";
 import { PartDifferences } from "../src/views/compare/parts";
+import { fallAxis, legible, levelsOf } from "../src/views/compare/step_waterfall";
 import { HEAD, TAB } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 

@@ -14,7 +14,7 @@ import {
   restOf,
   tableBy,
 } from "../src/views/gpu/groups";
-import { columnsOf } from "../src/views/gpu/kernel_columns";
+import { columnsOf } from "../src/views/gpu/kernel_table";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
 import { because, plain } from "./fixtures/pages";
@@ -87,7 +87,7 @@ describe("rows of the kernel table", () => {
       "Blocks/SM",
       "Waves",
       "Slot eff.",
-      "Est. achieved occupancy",
+      "Est. occupancy",
     ]);
     expect(columns.find(({ id }) => id === "slot_efficiency")!.meaning).toBe(
       "Slot efficiency. What Slot efficiency means.",
@@ -245,7 +245,7 @@ describe("the GPU view", () => {
 
 test("a kernel without a grid says why there is no picture of its waves", () => {
   const device = { ...DEVICE, tiles: [] };
-  const shape = words(<LaunchPicture shape={null} launches={3} device={device} tab={gpuTab()} name="a" height={100} />);
+  const shape = words(<LaunchPicture shape={null} launches={3} device={device} tab={gpuTab()} name="a" />);
   expect(shape).toContain("|How does a launch fill the GPU?|");
   expect(shape).toContain("|This trace does not say the grid of this kernel.|");
 });

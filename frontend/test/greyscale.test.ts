@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { contrast } from "../src/charts/canvas/palette";
-import { COLOURS, type Colour, svgFill, svgPaint, TEXTURES, textureSheet } from "../src/colour";
+import { COLOURS, type Colour, meaningSheet, svgFill, svgPaint, TEXTURES } from "../src/colour";
 
 const SHEET = readFileSync(new URL("../src/theme/tokens.css", import.meta.url), "utf8");
 
@@ -70,7 +70,7 @@ test("an SVG mark has its texture, its colour where it has none, stripes for the
 });
 
 test("HTML marks and SVG marks get the same textures", () => {
-  const sheet = decodeURIComponent(textureSheet());
+  const sheet = decodeURIComponent(meaningSheet());
   for (const [colour, { path }] of Object.entries(TEXTURES)) {
     expect(sheet).toContain(`.of-${colour}{--paint:url(#texture-${colour})}`);
     expect(sheet.split(`.of-${colour}{--texture:`)[1]).toContain(`<path d='${path}'`);

@@ -32,15 +32,13 @@ describe("the Host view", () => {
   test("of several GPUs the step is that of one of them", () => {
     const two = { ...RESULT, devices: [RESULT.devices[0]!, { ...RESULT.devices[0]!, device: 1 }] };
     expect(draw(two)).toContain("|GPU 0 works |52.5 ms|, 24 %|GPU 0 waits |169.9 ms|, 76 %|");
-    expect(
-      renderToString(<Host page={hostPage(two)} tab={hostTab()} compared={null} />).replaceAll("\u00a0", " "),
-    ).toContain("Mean step of 222.4 ms: GPU 0 works 52.5 ms and waits 169.9 ms");
+    expect(renderToString(view(two)).replaceAll("\u00a0", " ")).toContain(
+      "Mean step of 222.4 ms: GPU 0 works 52.5 ms and waits 169.9 ms",
+    );
   });
 
   test("CPU work of a phase means what CPU work does", () => {
-    expect(renderToString(<Host page={hostPage()} tab={hostTab()} compared={null} />)).toMatch(
-      /data-hint="What CPU work means[^"]*"[^>]*>(?:(?!<button).)*CPU, forward/,
-    );
+    expect(renderToString(view())).toMatch(/data-hint="What CPU work means[^"]*"[^>]*>(?:(?!<button).)*CPU, forward/);
   });
 
   test("a part without length is not named", () => {
@@ -135,16 +133,12 @@ describe("the Host view", () => {
   });
 
   test("a range that began before the steps has no count, and says why", () => {
-    const [first] = RESULT.ranges;
-    const page = hostPage({
-      ...RESULT,
-      ranges: [
-        { ...first!, count: 0 },
-        { ...first!, path: ["counted"], count: 1 },
-      ],
-    });
-    const html = renderToString(<Host page={page} tab={hostTab()} compared={null} />);
-    expect(html).toContain("It began before the steps, and is open in them.");
+    const first = RESULT.ranges[0]!;
+    const ranges = [
+      { ...first, count: 0 },
+      { ...first, path: ["counted"], count: 1 },
+    ];
+    expect(renderToString(view({ ...RESULT, ranges }))).toContain("It began before the steps, and is open in them.");
   });
 
   test("of a job on the CPU its ops stand first, and no GPU is asked about", () => {
@@ -210,21 +204,16 @@ describe("the shown step", () => {
 });
 
 describe("the way to the timeline", () => {
+  /** Asserts that the range is marked there, and returns what is visible around it. */
+  const opened = (step: string, from: number, to: number) => {
+    const { zoom, ...more } = rangeInTimeline({ step, start_ns: from, end_ns: to });
+    expect(more).toEqual({ view: "timeline", step, range: { from, to }, event: null });
+    return [zoom!.from, zoom!.to];
+  };
+
   test("shows what stands around a range, and nothing before the start", () => {
-    expect(rangeInTimeline({ step: "5", start_ns: 1_000_000, end_ns: 3_000_000 })).toEqual({
-      view: "timeline",
-      step: "5",
-      zoom: { from: 500_000, to: 3_500_000 },
-      range: { from: 1_000_000, to: 3_000_000 },
-      event: null,
-    });
-    expect(rangeInTimeline({ step: "1", start_ns: 100_000, end_ns: 1_100_000 })).toEqual({
-      view: "timeline",
-      step: "1",
-      zoom: { from: 0, to: 1_350_000 },
-      range: { from: 100_000, to: 1_100_000 },
-      event: null,
-    });
+    expect(opened("5", 1_000_000, 3_000_000)).toEqual([500_000, 3_500_000]);
+    expect(opened("1", 100_000, 1_100_000)).toEqual([0, 1_350_000]);
   });
 
   test("a step opens without what was chosen before", () => {
@@ -233,12 +222,6 @@ describe("the way to the timeline", () => {
   });
 
   test("a short one has room around it", () => {
-    expect(rangeInTimeline({ step: "5", start_ns: 100_000, end_ns: 102_000 })).toEqual({
-      view: "timeline",
-      step: "5",
-      zoom: { from: 91_000, to: 111_000 },
-      range: { from: 100_000, to: 102_000 },
-      event: null,
-    });
+    expect(opened("5", 100_000, 102_000)).toEqual([91_000, 111_000]);
   });
 });

@@ -1,30 +1,28 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import { scaleFor } from "../src/format";
-import { periodsOf } from "../src/views/data_loading/burst";
-import { ProductionPlot } from "../src/views/data_loading/charts/production";
-import { gutterOf, rowHeight, segmentAt } from "../src/views/data_loading/charts/production_lanes";
-import { ColumnsPlot } from "../src/views/data_loading/charts/wait_columns";
-import { bent, CurvePlot } from "../src/views/data_loading/charts/worker_curve";
+import { ColumnsPlot, periodsOf } from "../src/views/data_loading/burst";
+import { gutterOf, ProductionPlot, rowHeight, segmentAt } from "../src/views/data_loading/charts/production";
 import { around, boxOf, cut, freeLabel } from "../src/views/data_loading/charts/worker_curve_layout";
+import { bent, CurvePlot } from "../src/views/data_loading/worker_curve";
 import { BURST, CURVE } from "./fixtures/loading";
 import { textsOf } from "./fixtures/words";
 
 const MS = 1_000_000;
 describe("the curve over workers", () => {
   const scale = scaleFor(120 * MS, "ns");
-  const plot = (curve = CURVE, width = 624) =>
+  const plot = (curve = CURVE, recommended = "recommended") =>
     renderToString(
       <CurvePlot
         label="Curve."
-        width={width}
+        width={624}
         height={206}
         points={curve.points}
         measured={{ workers: curve.measured_workers, ns: curve.measured_step_ns, text: "now" }}
         others={[]}
         scale={scale}
         axis="num_workers"
-        recommended={{ workers: curve.recommended, ns: curve.floor_ns, text: "recommended" }}
+        recommended={{ workers: curve.recommended, ns: curve.floor_ns, text: recommended }}
         gain={{ ns: curve.gain_ns, text: "up to 20 ms" }}
         loader="loader"
         cores={{ workers: 4, text: "4 cores" }}
@@ -57,23 +55,8 @@ describe("the curve over workers", () => {
       step_ns: Math.max(15, 19 / (at + 1)) * MS,
       loader_ns: (19 / (at + 1)) * MS,
     }));
-    const html = renderToString(
-      <CurvePlot
-        label="Curve."
-        width={624}
-        height={206}
-        points={points}
-        measured={{ workers: 0, ns: 33 * MS, text: "33 ms now" }}
-        others={[]}
-        scale={scale}
-        axis="num_workers"
-        recommended={{ workers: 2, ns: 15 * MS, text: "recommended: 2 workers, about 15 ms" }}
-        gain={{ ns: 18 * MS, text: "up to 18 ms" }}
-        loader="loader"
-        cores={{ workers: 4, text: "4 cores" }}
-        tip={() => ({ title: "", rows: [] })}
-      />,
-    );
+    const curve = { ...CURVE, points, measured_workers: 0, measured_step_ns: 33 * MS, gain_ns: 18 * MS };
+    const html = plot({ ...curve, recommended: 2, floor_ns: 15 * MS }, "recommended: 2 workers, about 15 ms");
     expect(textsOf(html)).toContain("|recommended: 2 workers, about 15 ms|");
     const [, x] = /<text[^>]* x="([\d.]+)"[^>]*>recommended/.exec(html)!;
     const cores = Number(/class="ref" x1="([\d.]+)"/.exec(html)![1]);

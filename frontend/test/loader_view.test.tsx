@@ -1,10 +1,12 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult, LoaderActivities, PageOf, WaitCauses } from "../src/api.gen";
+import { meaningsOf } from "../src/meanings";
 import { shortLine } from "../src/views/data_loading/activities";
 import { DataLoading, recorderLines } from "../src/views/data_loading/data_loading";
 import { LOADER, loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { BURST, RECORDED, TITLES, WORKERS } from "./fixtures/loading";
+import { CATALOGUE } from "./fixtures/meanings";
 import { plain } from "./fixtures/pages";
 import { detailsOf, hintsOf, rowsOf, words } from "./fixtures/words";
 
@@ -269,8 +271,10 @@ const UNMARKED: DataLoadingResult = {
   recorded: { ...RECORDED, consumer_ns: null },
 };
 
-const html = (page = loaderPage(UNMARKED, { ...TITLES, steps: plain("Another thread reads it") })): string =>
-  renderToString(<DataLoading page={page} tab={tab()} compared={null} />);
+const html = (
+  page = loaderPage(UNMARKED, { ...TITLES, steps: plain("Another thread reads it") }),
+  of = tab(),
+): string => renderToString(<DataLoading page={page} tab={of} compared={null} />);
 describe("a loader that a thread reads of which no trace says", () => {
   const page = words(html());
 
@@ -286,8 +290,10 @@ describe("a loader that a thread reads of which no trace says", () => {
 
   test("its waits are those of that thread, nowhere those of the training loop", () => {
     expect(page).toContain("|The reading thread waits|20.0 ms|");
-    expect(page).not.toContain("The training loop waits");
-    expect(html()).toContain("What Waited of the reading thread means.");
+    expect(page).not.toContain("The loop waits");
+    const figures = CATALOGUE.figures.map((each) => ({ ...each, meaning: each.id }));
+    const named = { ...tab(), meanings: meaningsOf({ ...CATALOGUE, figures }) };
+    expect(html(undefined, named)).toContain("batch_reader_wait_ns");
   });
 
   test("nobody is given to record what is recorded", () => {

@@ -3,8 +3,8 @@
 import { expect, test } from "vitest";
 import type { FitSetting } from "../src/api.gen";
 import { areaOf, type Curve, outlineOf, valuesAt } from "../src/views/memory/charts/memory_chart";
-import { marksOf, type StripBlocks } from "../src/views/memory/charts/strip_rows";
-import { placed } from "../src/views/memory/fit/settings_chart";
+import { placed } from "../src/views/memory/fit/fits";
+import { marksOf, type StripBlocks } from "../src/views/memory/snapshot/segments";
 
 const CURVE: Curve = {
   from: 100,

@@ -4,12 +4,11 @@ import { type Answer, type Client, type Opener, SILENT } from "../src/server/cli
 import { broughtAlong, opened } from "../src/server/opening";
 import { type AnswerCache, pageName } from "../src/server/use_answer";
 import { CATALOGUE } from "./fixtures/meanings";
-import { index, PAGE, run, span } from "./fixtures/pages";
+import { index, PAGE, ready, run, span } from "./fixtures/pages";
 
 const INDEX = index([run("a", [span(1)])]);
 const FIRST: Opening = { index: INDEX, catalogue: CATALOGUE, page: PAGE };
-const LATER: Answer<Index> = { kind: "ready", value: { ...INDEX, version: "later" } };
-const ready = <T>(value: T): Answer<T> => ({ kind: "ready", value });
+const LATER: Answer<Index> = ready({ ...INDEX, version: "later" });
 
 function over(opening: Answer<Opening>) {
   const cache: AnswerCache = new Map();
@@ -77,7 +76,7 @@ function broughtOver(brought: string | undefined) {
 
 test("what came with the script answers the request that it would have sent", async () => {
   const { server, client } = broughtOver(JSON.stringify(OPENING));
-  expect(await client.opening({ view: "overview" })).toEqual({ kind: "ready", value: OPENING });
+  expect(await client.opening({ view: "overview" })).toEqual(ready(OPENING));
   expect(server.opening).not.toHaveBeenCalled();
   expect(globalThis.stepInsightsOpening).toBeUndefined();
 });

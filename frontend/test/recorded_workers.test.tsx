@@ -35,7 +35,7 @@ describe("recorded workers", () => {
   test("a batch is split; an unknown part is a dash", () => {
     expect(page).toContain(
       "|Most of a batch is the dataset| |Part|A batch|Share|Dataset|100.0 ms|80.0 %|Collate|20.0 ms|" +
-        "16.0 %|Transfer|5.0 ms|4.0 %|Prefetched|–|–|The training loop waits|20.0 ms|",
+        "16.0 %|Transfer|5.0 ms|4.0 %|Prefetched|–|–|The loop waits|20.0 ms|",
     );
     expect(hintsOf(drawn({ recorded: RECORDED }))).toContain(
       "6 batches; 32 samples, 19 MB each; CPU-bound, 95.0 % CPU.\n" +
@@ -213,7 +213,7 @@ describe("recorded workers", () => {
       multiprocess: false,
       recorded: { ...RECORDED, lanes, transfer_ns: 0, ready_ns: 0, workers: [{ ...RECORDED.workers[0]!, worker: -1 }] },
     });
-    expect(alone).toContain("|dataset|collate|trains|");
+    expect(alone).toContain("|dataset|collate|computes|");
     expect(alone).toContain("|The main process is CPU-bound|");
     expect(alone).not.toContain("Prefetched|0 ms");
   });

@@ -3,7 +3,7 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
-import type { DeviceSplit, KernelRow, Opportunity, ProductRates, Split } from "../src/api.gen";
+import type { DeviceSplit, KernelRow, Opportunity, ProductRates } from "../src/api.gen";
 import { csv, tableData } from "../src/components/data_table";
 import { fileColumns, sorted, Table } from "../src/components/table";
 import { sorting } from "../src/views/choices";
@@ -28,7 +28,7 @@ import {
 } from "../src/views/tensor_cores/opportunity_table";
 import { bestOf, rateColumns } from "../src/views/tensor_cores/rate_table";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
-import { coresPage, DEVICE, rate, tab } from "./fixtures/figures";
+import { coresPage, DEVICE, rate, split, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
 import { because } from "./fixtures/pages";
 import { rowsOf, words } from "./fixtures/words";
@@ -151,24 +151,17 @@ test.each([
   expect(inputsOf(shapes, dtypes)).toBe(written);
 });
 
-const split = (tensor: number, matmul: number, other: number): Split => ({
-  kernel_ns: (tensor + matmul + other) * MS,
-  tensor_core_ns: tensor * MS,
-  matmul_like_ns: matmul * MS,
-  unknown_ns: 0,
-  other_ns: other * MS,
-});
 const SPLIT: DeviceSplit = {
   ...DEVICE,
-  total: split(60, 30, 10),
+  total: split(60, 30, 0, 10),
   ops: [
-    { op: "aten::mm", no_op: null, count: 5, split: split(60, 20, 0) },
-    { op: null, no_op: "no launch in this trace", count: 3, split: split(0, 10, 0) },
-    { op: "aten::add", no_op: null, count: 2, split: split(0, 0, 10) },
+    { op: "aten::mm", no_op: null, count: 5, split: split(60, 20, 0, 0) },
+    { op: null, no_op: "no launch in this trace", count: 3, split: split(0, 10, 0, 0) },
+    { op: "aten::add", no_op: null, count: 2, split: split(0, 0, 0, 10) },
   ],
   phases: [
-    { phase: "forward", count: 7, split: split(60, 20, 10) },
-    { phase: "unknown", count: 3, split: split(0, 10, 0) },
+    { phase: "forward", count: 7, split: split(60, 20, 0, 10) },
+    { phase: "unknown", count: 3, split: split(0, 10, 0, 0) },
   ],
 };
 

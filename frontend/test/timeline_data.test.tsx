@@ -6,6 +6,7 @@ import { boxAt, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
 import { answered, cachedPages, detailFor, layers, nextPart, type Page } from "../src/views/timeline/data/pages";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
+import { ready } from "./fixtures/pages";
 import { boxes, page, TWO } from "./fixtures/timeline";
 
 const WHOLE = { from: 0, to: 1000 };
@@ -143,17 +144,17 @@ test("a failure leaves the picture, and an answer takes the failure away", () =>
   const problem = { problem: "The trace is gone", file: "a", hint: "Put it back." };
   const gone = { problem: SILENT, retry_ms: 7_000 };
   const before = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
-  const ready = answered(before, part, { kind: "ready", value: page("stream | aa") }, 0);
-  expect(ready).toMatchObject({
+  const shown = answered(before, part, ready(page("stream | aa")), 0);
+  expect(shown).toMatchObject({
     pages: [{ detail_ns: 1, boxes: { covers: { from: 0, to: 20 } } }],
     tracks: [{ label: "The stream" }],
   });
-  expect(answered(ready, part, { kind: "problem", value: problem }, 0)).toEqual({ ...ready, problem });
-  expect(answered(ready, part, { kind: "gone", value: SILENT }, 7_000)).toEqual({
-    ...ready,
+  expect(answered(shown, part, { kind: "problem", value: problem }, 0)).toEqual({ ...shown, problem });
+  expect(answered(shown, part, { kind: "gone", value: SILENT }, 7_000)).toEqual({
+    ...shown,
     gone,
   });
-  expect(answered({ ...ready, problem, gone }, part, { kind: "ready", value: page("stream | aa") }, 0)).toMatchObject({
+  expect(answered({ ...shown, problem, gone }, part, ready(page("stream | aa")), 0)).toMatchObject({
     problem: null,
     gone: null,
   });
@@ -162,13 +163,8 @@ test("a failure leaves the picture, and an answer takes the failure away", () =>
 test("pages of folded and of whole stacks never stand together: their rows are others", () => {
   const part = { from: 0, to: 90, detail_ns: 1, folded: true };
   const before = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
-  const deep = answered(
-    before,
-    { ...part, folded: false },
-    { kind: "ready", value: page("thread | aa\nthread | b") },
-    0,
-  );
-  const folded = answered(deep, part, { kind: "ready", value: page("thread | aa") }, 0);
+  const deep = answered(before, { ...part, folded: false }, ready(page("thread | aa\nthread | b")), 0);
+  const folded = answered(deep, part, ready(page("thread | aa")), 0);
   expect([deep.tracks[0]!.rows, folded.tracks[0]!.rows, folded.pages.map((each) => each.folded)]).toEqual([
     2,
     1,

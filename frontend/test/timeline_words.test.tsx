@@ -13,6 +13,7 @@ import { fitted, unscoped } from "../src/views/timeline/paint/signs";
 import { Panel } from "../src/views/timeline/panel";
 import { stepTitle, tableOf, visibleText } from "../src/views/timeline/spoken";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
+import { ready } from "./fixtures/pages";
 import { boxes, layer, PALETTE, page, TWO } from "./fixtures/timeline";
 
 const letters = (text: string) => 6 * text.length;
@@ -203,7 +204,7 @@ test("a name has one shade everywhere, and words can be read on each", () => {
 test("the panel says facts, ties and why the GPU was idle before", () => {
   const html = render(
     h(Panel, {
-      request: { event: 7, answer: { kind: "ready", value: DETAIL } },
+      request: { event: 7, answer: ready(DETAIL) },
       together: 12,
       steps: [{ name: "4", start_ns: 1_000, end_ns: 9_000 }],
       first_ns: 200,

@@ -214,9 +214,7 @@ test("names out of a trace stay text", () => {
 });
 
 test("the kind of job stands above what is true, with what shows it", () => {
-  const html = renderToString(
-    <Top job={PAGE.head.job} headline={PAGE.headline} simulated={null} notes={[]} tab={TAB} />,
-  );
+  const html = renderToString(<Top job={PAGE.head.job} headline={PAGE.headline} tab={TAB} />);
   expect(html).toContain(
     '<p class="job" data-hint="Training: 12 nodes." tabindex="0">training · eager · Tesla V100</p>',
   );
@@ -224,9 +222,7 @@ test("the kind of job stands above what is true, with what shows it", () => {
 
 test("the second line leads to the view that shows more of it", () => {
   const headline = { ...PAGE.headline, action: plain("Use 11 workers.") };
-  expect(words(<Top job={null} headline={headline} simulated={null} notes={[]} tab={TAB} />)).toBe(
-    "|A step takes long.|Use 11 workers.|Open Data loading|",
-  );
+  expect(words(<Top headline={headline} tab={TAB} />)).toBe("|A step takes long.|Use 11 workers.|Open Data loading|");
 });
 
 test("inferred steps give way to the whole recording, and come back", () => {
@@ -237,7 +233,7 @@ test("inferred steps give way to the whole recording, and come back", () => {
     more: null,
   };
   const top = (tab: typeof TAB, id: string) =>
-    words(<Top job={null} headline={PAGE.headline} simulated={null} notes={[{ ...note, id }]} tab={tab} />);
+    words(<Top headline={PAGE.headline} notes={[{ ...note, id }]} tab={tab} />);
   expect(top(TAB, "inferred_steps")).toContain("Show the whole recording as one step");
   expect(top(TAB, "no_steps")).not.toContain("Show");
   expect(top({ ...TAB, state: { steps: "recording" } }, "no_steps")).toContain("Show steps");
@@ -246,9 +242,7 @@ test("inferred steps give way to the whole recording, and come back", () => {
 test("at most two notes stand open, with their effects in hints, and that a trace is simulated stands first", () => {
   const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect."), more: null });
   const notes = ["a", "b", "simulated", "c"].map(note);
-  const top = renderToString(
-    <Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />,
-  );
+  const top = renderToString(<Top headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
   const told = [...top.matchAll(/<b>(Cause [^<]*)<\/b>.*?data-hint="([^"]*)"/g)].map(([, cause, effect]) => [
     cause,
     effect,
@@ -258,7 +252,7 @@ test("at most two notes stand open, with their effects in hints, and that a trac
     ["Cause a.", "Effect."],
   ]);
   expect(top).toContain("2\u00a0more notes");
-  const alone = <Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />;
+  const alone = <Top headline={PAGE.headline} simulated="No GPU ran." tab={TAB} />;
   expect(words(alone)).toContain("|Simulated, not recorded.|");
   expect(hintsOf(alone)).toContain("No GPU ran.");
 });
@@ -266,9 +260,7 @@ test("at most two notes stand open, with their effects in hints, and that a trac
 test("what shares are of stands behind the mark of the line that states them", () => {
   const basis = plain("Shares are of 5 ms.");
   const top = (action: Phrase | null) =>
-    renderToString(
-      <Top job={null} headline={{ ...PAGE.headline, basis, action }} simulated={null} notes={[]} tab={TAB} />,
-    );
+    renderToString(<Top headline={{ ...PAGE.headline, basis, action }} tab={TAB} />);
   const mark = 'data-hint="Shares are of 5 ms."';
   const after = (html: string, end: string) => html.indexOf(mark) > html.indexOf(end);
   expect(after(top(null), "</h1>")).toBe(true);

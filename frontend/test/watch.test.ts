@@ -2,12 +2,11 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Index } from "../src/api.gen";
 import { type Answer, SILENT } from "../src/server/client";
 import { type Watched, watchIndex } from "../src/server/watch";
-import { index, run, span } from "./fixtures/pages";
+import { index, ready, run, span } from "./fixtures/pages";
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const ready = (value: Index): Answer<Index> => ({ kind: "ready", value });
 const IDLE = ready(index([run("a", [span(1)])]));
 const READING = ready(index([run("a", [span(1, "reading")])]));
 const UNREAD = ready(index([run("a", [span(1), span(2, "unread")])], { version: "2" }));

@@ -36,6 +36,7 @@ LATE = [
     Late("chain", state(run=RUN, view="compare", **{"with": "none"}), "table[aria-label=Experiments]"),
     Late("runs", state(run=RUN, all="runs"), "[role=table]"),
     Late("timeline", state(run=RUN, view="timeline"), "[role=application]:not([data-boxes='0'])"),
+    Late("busy", state(run=RUN, view="timeline"), ".minimap .faint"),
     Late("timeline", state(run=RUN), ".place .sheets"),
     Late(
         "memory", state(run=RECORDED_MORE, view="memory", instant="1000000"), "table[aria-label='Largest allocations']"

@@ -5,7 +5,7 @@ import type { SpanHead } from "../api.gen";
 import { fileName } from "../dom/save";
 import { recordedOn } from "../format";
 
-interface About {
+export interface About {
   /** "overview" */
   view: string;
   /** The beginning of the names of saved files: "run worker span 1". */

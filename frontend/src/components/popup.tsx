@@ -4,6 +4,15 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "../dom/hooks";
 
+const CHEVRONS = { down: "M1 2.5l3 3 3-3", left: "M5.5 1l-3 3 3 3", right: "M2.5 1l3 3-3 3" };
+
+/** The sign of what opens or leads to the next one; null keeps its place empty. */
+export const Chevron = ({ to }: { to: keyof typeof CHEVRONS | null }) => (
+  <svg class="chevron" viewBox="0 0 8 8" aria-hidden="true">
+    {to && <path d={CHEVRONS[to]} />}
+  </svg>
+);
+
 /** Closes a popup on a click elsewhere or on Esc; Esc returns the focus to the button that opened it. */
 export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, close: () => void): void {
   const latest = useLatest(close);

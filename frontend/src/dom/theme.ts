@@ -3,7 +3,7 @@
  * page, else from the system's preference.
  */
 
-import { textureSheet } from "../colour";
+import { meaningSheet } from "../colour";
 import base from "../theme/base.css?inline";
 import forced from "../theme/forced.css?inline";
 import meaning from "../theme/meaning.css?inline";
@@ -26,7 +26,7 @@ const roomOf = (path: string): number => ROOMS.findIndex((room) => path.startsWi
 
 export function styleSheet(): string {
   const sheets = Object.entries(beside).sort(([a], [b]) => roomOf(a) - roomOf(b));
-  return [tokens, base, meaning, textureSheet(), ...sheets.map(([, sheet]) => sheet), print, forced].join("\n");
+  return [tokens, base, meaning, meaningSheet(), ...sheets.map(([, sheet]) => sheet), print, forced].join("\n");
 }
 
 const DARK = "dark-mode";

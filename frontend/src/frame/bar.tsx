@@ -16,7 +16,7 @@ import {
 import type { Index, SpanEntry, ViewId, WorkerEntry } from "../api.gen";
 import { Reporting, useReport } from "../components/copy";
 import { Hints } from "../components/hints";
-import { Menu } from "../components/popup";
+import { Chevron, Menu } from "../components/popup";
 import { hint } from "../dom/hint";
 import { followed } from "../dom/keys";
 import { copy, fileName, saveBlob } from "../dom/save";
@@ -56,9 +56,7 @@ export function Bar(props: BarProps) {
         {one && (
           <button class="drawer" aria-expanded={opened} onClick={() => setOpened(!opened)}>
             <span class="clip">{[one.run.name, ...namesIn(one), ...(simulated ? ["simulated"] : [])].join(", ")}</span>
-            <svg viewBox="0 0 8 8" aria-hidden="true">
-              <path d="M1 2.5l3 3 3-3" />
-            </svg>
+            <Chevron to="down" />
           </button>
         )}
         <div class="chosen">

@@ -4,8 +4,10 @@ import type { ComponentChildren } from "preact";
 import { compareKey, endOfComparison, keysOf, namesIn, type Selection } from "../address/selection";
 import type { PageOf, SpanHead, TimelineResult, ViewId } from "../api.gen";
 import { Note } from "../components/note";
+import { Details } from "../components/sentence";
+import { textOf } from "../components/waiting";
 import { counted, scaleFor } from "../format";
-import type { Answer } from "../server/client";
+import type { Failure } from "../server/use_answer";
 import { signed } from "../views/compare/difference";
 import type { Compared, Names, Tab } from "../views/props";
 import { stepAt, stepOrWhole } from "../views/timeline/data/steps";
@@ -16,7 +18,8 @@ export interface Comparison extends Names {
   chosen: Selection;
   other: Selection;
   compared: Compared<ViewId> | null;
-  answer: Answer<unknown> | null;
+  /** Why the other span's page is not there. */
+  failed: Failure | null;
 }
 
 /** A comparison whose spans were checked against each other, with the sentences that say how they differ in kind. */
@@ -122,10 +125,15 @@ function OneTimeline({ comparison: { chosen, other, compared }, page, tab }: Omi
   );
 }
 
-function stateOf({ name, own, compared, answer, differences }: Weighed): string {
-  if (answer?.kind === "problem") return `: ${name} could not be analysed, so only ${own} is shown`;
-  if (!compared) return differences.length > 0 ? "" : `: ${name} is not read yet`;
-  return `. First figure and bar: ${own}. Differences: ${own} less ${name}.`;
+function stateOf({ name, own, compared, failed, differences }: Weighed): ComponentChildren {
+  if (compared) return `. First figure and bar: ${own}. Differences: ${own} less ${name}.`;
+  if (!failed) return differences.length > 0 ? "" : `: ${name} is not read yet`;
+  return (
+    <>
+      : {name} could not be {failed.problem.file ? "analysed" : "loaded"}, so only {own} is shown
+      <Details text={textOf(failed.problem)} />
+    </>
+  );
 }
 
 /** One sentence per difference; none: the two are alike. */

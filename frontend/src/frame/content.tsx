@@ -11,7 +11,7 @@ import {
   WHOLE_RECORDING,
 } from "../address/selection";
 import type { Headline, Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
-import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
+import { aboutRuns, aboutSpan } from "../components/about";
 import { Note } from "../components/note";
 import { useLatest } from "../dom/hooks";
 import type { Answer } from "../server/client";
@@ -28,7 +28,7 @@ import { type Comparison, ComparisonBar, weighed } from "./comparison";
 import { useOtherParts, usePart, withPart } from "./lazy_views";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { PairContent, usePair } from "./pair";
-import { CONTENT, PrintedFoot, simulatedRuns, Top } from "./top";
+import { CONTENT, simulatedRuns, Top, WithFoot } from "./top";
 import { ViewList } from "./views";
 
 interface ContentProps {
@@ -61,7 +61,13 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
   const withJob = view === "overview" && chosen.run.workers.length > 1;
   const job = useJob(of === "job" || withJob, chosen, tab.index, source);
   const part = usePart(view, source.cache);
-  const answers = { span: page, spans: trends, job, pair: pair.other ? pair.request : pair.chain };
+  const held = useHeld(id, withJob && page.answer?.kind === "ready" && job.answer === null && job.trouble === null);
+  const answers = {
+    span: held ? { ...page, answer: null } : page,
+    spans: trends,
+    job,
+    pair: pair.other ? pair.request : pair.chain,
+  };
   const request = withPart<unknown>(answers[of], part);
   const isReady = stateOf(request) === "ready";
   useOtherParts(isReady);
@@ -94,7 +100,7 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
           {of === "span" && (
             <SpanContent
               view={view}
-              request={withPart(page, part)}
+              request={withPart(answers.span, part)}
               job={withJob && job.answer?.kind === "ready" ? job.answer.value : null}
               {...{ comparison, selection, tab: own, again }}
             />
@@ -110,6 +116,20 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
       </main>
     </>
   );
+}
+
+/** How long a page may be held back: a job of many ranks takes longer than its reader waits for one of them. */
+const HELD_MS = 1_000;
+
+/** Whether the page of that name is held back, so that the headline and cards of its job do not push aside its own. */
+function useHeld(name: string, waits: boolean): boolean {
+  const [late, setLate] = useState<string | null>(null);
+  useEffect(() => {
+    if (!waits) return;
+    const timer = setTimeout(() => setLate(name), HELD_MS);
+    return () => clearTimeout(timer);
+  }, [name, waits]);
+  return waits && late !== name;
 }
 
 /**
@@ -138,10 +158,9 @@ function usePage(
 }
 
 function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null; job: RanksPage | null }) {
-  const { view, request, comparison: asComparison, job, selection, tab, again } = props;
+  const { view, request, comparison: asComparison, job, tab } = props;
   const { answer } = request;
-  if (answer?.kind !== "ready")
-    return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
+  if (answer?.kind !== "ready") return <NotReady {...props} />;
   const page = answer.value;
   const comparison = asComparison && weighed(asComparison, page.head, tab);
   const View = VIEWS[view].part.now() as ComponentType<SpanViewProps<ViewId>>;
@@ -158,7 +177,7 @@ function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Compar
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
-      <AboutContext.Provider value={aboutSpan(view, page.head, tab)}>
+      <WithFoot about={aboutSpan(view, page.head, tab)}>
         {page.gap || (
           <View
             page={page}
@@ -167,8 +186,7 @@ function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Compar
             job={job}
           />
         )}
-        <PrintedFoot />
-      </AboutContext.Provider>
+      </WithFoot>
     </>
   );
 }
@@ -201,28 +219,28 @@ function useComparison(
 ): Comparison | null {
   const other = ofSpan ? otherOf(tab, chosen) : null;
   const version = other ? spanVersion(other) : "";
-  const { answer } = useAnswer(cache, other && pageName(view, other.span.id), version, (signal) =>
+  const request = useAnswer(cache, other && pageName(view, other.span.id), version, (signal) =>
     client.view(other!.span.id, view, signal),
   );
   if (!other) return null;
   const names = namesApart(chosen, other);
-  const compared = answer?.kind === "ready" ? { ...names, page: answer.value } : null;
-  return { ...names, chosen, other, compared, answer };
+  const compared = request.answer?.kind === "ready" ? { ...names, page: request.answer.value } : null;
+  return { ...names, chosen, other, compared, failed: failureOf(request) };
 }
 
-function TrendsContent({ view, request, selection, tab, again }: AnsweredProps<TrendsPage>) {
-  const { answer } = request;
+function TrendsContent(props: AnsweredProps<TrendsPage>) {
+  const { view, tab } = props;
+  const { answer } = props.request;
   const page = useMemo(() => (answer?.kind === "ready" ? withShortNames(answer.value) : null), [answer]);
-  if (page === null) return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
+  if (page === null) return <NotReady {...props} />;
   const View = VIEWS[view].part.now() as ComponentType<TrendsViewProps>;
   const runs = page.spans.map(({ run }) => run);
   return (
     <>
-      <Top job={null} headline={page.headline} {...simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs ?? [], tab)}>
+      <Top headline={page.headline} {...simulatedRuns(tab.index, runs)} tab={tab} />
+      <WithFoot about={aboutRuns(view, trendsAsked(tab).runs ?? [], tab)}>
         <View page={page} tab={tab} />
-        <PrintedFoot />
-      </AboutContext.Provider>
+      </WithFoot>
     </>
   );
 }
@@ -279,19 +297,18 @@ function jobVersion(index: Index, { run }: Selection): string {
 /** The answer is requested again each time a further tenth of it is there. */
 const READ_BETWEEN = 10;
 
-function JobContent({ view, request, selection, tab, again }: AnsweredProps<RanksPage>) {
-  const { answer } = request;
-  if (answer?.kind !== "ready")
-    return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
+function JobContent(props: AnsweredProps<RanksPage>) {
+  const { view, selection, tab } = props;
+  const { answer } = props.request;
+  if (answer?.kind !== "ready") return <NotReady {...props} />;
   const page = answer.value;
   const View = VIEWS[view].part.now() as ComponentType<RanksViewProps>;
   return (
     <>
-      <Top job={null} headline={page.headline} simulated={page.simulated} notes={page.notes} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, [selection.run.name], tab)}>
+      <Top headline={page.headline} simulated={page.simulated} notes={page.notes} tab={tab} />
+      <WithFoot about={aboutRuns(view, [selection.run.name], tab)}>
         <View page={page} chosen={selection} tab={tab} />
-        <PrintedFoot />
-      </AboutContext.Provider>
+      </WithFoot>
     </>
   );
 }

@@ -3,7 +3,7 @@
 import { useRef } from "preact/hooks";
 import { comparedWith, compareKey, namesApart, type Selection, spanVersion } from "../address/selection";
 import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
-import { AboutContext, aboutRuns } from "../components/about";
+import { aboutRuns } from "../components/about";
 import { Details, Remark } from "../components/sentence";
 import type { Answer } from "../server/client";
 import { type Requested, type Source, useAnswer } from "../server/use_answer";
@@ -13,7 +13,7 @@ import type { Names, PairViewProps, Tab } from "../views/props";
 import { usualBase } from "../views/works";
 import { Anyway, PairLine, placed } from "./comparison";
 import { NotReady } from "./not_ready";
-import { PrintedFoot, simulatedRuns, Top } from "./top";
+import { simulatedRuns, Top, WithFoot } from "./top";
 
 interface PairRequests {
   other: Selection | null;
@@ -70,17 +70,10 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   if (other === null)
     return (
       <>
-        <Top
-          job={null}
-          headline={headlineOf(nothingYet(tab.index), whyAlone(chosen, tab))}
-          simulated={null}
-          notes={[]}
-          tab={tab}
-        />
-        <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab)}>
+        <Top headline={headlineOf(nothingYet(tab.index), whyAlone(chosen, tab))} tab={tab} />
+        <WithFoot about={aboutRuns("compare", chainRuns(tab).runs, tab)}>
           <View {...shown} pair={null} />
-          <PrintedFoot />
-        </AboutContext.Provider>
+        </WithFoot>
       </>
     );
   const { answer } = request;
@@ -88,9 +81,9 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
     return (
       <>
         <NotReady view="compare" request={request} selection={waits} tab={tab} again={again} />
-        <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab)}>
+        <WithFoot about={aboutRuns("compare", chainRuns(tab).runs, tab)}>
           <View {...shown} pair={null} />
-        </AboutContext.Provider>
+        </WithFoot>
       </>
     );
   const names = namesApart(chosen, other);
@@ -103,7 +96,6 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   return (
     <>
       <Top
-        job={null}
         headline={headlineOf(
           named(found.headline, names),
           found.below && named(found.below, names),
@@ -127,10 +119,9 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
         <Details text={placesText(found, names, chosen, other) + (unlike ? " Each bar has an axis of its own." : "")} />
       </PairLine>
       <Remark phrase={found.scaling} terms />
-      <AboutContext.Provider value={aboutRuns("compare", runs, tab)}>
+      <WithFoot about={aboutRuns("compare", runs, tab)}>
         <View {...shown} pair={asks ? null : { ...names, found, unlike }} />
-        <PrintedFoot />
-      </AboutContext.Provider>
+      </WithFoot>
     </>
   );
 }

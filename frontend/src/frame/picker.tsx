@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { useDismiss, useInFrame } from "../components/popup";
+import { Chevron, useDismiss, useInFrame } from "../components/popup";
 import { hint } from "../dom/hint";
 import { scrollToRow, useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
@@ -98,9 +98,7 @@ export function Picker(props: PickerProps) {
         onClick={() => setOpen(!open)}
       >
         {text}
-        <svg viewBox="0 0 8 8" aria-hidden="true">
-          <path d="M1 2.5l3 3 3-3" />
-        </svg>
+        <Chevron to="down" />
       </button>
       {open && <PickerList {...props} choose={pick} />}
     </div>

@@ -2,7 +2,6 @@
 
 import type { Address } from "../address/keys";
 import type { Index, SnapshotEntry, SnapshotPage } from "../api.gen";
-import { AboutContext } from "../components/about";
 import { Late } from "../components/waiting";
 import { bytes } from "../format";
 import type { Client } from "../server/client";
@@ -12,7 +11,7 @@ import { later } from "../views/lazy";
 import { nameOf } from "../views/memory/snapshot/choice";
 import type { Tab } from "../views/props";
 import { usePartOf, withPart } from "./lazy_views";
-import { CONTENT, PrintedFoot, Top } from "./top";
+import { CONTENT, Top, WithFoot } from "./top";
 import { ViewList } from "./views";
 
 const PART = later(async () => (await import("../views/memory/snapshot/snapshot")).Snapshot);
@@ -48,12 +47,11 @@ export function SnapshotContent({ entry, tab, source }: { entry: SnapshotEntry; 
         {!failed && <Gone source={source} />}
         {ready ? (
           <Boundary name={entry.id} about={entry.file}>
-            <AboutContext.Provider value={about(entry, tab)}>
+            <WithFoot about={about(entry, tab)}>
               <p class="job">Memory snapshot · {entry.file}</p>
-              <Top job={null} headline={answer.value.headline} simulated={null} notes={[]} tab={tab} />
+              <Top headline={answer.value.headline} tab={tab} />
               <View page={answer.value} entry={entry} tab={tab} />
-              <PrintedFoot />
-            </AboutContext.Provider>
+            </WithFoot>
           </Boundary>
         ) : failed ? (
           <Failed title={`The snapshot ${name} cannot be shown.`} {...failed} about={entry.file} again={again} />

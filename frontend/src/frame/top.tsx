@@ -1,11 +1,10 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
 import type { ComponentChildren } from "preact";
-import { useContext } from "preact/hooks";
 import { rangeInTimeline, WHOLE_RECORDING } from "../address/selection";
 import { shortNames } from "../address/short_names";
 import type { FindingText, Headline, Index, JobText, NoteText } from "../api.gen";
-import { AboutContext, footOf } from "../components/about";
+import { type About, AboutContext, footOf } from "../components/about";
 import { Code } from "../components/copy";
 import { Note, Notes, Quality } from "../components/note";
 import { Details, Sentence } from "../components/sentence";
@@ -15,26 +14,27 @@ import { isViewId } from "../views";
 import type { Tab } from "../views/props";
 
 interface TopProps {
-  /** The kind of job; null: there are many. */
-  job: JobText | null;
+  /** The kind of job, where there is one. */
+  job?: JobText;
   headline: Headline;
   /** What a simulator states about its figures; null: they are recorded. */
-  simulated: string | null;
+  simulated?: string | null;
   /** Others of the runs that are shown are recorded. */
   partly?: boolean;
-  notes: readonly NoteText[];
+  notes?: readonly NoteText[];
   quality?: readonly FindingText[];
   /** Shown under the headline in place of what to do first. */
   second?: ComponentChildren;
   tab: Tab;
 }
 
-export function Top({ job, headline, simulated, partly = false, notes, quality = [], second, tab }: TopProps) {
+export function Top(props: TopProps) {
+  const { job, headline, simulated = null, partly = false, notes = [], quality = [], second, tab } = props;
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
   const above = Number(simulated !== null && !simulatedNoted);
   return (
     <>
-      {job !== null && <Job job={job} />}
+      {job && <Job job={job} />}
       <Verdict headline={headline} second={second} tab={tab} />
       <Quality findings={quality} show={(range) => tab.update(rangeInTimeline(range))} />
       {above > 0 && (
@@ -112,10 +112,13 @@ function Verdict({ headline: { verdict, action, view, code, basis }, second, tab
   );
 }
 
-/** On paper there is no bar that says what is shown. */
-export function PrintedFoot() {
-  return <p class="printed">{footOf(useContext(AboutContext))}</p>;
-}
+/** A view with what its pictures are about. On paper there is no bar that says it: then its foot does. */
+export const WithFoot = ({ about, children }: { about: About; children: ComponentChildren }) => (
+  <AboutContext.Provider value={about}>
+    {children}
+    <p class="printed">{footOf(about)}</p>
+  </AboutContext.Provider>
+);
 
 const MOST_NAMED = 6;
 

@@ -59,26 +59,28 @@ export const problemOf = <T>({ kind, value }: Answer<T>): Problem | null =>
 /**
  * What belongs to a page and is requested apart from it, from `source`; null: nothing is requested. The answer is that
  * to the request of this name. `stays`: until it arrives, the page is that of the previous name; else there is none.
+ * rest_ms: as in `untilReady`.
  */
 export function useRequested<T>(
   source: object,
   name: string | null,
   ask: (signal: AbortSignal) => Promise<Answer<T>>,
   stays = false,
+  rest_ms?: number,
 ): Requested<T> {
   const [found, setFound] = useState<{ name: string; page: T | null; problem: Problem | null } | null>(null);
   const latest = useLatest(ask);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another source is asked anew
   useEffect(() => {
     if (name === null) return;
-    return untilReady(latest.current, (answer) =>
+    const take = (answer: Answer<T>) =>
       setFound((before) => ({
         name,
         page:
           answer.kind === "ready" ? answer.value : stays && answer.kind !== "problem" ? (before?.page ?? null) : null,
         problem: problemOf(answer),
-      })),
-    );
+      }));
+    return untilReady(latest.current, take, rest_ms === undefined ? {} : { rest_ms });
   }, [source, name, latest]);
   const own = found?.name === name ? found : null;
   const page = (stays ? found : own)?.page ?? null;

@@ -7,6 +7,7 @@ import { type BarSegment, InlineBar } from "../charts/bars/split_bar";
 import { tableData } from "../components/data_table";
 import type { Figures } from "../components/figures";
 import { Picture, type PictureProps } from "../components/picture";
+import { Chevron } from "../components/popup";
 import { type Column, type FileColumn, fileColumns, ROW_PX, Table, type TableProps } from "../components/table";
 import { Sized } from "../dom/size";
 import { columnHead, type Meanings } from "../meanings";
@@ -109,9 +110,7 @@ interface BranchProps {
 /** A name in a tree of rows, behind the sign that tells whether its branch is open. */
 export const Branch = ({ depth, open, hint, children }: BranchProps) => (
   <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }} data-hint={hint}>
-    <svg viewBox="0 0 8 8" aria-hidden="true">
-      {open !== null && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
-    </svg>
+    <Chevron to={open === null ? null : open ? "down" : "right"} />
     {children}
   </span>
 );

@@ -3,7 +3,7 @@
 import { act, fireEvent, screen, waitFor } from "@testing-library/preact";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Client } from "../../src/server/client";
-import { index, PAGE, plain, run, span } from "../fixtures/pages";
+import { index, PAGE, plain, ready, run, span } from "../fixtures/pages";
 import { ranksPage } from "../fixtures/ranks";
 import { keys, openTab, press, type Says, says } from "./fake_server";
 
@@ -132,8 +132,8 @@ test.each(["overview", "ranks"])("of a rank, at %s, the summary begins with that
   const [one, other] = [span(1), span(2)];
   const workers = [one, other].map((each, at) => ({ name: `worker${at}`, rank: at, spans: [each] }));
   const job = ranksPage({ do_first: plain("Pin the ranks."), headline: { ...PAGE.headline, verdict: LATE } });
-  const told: Says = { ...says(), ranks: { kind: "ready", value: job } };
-  told.index = { kind: "ready", value: index([{ ...run("a", [one]), workers }]) };
+  const told: Says = { ...says(), ranks: ready(job) };
+  told.index = ready(index([{ ...run("a", [one]), workers }]));
   await openTab(`view=${view}&run=a`, told);
   await choose("Copy summary as Markdown");
   expect(copied[0]).toMatch(/^\*\*Rank 1 is late\.\*\*\n\nPin the ranks\.\n.*\*\*A step takes long\.\*\*/s);
@@ -166,8 +166,8 @@ test.each([
   });
   let page: Blob | null = null;
   const server = says();
-  if (address.includes("%")) server.index = { kind: "ready", value: index([run(DIFFICULT, [span(1)])]) };
-  const runs = async () => ({ kind: "ready" as const, value: { headline: null, lines: [], left: 0 } });
+  if (address.includes("%")) server.index = ready(index([run(DIFFICULT, [span(1)])]));
+  const runs = async () => ready({ headline: null, lines: [], left: 0 });
   await openTab(address, server, { report: async () => page, runs });
   await open();
   expect(screen.getByRole("menuitem", { name: "Save as report" }).dataset.hint).toMatch(/no single events/);

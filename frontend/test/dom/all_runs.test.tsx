@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { RunLine } from "../../src/api.gen";
-import { index, parts, plain, run, span } from "../fixtures/pages";
+import { index, parts, plain, ready, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, says } from "./fake_server";
 
 const MS = 1_000_000;
@@ -26,9 +26,9 @@ async function openRuns(address = "all=runs", lines = LINES) {
   const server = says();
   const names = [...LINES.map(({ run }) => run), "new"];
   const spans = names.map((_, at) => span(at + 1, at === 4 ? "unread" : "ready"));
-  server.index = { kind: "ready", value: index(names.map((name, at) => run(name, [spans[at]!]))) };
+  server.index = ready(index(names.map((name, at) => run(name, [spans[at]!]))));
   const headline = plain("In 2 of 4 runs something other than the GPU sets the pace.");
-  const runs = async () => ({ kind: "ready" as const, value: { headline, lines, left: 0 } });
+  const runs = async () => ready({ headline, lines, left: 0 });
   await openTab(address, server, { runs });
   if (address === "all=runs") await screen.findByRole("table", { name: "Runs" });
   return server;

@@ -3,8 +3,9 @@ import { expect, test, vi } from "vitest";
 import type { Answer } from "../../src/server/client";
 import { untilReady, useRequested } from "../../src/server/requested";
 import { type AnswerCache, useAnswer } from "../../src/server/use_answer";
+import { ready } from "../fixtures/pages";
 
-const answered = (value: string) => async () => ({ kind: "ready" as const, value });
+const answered = (value: string) => async () => ready(value);
 
 function Shown({ cache, page }: { cache: AnswerCache; page: number }) {
   const words = useAnswer(cache, "words", "", answered("words"));
@@ -24,7 +25,7 @@ test("what is shown stays, however many other answers come meanwhile", async () 
 
 const GONE = { kind: "gone", value: { problem: "No answer", hint: "" } } as Answer<string>;
 const WAITING = { kind: "waiting", value: {} } as Answer<string>;
-const READY: Answer<string> = { kind: "ready", value: "here" };
+const READY: Answer<string> = ready("here");
 
 test("an answer is requested until it is there, and ever less often where none arrives", async () => {
   vi.useFakeTimers({ now: 0 });

@@ -2,7 +2,7 @@
 
 import { fireEvent, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
-import { index, run, span } from "../fixtures/pages";
+import { index, ready, run, span } from "../fixtures/pages";
 import { keys, openTab, press, says } from "./fake_server";
 
 const steps = (first: number, last: number) => ({ first_step: String(first), last_step: String(last) });
@@ -19,7 +19,7 @@ function path(): string[] {
 
 async function open(address: string, runs = RUNS) {
   const server = says();
-  server.index = { kind: "ready", value: index(runs) };
+  server.index = ready(index(runs));
   const list = async () => ({ kind: "gone" as const, value: server.index.value as never });
   await openTab(address, server, { runs: list });
   await screen.findByRole("banner");

@@ -1,10 +1,11 @@
 import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
 import { describe, expect, test } from "vitest";
-import type { DeviceSplit, Opportunity, PageOf } from "../../src/api.gen";
+import type { DeviceSplit, Opportunity, PageOf, ViewId, Waiting } from "../../src/api.gen";
+import type { Answer, Client } from "../../src/server/client";
 import { TensorCores } from "../../src/views/tensor_cores/tensor_cores";
 import { CHAIN, COMPARED, change, link } from "../fixtures/compared";
 import { coresPage, DEVICE, rate, tab } from "../fixtures/figures";
-import { HEAD, index, PAGE, run, span } from "../fixtures/pages";
+import { HEAD, index, PAGE, ready, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, press, says } from "./fake_server";
 
 const PAIR = "view=compare&run=a&with=b/worker0/3";
@@ -12,7 +13,7 @@ const PAIR = "view=compare&run=a&with=b/worker0/3";
 const RUNS = index([run("a", [span(1), span(2)]), run("b", [span(3)]), run("c", [span(5)]), run("s", [span(6)])]);
 
 function server(of: Partial<ReturnType<typeof says>> = {}) {
-  return { ...says(), index: { kind: "ready", value: RUNS } as const, ...of };
+  return { ...says(), index: ready(RUNS), ...of };
 }
 
 const waterfall = () => screen.findByRole("slider", { name: /^Mean step/ });
@@ -46,7 +47,7 @@ describe("two runs", () => {
     const few = { id: "few_steps", cause: { template: "One side has 1 step.", values: {} }, effect, more: null };
     const step = { ...comparison.step, low: null, high: null, distinguishable: null };
     const value = { ...COMPARED, comparison: { ...comparison, step }, warnings: [...warnings, few] };
-    await openTab(PAIR, server({ compare: { kind: "ready", value } }));
+    await openTab(PAIR, server({ compare: ready(value) }));
     const head = (await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." })).closest(
       "section",
     )!;
@@ -97,7 +98,7 @@ describe("two runs", () => {
   test("figures that only one of the two has are no table of dashes", async () => {
     const alone = COMPARED.comparison.figures.slice(1);
     const found = { ...COMPARED, comparison: { ...COMPARED.comparison, figures: alone } };
-    await openTab(PAIR, server({ compare: { kind: "ready", value: found } }));
+    await openTab(PAIR, server({ compare: ready(found) }));
     await waterfall();
     expect(screen.queryByRole("grid", { name: "Figures of both runs" })).toBeNull();
   });
@@ -129,7 +130,7 @@ describe("two runs", () => {
     const [table] = COMPARED.comparison.tables;
     const rows = table!.rows.map((row) => ({ ...row, status: "alike" as const }));
     const comparison = { ...COMPARED.comparison, tables: [{ ...table!, rows }] };
-    await openTab(PAIR, server({ compare: { kind: "ready", value: { ...COMPARED, comparison } } }));
+    await openTab(PAIR, server({ compare: ready({ ...COMPARED, comparison }) }));
     await waterfall();
     const fold = screen.getByText(/^More: what did not change, /).closest("details")!;
     expect(fold.open).toBe(false);
@@ -174,7 +175,7 @@ describe("two runs", () => {
   test("waits for the one that is not read, and says why one cannot be", async () => {
     const problem = { problem: "The file ends early", file: "w.json", hint: "Record again." };
     const bad = index([run("a", [span(1)]), run("b", [span(3, "failed", { error: problem })])]);
-    const requests = await openTab(PAIR, server({ index: { kind: "ready", value: bad } }));
+    const requests = await openTab(PAIR, server({ index: ready(bad) }));
     expect(await screen.findByText(/The file ends early/)).toBeTruthy();
     expect(requests.log.filter((route) => route.startsWith("compare"))).toEqual([]);
   });
@@ -185,7 +186,7 @@ describe("experiments", () => {
 
   test("stand in order with what each gained; simulated ones apart", async () => {
     const links = [...CHAIN.links, link("t", "id-7", 60, { simulated: true, from_first: change(80, 60) })];
-    await openTab("view=compare&run=a", server({ chain: { kind: "ready", value: { links } } }));
+    await openTab("view=compare&run=a", server({ chain: ready({ links }) }));
     const chain = await columns();
     const lines = texts(chain, "text.halo").map((line) => line!.replace(/\s/g, " "));
     expect(lines).toEqual([
@@ -266,7 +267,7 @@ describe("experiments", () => {
       link("a", "id-1", 70, { work: 2, from_first: change(100, 70), from_previous: change(100, 70) }),
       link("c", "id-5", 5, { work: 3 }),
     ];
-    await openTab("view=compare&run=a", server({ chain: { kind: "ready", value: { links } } }));
+    await openTab("view=compare&run=a", server({ chain: ready({ links }) }));
     await columns();
     expect(screen.getAllByRole("heading", { name: /^Mean steps/ }).map(({ textContent }) => textContent)).toEqual([
       "Mean steps since b",
@@ -282,7 +283,7 @@ describe("experiments", () => {
 
   test("where no two compute the same, none gained", async () => {
     const links = [link("b", "id-3", 100), link("c", "id-5", 5, { work: 1 })];
-    await openTab("view=compare&run=b", server({ chain: { kind: "ready", value: { links } } }));
+    await openTab("view=compare&run=b", server({ chain: ready({ links }) }));
     expect(await screen.findByText(/No two runs here compute the same/)).toBeTruthy();
     expect(screen.queryByRole("slider")).toBeNull();
   });
@@ -291,7 +292,7 @@ describe("experiments", () => {
     const many = index(
       Array.from({ length: 14 }, (_, at) => run(`r${at}`, [span(at + 1, "ready", { recorded_ns: at })])),
     );
-    const requests = await openTab("view=compare&run=r0", server({ index: { kind: "ready", value: many } }));
+    const requests = await openTab("view=compare&run=r0", server({ index: ready(many) }));
     await columns();
     expect(requests.log).toContain(`chain r0 ${Array.from({ length: 11 }, (_, at) => `r${at + 3}`).join(" ")}`);
     expect(screen.getAllByText(/^12 of 14.runs$/)).toHaveLength(1);
@@ -301,8 +302,8 @@ describe("experiments", () => {
 
   test("one run is nothing to compare", async () => {
     const alone = index([run("a", [span(1)])]);
-    const chain = { kind: "ready", value: { links: CHAIN.links.slice(1, 2) } } as const;
-    await openTab("view=compare", server({ index: { kind: "ready", value: alone }, chain }));
+    const chain = ready({ links: CHAIN.links.slice(1, 2) });
+    await openTab("view=compare", server({ index: ready(alone), chain }));
     expect(await screen.findByText(/One run is read\. Change one thing/)).toBeTruthy();
   });
 
@@ -328,7 +329,7 @@ const bar = () => screen.findByRole("region", { name: "Comparison" });
 describe("compare with", () => {
   test.each(VIEWS)("%s asks for both spans and names both", async (view) => {
     const server = says();
-    server.views.timeline = { kind: "ready", value: TIMELINE };
+    server.views.timeline = ready(TIMELINE);
     const requests = await openTab(`view=${view}&run=a&span=2&with=b/worker0/3`, server);
     await waitFor(() =>
       expect(requests.log).toEqual(expect.arrayContaining([`view ${view} id-2`, `view ${view} id-3`])),
@@ -336,6 +337,22 @@ describe("compare with", () => {
     await waitFor(async () =>
       expect((await bar()).textContent).toContain("a (span 2) compared with b (span 3). First"),
     );
+  });
+
+  const AT_B = { problem: "TensorBoard answers with error 500", file: "", hint: "See its terminal." };
+  test.each<[Answer<PageOf<ViewId>>, string, string | undefined]>([
+    [{ kind: "waiting", value: {} as Waiting }, ": b is not read yet", undefined],
+    [{ kind: "gone", value: AT_B }, ": b could not be loaded, so only a is shown", `${AT_B.problem}. ${AT_B.hint}`],
+    [
+      { kind: "problem", value: { ...AT_B, file: "b/w.json" } },
+      ": b could not be analysed, so only a is shown",
+      `${AT_B.problem}. ${AT_B.hint}`,
+    ],
+  ])("of which the other has no page says why", async (answer, words, hint) => {
+    const view = async (id: string) => (id === "id-3" ? answer : ready(PAGE));
+    await openTab("run=a&with=b/worker0/3", says(), { view: view as Client["view"] });
+    await waitFor(async () => expect((await bar()).textContent).toContain(words));
+    expect(within(await bar()).queryByRole("note")?.dataset.hint).toBe(hint);
   });
 
   test("swaps the two, and ends", async () => {
@@ -351,7 +368,7 @@ describe("compare with", () => {
 
   test("says what makes two spans unlike, and each part of the difference", async () => {
     const server = says();
-    server.views.overview = { kind: "ready", value: PAGE };
+    server.views.overview = ready(PAGE);
     await openTab("run=a&span=2&with=b/worker0/3", server);
     const table = await screen.findByRole("grid", { name: /^Parts of the mean step of a against b/ });
     expect(within(table).getAllByRole("row").at(-1)!.textContent).toContain("Step");
@@ -360,7 +377,7 @@ describe("compare with", () => {
 
   test("the Timeline says why it draws one span, and leads to the same step of the other", async () => {
     const server = says();
-    server.views.timeline = { kind: "ready", value: TIMELINE };
+    server.views.timeline = ready(TIMELINE);
     await openTab("view=timeline&run=a&span=2&with=b/worker0/3", server);
     press(await screen.findByRole("button", { name: /^Open step .* of b$/ }).then(({ textContent }) => textContent!));
     expect(keys()).toMatchObject({ view: "timeline", run: "b", span: 3, with: "a/worker0/2" });
@@ -394,10 +411,7 @@ describe("the table of experiments", () => {
     const ranks = [0, 1].map((rank) => ({ ...run("a", [span(rank + 1)]).workers[0]!, name: `host_${rank}`, rank }));
     const runs = index([{ ...run("a", []), workers: ranks }, run("b", [span(3)]), run("c", [span(5)])]);
     const links = CHAIN.links.slice(0, 3).map((each) => ({ ...each, of: { ...each.of, worker: "host_0" } }));
-    await openTab(
-      "view=compare",
-      server({ index: { kind: "ready", value: runs }, chain: { kind: "ready", value: { links } } }),
-    );
+    await openTab("view=compare", server({ index: ready(runs), chain: ready({ links }) }));
     expect(await names()).toEqual(["b", "a, rank 0", "c"]);
   });
 
@@ -406,7 +420,7 @@ describe("the table of experiments", () => {
     const requests = await openTab(PAIR, says);
     expect(await names()).toEqual(["b", "a", "c", "s (simulated)"]);
     says.chain = GONE;
-    says.index = { kind: "ready", value: { ...RUNS, version: "2", spans_ready: RUNS.spans_ready - 1 } };
+    says.index = ready({ ...RUNS, version: "2", spans_ready: RUNS.spans_ready - 1 });
     const chains = () => requests.log.filter((route) => route.startsWith("chain")).length;
     await waitFor(() => expect(chains()).toBeGreaterThan(1), { timeout: 20_000 });
     expect(await names()).toEqual(["b", "a", "c", "s (simulated)"]);

@@ -27,10 +27,10 @@ import { type Answer, type Client, type LanesQuery, SILENT } from "../../src/ser
 import { VIEWS } from "../../src/views";
 import { CHAIN, COMPARED } from "../fixtures/compared";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
-import { FIGURES, gpuPage } from "../fixtures/gpu";
+import { gpuPage } from "../fixtures/gpu";
 import { hostPage } from "../fixtures/host";
 import { CATALOGUE } from "../fixtures/meanings";
-import { index, PAGE, run, span } from "../fixtures/pages";
+import { index, PAGE, ready, run, span } from "../fixtures/pages";
 
 /** The server did not answer. */
 export const GONE: Answer<never> = { kind: "gone", value: SILENT };
@@ -48,8 +48,6 @@ export function letTimePass(): void {
 export const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
 
 export const main = () => document.querySelector("main")!;
-
-const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
 /** The answers of the server. A test overwrites those that it is about. */
 export interface Says {
@@ -77,8 +75,6 @@ const GPU = { id: "gpu", title: "GPU", tiles: [], share: "" };
 /** All meanings that the pages below need. */
 const ALL: Catalogue = {
   ...CATALOGUE,
-  metrics: [...CATALOGUE.metrics, { ...CATALOGUE.metrics[1]!, id: "host_bound_share", label: "Host-bound share" }],
-  figures: [...CATALOGUE.figures, ...FIGURES],
   views: [...CATALOGUE.views, GPU],
 };
 

@@ -6,7 +6,7 @@ import type { FlamePage, OperatorsResult } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
 import { FlameGraph } from "../../src/views/operators/flame/picture";
 import { FLAME } from "../fixtures/flame";
-import { TAB } from "../fixtures/pages";
+import { ready, TAB } from "../fixtures/pages";
 
 const RESULT = {
   steps: [{ name: "5" }, { name: "6" }],
@@ -30,7 +30,7 @@ vi.stubGlobal(
 );
 
 /** Draws the graph. Returns the requests to the server, and the changes of the address. */
-async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "ready", value: FLAME }, result = RESULT) {
+async function show(state: Address = {}, answer: Answer<FlamePage> = ready(FLAME), result = RESULT) {
   const requests: string[] = [];
   const changed: Changes[] = [];
   const flame = async (_span: string, { by, where }: { by: string; where: string }) => {
@@ -182,7 +182,7 @@ test("a graph of many frames comes in parts, and what was chosen meanwhile is wh
     device_ns: [many, ...all(1)].join(),
     host_ns: [2 * many, ...all(2)].join(),
   };
-  const shown = show({}, { kind: "ready", value: large });
+  const shown = show({}, ready(large));
   expect(screen.queryByRole("application")).toBeNull();
   fireEvent.click(await screen.findByRole("button", { name: "Host" }));
   await shown;

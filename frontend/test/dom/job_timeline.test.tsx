@@ -2,11 +2,9 @@ import { fireEvent, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { JobRanks, JobTimeline } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
-import { index, run } from "../fixtures/pages";
+import { index, ready, run } from "../fixtures/pages";
 import { CAUSED, JOB, LANES, ranksPage, WORKERS } from "../fixtures/ranks";
 import { keys, openTab, says, valueText } from "./fake_server";
-
-const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
 const server = (job: JobRanks = JOB, lanes: Answer<JobTimeline> = ready(LANES)) => ({
   ...says(),

@@ -2,7 +2,7 @@ import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { Legend } from "../../src/components/legend";
 import { scaleFor } from "../../src/format";
-import { OVERVIEW, PAGE } from "../fixtures/pages";
+import { OVERVIEW, PAGE, ready } from "../fixtures/pages";
 import { openTab, says } from "./fake_server";
 
 const PARTS = [
@@ -62,7 +62,7 @@ test.each([
 ])("the legend of the mean step stands once, in %s of %i steps under its bar: %s", async (view, steps, underBar) => {
   const result = { ...OVERVIEW, steps: OVERVIEW.steps.slice(0, steps) };
   const value = { ...PAGE, result };
-  await openTab(`view=${view}`, { ...says(), views: { ...says().views, overview: { kind: "ready", value } } });
+  await openTab(`view=${view}`, { ...says(), views: { ...says().views, overview: ready(value) } });
   const legend = await screen.findByRole("list", { name: /^Parts of the mean step/ });
   expect(screen.getByRole("figure", { name: /^Mean step of/ }).contains(legend)).toBe(underBar);
 });

@@ -10,7 +10,7 @@ import { Memory } from "../../src/views/memory/memory";
 import { Snapshot } from "../../src/views/memory/snapshot/snapshot";
 import { FLAME } from "../fixtures/flame";
 import { answered, memoryPage, RESULT } from "../fixtures/memory";
-import { index, run, span, TAB } from "../fixtures/pages";
+import { index, ready, run, span, TAB } from "../fixtures/pages";
 import { entry, snapshotPage } from "../fixtures/snapshot";
 import { rowsOf } from "./fake_server";
 
@@ -28,7 +28,7 @@ function show(state: Address = {}, page: PageOf<"memory"> = memoryPage(), gone =
   const memory = async (_span: string, query: MemoryQuery): Promise<Answer<MemoryPage>> => {
     requests.push({ device: query.device, from: query.from, to: query.to, at: query.at });
     const problem = { problem: "Only the summary of this trace is here", file: "", hint: "Put the trace back." };
-    return gone ? { kind: "problem", value: problem } : { kind: "ready", value: answered(query.at) };
+    return gone ? { kind: "problem", value: problem } : ready(answered(query.at));
   };
   const tab = { ...TAB, state, source: { ...TAB.source, memory }, update: (keys: Changes) => changed.push(keys) };
   render(<Memory page={page} tab={tab} compared={null} />);

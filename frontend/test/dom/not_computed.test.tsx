@@ -3,7 +3,7 @@
 import { fireEvent, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { gpuPage } from "../fixtures/gpu";
-import { plain } from "../fixtures/pages";
+import { plain, ready } from "../fixtures/pages";
 import { openTab, says } from "./fake_server";
 
 const WHY =
@@ -14,7 +14,7 @@ const figures = () => document.querySelectorAll("main svg, main table").length;
 test.each([false, true])("figures of a view are shown unless it could not be computed: %s", async (gap) => {
   const server = says();
   const page = { ...gpuPage(), gap };
-  server.views.gpu = { kind: "ready", value: { ...page, headline: { ...page.headline, verdict: plain(WHY) } } };
+  server.views.gpu = ready({ ...page, headline: { ...page.headline, verdict: plain(WHY) } });
   await openTab("view=gpu", server);
   expect(await screen.findByText(WHY)).toBeTruthy();
   if (gap) expect(figures()).toBe(0);

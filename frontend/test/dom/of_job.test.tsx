@@ -1,9 +1,11 @@
 /** The job on each rank's Overview. */
 import { cleanup, screen, within } from "@testing-library/preact";
-import { expect, test } from "vitest";
-import { INSIGHT, index, PAGE, plain, run } from "../fixtures/pages";
+import { expect, test, vi } from "vitest";
+import type { RanksPage } from "../../src/api.gen";
+import type { Answer } from "../../src/server/client";
+import { INSIGHT, index, PAGE, plain, ready, run } from "../fixtures/pages";
 import { JOB, ranksPage, WORKERS } from "../fixtures/ranks";
-import { openTab, press, says } from "./fake_server";
+import { openTab, press, says, seconds } from "./fake_server";
 
 const PATH = {
   steps: 3,
@@ -16,11 +18,8 @@ const PATH = {
 
 const server = (of = WORKERS) => ({
   ...says(),
-  index: { kind: "ready" as const, value: index([{ ...run("a", []), workers: of }]) },
-  ranks: {
-    kind: "ready" as const,
-    value: ranksPage({ job: { ...JOB, path: PATH }, path: plain("A step is decided by rank 1.") }),
-  },
+  index: ready(index([{ ...run("a", []), workers: of }])),
+  ranks: ready(ranksPage({ job: { ...JOB, path: PATH }, path: plain("A step is decided by rank 1.") })),
 });
 
 test("a rank shows what decides the job's step, and its own part in it", async () => {
@@ -44,7 +43,7 @@ test("where the job has a card, its sentence is the headline, with what to do fi
   const card = { ...INSIGHT, id: "late", title: plain("Give rank 1 more cores") };
   const do_first = plain("Give rank 1 more cores: up to 40 ms a step.");
   const value = ranksPage({ job: { ...JOB, path: PATH }, insights: [card], do_first });
-  await openTab("view=overview&run=a&worker=rank1", { ...server(), ranks: { kind: "ready", value } });
+  await openTab("view=overview&run=a&worker=rank1", { ...server(), ranks: ready(value) });
   await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
   expect(document.querySelector(".verdict")!.textContent).toContain("Give rank 1 more cores: up to 40 ms a step.");
   expect(screen.getByRole("heading", { name: "This rank alone" })).toBeTruthy();
@@ -53,7 +52,7 @@ test("where the job has a card, its sentence is the headline, with what to do fi
 test("the headline of the Overview repeats no link of the first card", async () => {
   const first = { ...PAGE.headline, action: plain("Load batches in worker processes."), view: "data_loading" };
   const shown = async (card: string | null) => {
-    const overview = { kind: "ready" as const, value: { ...PAGE, headline: { ...first, card } } };
+    const overview = ready({ ...PAGE, headline: { ...first, card } });
     await openTab("view=overview", { ...says(), views: { ...says().views, overview } });
     await screen.findByRole("heading", { level: 1, name: "A step takes long." });
     return [
@@ -64,6 +63,31 @@ test("the headline of the Overview repeats no link of the first card", async () 
   expect(await shown("input_bound")).toEqual([false, 1]);
   cleanup();
   expect(await shown(null)).toEqual([true, 1]);
+});
+
+test("a rank is held back for its job, which would push it aside, but not for long", async () => {
+  vi.useFakeTimers();
+  const value = ranksPage({ job: { ...JOB, path: PATH }, insights: [INSIGHT], do_first: plain("Pin rank 1.") });
+  const headlines = async (late_s: number) => {
+    let answer = (_: Answer<RanksPage>) => {};
+    const ranks = () => new Promise<Answer<RanksPage>>((take) => (answer = take));
+    await openTab("view=overview&run=a&worker=rank1", server(), { ranks });
+    const seen: (string | undefined)[] = [];
+    const look = () => seen.push(document.querySelector(".verdict h1")?.textContent ?? undefined);
+    for (let tenth = 0; tenth < 10 * late_s; tenth++) await seconds(0.1); // each of them is drawn
+    look();
+    answer(ready(value));
+    await seconds(0.1);
+    look();
+    cleanup();
+    return seen;
+  };
+  const job = "Rank 1 makes the others wait.";
+  expect([await headlines(0.8), await headlines(2)]).toEqual([
+    [undefined, job],
+    ["A step takes long.", job],
+  ]);
+  vi.useRealTimers();
 });
 
 test("a run of one worker is no job", async () => {

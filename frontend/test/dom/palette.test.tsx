@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { openUrlStore } from "../../src/address/url";
 import type { OperatorRow, OperatorsResult, PageOf, SnapshotEntry } from "../../src/api.gen";
 import { type Goal, matchingGoals, opGoals, piecesOf } from "../../src/frame/palette/goals";
-import { index, PAGE, run, span } from "../fixtures/pages";
+import { index, PAGE, ready, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, says } from "./fake_server";
 
 const MS = 1_000_000;
@@ -34,7 +34,7 @@ const SNAPSHOT: SnapshotEntry = {
 
 function server() {
   const told = says();
-  told.views.operators = { kind: "ready", value: PAGE_OF_OPS };
+  told.views.operators = ready(PAGE_OF_OPS);
   return told;
 }
 
@@ -118,7 +118,7 @@ const viewKeys = () =>
 
 test("each view opens with the key that its link and the palette say, from a memory snapshot too", async () => {
   const told = server();
-  told.index = { kind: "ready", value: index([run("a", [span(1)])], { snapshots: [SNAPSHOT] }) };
+  told.index = ready(index([run("a", [span(1)])], { snapshots: [SNAPSHOT] }));
   await openTab("run=a&span=1", told, { snapshot: async () => GONE });
   await screen.findByRole("navigation", { name: "Views" });
   expect(viewKeys().map(([, pressed]) => pressed)).toEqual(["1", "2", "3", "4", "5", "R", "T", "8"]);
@@ -138,7 +138,7 @@ test("each view opens with the key that its link and the palette say, from a mem
 
 test("a memory snapshot is found by its name, its file or what it is", async () => {
   const told = server();
-  told.index = { kind: "ready", value: index([run("a", [span(1)])], { snapshots: [SNAPSHOT] }) };
+  told.index = ready(index([run("a", [span(1)])], { snapshots: [SNAPSHOT] }));
   await openTab("run=a&span=1&zoom=5-9", told, { snapshot: async () => GONE });
   await screen.findByRole("button", { name: /Go to anything/ });
   key("k", { ctrlKey: true });

@@ -2,7 +2,7 @@ import { fireEvent, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { Pipeline, StageRow } from "../../src/api.gen";
 import { all } from "../fixtures/all";
-import { index, plain, run } from "../fixtures/pages";
+import { index, plain, ready, run } from "../fixtures/pages";
 import { CAUSED, JOB, ranksPage, WORKERS } from "../fixtures/ranks";
 import { keys, openTab, says, valueText } from "./fake_server";
 
@@ -55,12 +55,9 @@ const PIPELINE: Pipeline = {
 
 const server = (pipeline: Pipeline | null = PIPELINE) => ({
   ...says(),
-  index: { kind: "ready" as const, value: index([{ ...run("a", []), workers: WORKERS }]) },
-  ranks: {
-    kind: "ready" as const,
-    value: ranksPage({ job: { ...JOB, pipeline }, pipeline: pipeline && plain("2 stages, schedule GPipe.") }),
-  },
-  rankMap: () => ({ kind: "ready" as const, value: CAUSED }),
+  index: ready(index([{ ...run("a", []), workers: WORKERS }])),
+  ranks: ready(ranksPage({ job: { ...JOB, pipeline }, pipeline: pipeline && plain("2 stages, schedule GPipe.") })),
+  rankMap: () => ready(CAUSED),
 });
 
 const OPEN = "view=ranks&run=a&worker=rank0";

@@ -6,11 +6,11 @@ import { openUrlStore } from "../../src/address/url";
 import type { SpanHead } from "../../src/api.gen";
 import type { ViewSource } from "../../src/server/client";
 import { boxesOf } from "../../src/views/timeline/data/boxes";
-import { castOf, drawnIn, fromRow, waitsOf, workAfterWait } from "../../src/views/timeline/place/cast";
+import { castOf, drawnIn, fromRow, waitsOf, workAfterWait } from "../../src/views/timeline/place/picture";
 import { ToDo } from "../../src/views/to_do";
-import { HEAD, INSIGHT, PAGE, TAB } from "../fixtures/pages";
+import { HEAD, INSIGHT, PAGE, ready, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
-import { DETAIL, ready, timelineEvents } from "./shown_timeline";
+import { DETAIL, timelineEvents } from "./shown_timeline";
 
 const DRAWN = page(`
   thread | ffffffffffffffffffffffffffffff

@@ -2,15 +2,13 @@ import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/pr
 import { expect, test } from "vitest";
 import type { RankMap } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
-import { because, index, plain, run } from "../fixtures/pages";
+import { because, index, plain, ready, run } from "../fixtures/pages";
 import { CAUSED, JOB, rankMap, ranksPage, WORKERS } from "../fixtures/ranks";
 import { keys, openTab, press, rowsOf, says, valueText } from "./fake_server";
 
 const OPEN = "view=ranks&run=a&worker=rank0";
 
 const RUNS = index([{ ...run("a", []), workers: WORKERS }]);
-
-const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
 const BUSY = rankMap("gpu_utilization", [
   [0.9, 0.8, 0.9],

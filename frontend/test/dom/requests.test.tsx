@@ -4,7 +4,7 @@ import { act, screen } from "@testing-library/preact";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { VIEWS } from "../../src/views";
 import type { SpanViewProps } from "../../src/views/props";
-import { index, PAGE, run, span } from "../fixtures/pages";
+import { index, PAGE, ready, run, span } from "../fixtures/pages";
 import { GONE, letTimePass, main, openTab, press, says, seconds } from "./fake_server";
 
 const HEIGHT = window.innerHeight;
@@ -61,7 +61,7 @@ const HIDINGS: [string, (hidden: boolean) => void][] = [
 describe.each(HIDINGS)("%s", (_, hide) => {
   test("asks nothing, though files are read, and asks at once when it is shown", async () => {
     const server = says();
-    server.index = { kind: "ready", value: index([run("a", [span(1, "reading")])]) };
+    server.index = ready(index([run("a", [span(1, "reading")])]));
     server.views.overview = { kind: "waiting", value: READING };
     const requests = await openTab("", server);
     await seconds(2);
@@ -111,9 +111,9 @@ describe("polls that changed nothing", () => {
     const server = says();
     const requests = await openTab("run=a&span=1", server);
     await seconds(1);
-    server.views.overview = { kind: "ready", value: structuredClone(PAGE) };
+    server.views.overview = ready(structuredClone(PAGE));
     const more = [run("a", [span(1), span(2), span(3)]), run("b", [span(4)])];
-    server.index = { kind: "ready", value: index(more, { version: "2" }) };
+    server.index = ready(index(more, { version: "2" }));
     await seconds(6);
     await seconds(1);
     expect(requests.log.filter((route) => route === "view overview id-1").length).toBe(2);
@@ -126,7 +126,7 @@ describe("polls that changed nothing", () => {
     await openTab("run=a&span=1", server);
     await seconds(1);
     const before = drawn();
-    server.index = { kind: "ready", value: index([run("a", [span(1)])], { version: "2" }) };
+    server.index = ready(index([run("a", [span(1)])], { version: "2" }));
     await seconds(6);
     expect(drawn()).toBeGreaterThan(before);
   });
@@ -155,7 +155,7 @@ describe("a request that is not wanted any more", () => {
     const timer = setInterval(() => {
       version += 1;
       const spans = Array.from({ length: 1 + version }, (_, at) => span(at + 1));
-      server.index = { kind: "ready", value: index([run("a", spans)], { version: String(version) }) };
+      server.index = ready(index([run("a", spans)], { version: String(version) }));
     }, 3_000);
     await seconds(9.5);
     await seconds(9.5);

@@ -6,7 +6,7 @@ import type { RunLine, TrendsPage } from "../../src/api.gen";
 import type { Client } from "../../src/server/client";
 import { COMPARED } from "../fixtures/compared";
 import { trendSpan, trendsPage } from "../fixtures/figures";
-import { HEAD, index, PAGE, parts, plain, run, span } from "../fixtures/pages";
+import { HEAD, index, PAGE, parts, plain, ready, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, press, says } from "./fake_server";
 
 const MS = 1_000_000;
@@ -40,14 +40,14 @@ function server() {
   const spans = RUNS.map(([, , day], at) => span(at + 1, "ready", { recorded_ns: day * DAY_NS }));
   return {
     ...says(),
-    index: { kind: "ready", value: index(RUNS.map(([name], at) => run(name, [spans[at]!]))) } as const,
+    index: ready(index(RUNS.map(([name], at) => run(name, [spans[at]!])))),
   };
 }
 
 const LINES = RUNS.map(([name, work], at) => line(name, work, at + 1));
 
 const client = (more: Partial<Client> = {}): Partial<Client> => ({
-  runs: async () => ({ kind: "ready", value: { headline: null, lines: LINES, left: 0 } }),
+  runs: async () => ready({ headline: null, lines: LINES, left: 0 }),
   ...more,
 });
 
@@ -93,7 +93,7 @@ test("a comparison that is ended in Compare does not begin again by itself", asy
 const OTHER_WORK = { ...COMPARED, comparison: { ...COMPARED.comparison, same_work: false } };
 
 test("two that are not alike are drawn when that is wanted, each on its own axis", async () => {
-  const one = { ...server(), compare: { kind: "ready", value: OTHER_WORK } as const };
+  const one = { ...server(), compare: ready(OTHER_WORK) };
   await openTab("view=compare&run=graphed&with=alone/worker0/1", one, client());
   await screen.findByRole("button", { name: "Compare them all the same" });
   const bars = () => screen.queryAllByRole("figure").map((figure) => figure.getAttribute("aria-label"));
@@ -105,7 +105,7 @@ test("two that are not alike are drawn when that is wanted, each on its own axis
 });
 
 test("the question leads to a run of the same work", async () => {
-  const one = { ...server(), compare: { kind: "ready", value: OTHER_WORK } as const };
+  const one = { ...server(), compare: ready(OTHER_WORK) };
   await openTab("view=compare&run=graphed&with=alone/worker0/1", one, client());
   fireEvent.click(await screen.findByRole("button", { name: "with eager, which does the same" }));
   expect(keys().with).toBe("eager/worker0/2");
@@ -113,7 +113,7 @@ test("the question leads to a run of the same work", async () => {
 
 test("the Overview of two on other GPUs asks first, then parts the axes", async () => {
   const other = { ...PAGE, head: { ...HEAD, id: "id-1", device_names: ["Another GPU"] } };
-  const view: Client["view"] = async (id) => ({ kind: "ready", value: id === "id-1" ? other : PAGE }) as never;
+  const view: Client["view"] = async (id) => ready(id === "id-1" ? other : PAGE) as never;
   await openTab("run=graphed&with=alone/worker0/1", server(), client({ view }));
   expect(await screen.findByText(/times differ for that reason too/)).toBeTruthy();
   const bars = () => document.querySelectorAll(".step-bar");
@@ -129,7 +129,7 @@ test("Trends shows the run in focus and those of the same work; all on request",
     trendsPage(names.map((name) => trendSpan({ run: name, number: 1, first: 5, ms: [100, 102] })));
   const trends: Client["trends"] = async (runs) => {
     shown.push(runs);
-    return { kind: "ready", value: page(runs.length > 0 ? runs : RUNS.map(([name]) => name)) };
+    return ready(page(runs.length > 0 ? runs : RUNS.map(([name]) => name)));
   };
   await openTab("view=trends&run=graphed", server(), client({ trends }));
   const legend = within(await screen.findByRole("list", { name: "Runs" }));

@@ -1,6 +1,6 @@
 import { act, fireEvent, screen, waitFor } from "@testing-library/preact";
 import { describe, expect, test, vi } from "vitest";
-import { index, PAGE, run, span } from "../fixtures/pages";
+import { index, PAGE, ready, run, span } from "../fixtures/pages";
 import { GONE, letTimePass, main, openTab, press, says, seconds } from "./fake_server";
 
 letTimePass();
@@ -43,7 +43,7 @@ describe("a span that cannot be analysed", () => {
     const requests = await openTab("run=a&span=2", server);
     expect(await screen.findByText("This trace could not be analysed.")).toBeTruthy();
     expect(main().textContent).toContain("Record it again.");
-    server.views.overview = { kind: "ready", value: PAGE };
+    server.views.overview = ready(PAGE);
     press("Try again");
     expect(await screen.findByText("A step takes long.")).toBeTruthy();
     expect(requests.log).toContain("retry id-2");
@@ -51,7 +51,7 @@ describe("a span that cannot be analysed", () => {
 
   test("leaves the other spans usable", async () => {
     const server = says();
-    server.index = { kind: "ready", value: index([run("a", [span(1, "failed", { error: problem }), span(2)])]) };
+    server.index = ready(index([run("a", [span(1, "failed", { error: problem }), span(2)])]));
     await openTab("run=a&span=1", server);
     expect(await screen.findByText("This trace could not be analysed.")).toBeTruthy();
     press(/^span/);
@@ -65,22 +65,22 @@ test("a span that is being read shows its bytes, and the figures once they are t
   const progress = { read_bytes: 4e6, total_bytes: 10e6, events: 1000, bytes_per_second: null, seconds_left: null };
   const waiting = { state: "reading" as const, file: "w", file_number: 1, file_count: 2, progress };
   server.views.overview = { kind: "waiting", value: waiting };
-  server.index = { kind: "ready", value: index([run("a", [span(1, "reading", { progress })])]) };
+  server.index = ready(index([run("a", [span(1, "reading", { progress })])]));
   await openTab("", server);
   const bar = await screen.findByRole("progressbar", { name: "Bytes read" });
   await waitFor(() => expect(bar.getAttribute("aria-valuenow")).toBe("40"));
-  server.views.overview = { kind: "ready", value: PAGE };
-  server.index = { kind: "ready", value: index([run("a", [span(1)])], { version: "2" }) };
+  server.views.overview = ready(PAGE);
+  server.index = ready(index([run("a", [span(1)])], { version: "2" }));
   await seconds(6);
   expect(main().dataset.state).toBe("ready");
 });
 
 test("an empty log directory shows how to record, and a first trace appears by itself", async () => {
   const server = says();
-  server.index = { kind: "ready", value: index([]) };
+  server.index = ready(index([]));
   await openTab("", server);
   expect(await screen.findByText("No traces in this log directory yet.")).toBeTruthy();
-  server.index = { kind: "ready", value: index([run("a", [span(1)])], { version: "2" }) };
+  server.index = ready(index([run("a", [span(1)])], { version: "2" }));
   await seconds(6);
   expect(await screen.findByText("A step takes long.")).toBeTruthy();
 });
@@ -88,7 +88,7 @@ test("an empty log directory shows how to record, and a first trace appears by i
 test("a view that throws leaves the frame usable", async () => {
   const quiet = vi.spyOn(console, "error").mockImplementation(() => {});
   const server = says();
-  server.views.host = { kind: "ready", value: { ...PAGE, result: null } as never };
+  server.views.host = ready({ ...PAGE, result: null } as never);
   await openTab("view=host", server);
   expect(await screen.findByText("This view could not be drawn.")).toBeTruthy();
   press(/^Overview/, "link");
@@ -102,7 +102,7 @@ test("where the run that the address names is gone, the page says which other on
   await screen.findByText("A step takes long.");
   expect(main().textContent).not.toContain("There is no run b");
   const kept = server.index.kind === "ready" ? server.index.value : null;
-  server.index = { kind: "ready", value: { ...kept!, version: "2", runs: kept!.runs.slice(0, 1) } };
+  server.index = ready({ ...kept!, version: "2", runs: kept!.runs.slice(0, 1) });
   await seconds(6);
   expect(main().textContent).toContain("There is no run b here. This is a.");
 });

@@ -5,10 +5,10 @@ import { useReducer } from "preact/hooks";
 import { vi } from "vitest";
 import { openUrlStore } from "../../src/address/url";
 import type { EventDetail, PageOf } from "../../src/api.gen";
-import type { Answer, ViewSource } from "../../src/server/client";
+import type { ViewSource } from "../../src/server/client";
 import { Timeline } from "../../src/views/timeline/timeline";
 import { all } from "../fixtures/all";
-import { AROUND, TAB } from "../fixtures/pages";
+import { AROUND, ready, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
 
 export const EVENTS = page(`
@@ -36,8 +36,6 @@ export const DETAIL: EventDetail = {
   gap_start_ns: null,
   why_gap: null,
 };
-
-export const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
 export const timelineEvents = (own: Partial<ViewSource>): ViewSource => ({
   ...TAB.source,

@@ -6,7 +6,7 @@ import type { Answer } from "../../src/server/client";
 import { Lines } from "../../src/views/operators/source/lines";
 import type { OperatorPart } from "../../src/views/operators/tables";
 import type { Tab } from "../../src/views/props";
-import { TAB } from "../fixtures/pages";
+import { ready, TAB } from "../fixtures/pages";
 
 const line = (source: string, idle_ms: number, host_ms: number): CodeLine => ({
   source,
@@ -51,10 +51,8 @@ const NOTHING: SourceText = { file: "train.py", origin: null, path: null, lines:
 
 function show(state: Tab["state"] = {}, more: { other?: CodeLine[]; report?: boolean } = {}) {
   const requests: Changes[] = [];
-  const source = async (_: string, file: string): Promise<Answer<SourceText>> => ({
-    kind: "ready",
-    value: file === "net.py" ? NET : NOTHING,
-  });
+  const source = async (_: string, file: string): Promise<Answer<SourceText>> =>
+    ready(file === "net.py" ? NET : NOTHING);
   const tab: Tab = {
     ...TAB,
     state,

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Waiting } from "../../src/api.gen";
 import type { Answer, SavedFile } from "../../src/server/client";
 import { PERFETTO } from "../../src/views/timeline/step_line";
-import { PAGE, ready, rest, show, timelineEvents } from "./shown_timeline";
+import { ready } from "../fixtures/pages";
+import { PAGE, rest, show, timelineEvents } from "./shown_timeline";
 
 const FILE: SavedFile = { name: "run_step6.pt.trace.json.gz", blob: new Blob(["bytes"]) };
 const WAITING: Waiting = {

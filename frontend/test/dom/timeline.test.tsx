@@ -3,8 +3,9 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { BusyBins, TimelinePage } from "../../src/api.gen";
 import type { ViewSource } from "../../src/server/client";
 import { type Answer, SILENT } from "../../src/server/client";
+import { ready } from "../fixtures/pages";
 import { keys } from "./fake_server";
-import { EVENTS, ready, rest, Shown, stage, timelineEvents } from "./shown_timeline";
+import { EVENTS, rest, Shown, stage, timelineEvents } from "./shown_timeline";
 
 /** In each bin, the GPU is busy half of the time, and one kernel starts. */
 const busyBins = async (_span: string, { from, to, bins }: { from: number; to: number; bins: number }) =>
@@ -32,6 +33,24 @@ beforeEach(async () => {
   held();
   await rest();
 });
+test("the overview says what it waits for and why it is empty, and no more once it is there", async () => {
+  cleanup();
+  const said = () => statuses().filter((text) => /busy|No answer/.test(text!));
+  const answers: Answer<BusyBins>[] = [{ kind: "gone", value: { problem: "No answer", file: "", hint: "Wait." } }];
+  const busy: ViewSource["busy"] = async (span, asked) => answers.shift() ?? busyBins(span, asked);
+  render(<Shown events={timelineEvents({ busy })} />);
+  await rest();
+  expect(said()).toEqual(["No answer. Wait."]);
+  await act(async () => void (await vi.advanceTimersByTimeAsync(10_000)));
+  expect(said()).toEqual([]);
+  expect(screen.getByText("GPU busy")).toBeTruthy();
+  cleanup();
+  render(<Shown events={timelineEvents({ busy: () => new Promise(() => {}) })} />);
+  await rest();
+  await rest();
+  expect(said()).toEqual(["Reading how busy the recording is."]);
+});
+
 test("W and S zoom around the middle, A and D move; the address follows once it rests", async () => {
   type("w");
   type("w");

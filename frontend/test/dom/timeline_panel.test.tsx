@@ -2,8 +2,9 @@ import { fireEvent, screen, within } from "@testing-library/preact";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { EventDetail } from "../../src/api.gen";
 import type { ViewSource } from "../../src/server/client";
+import { ready } from "../fixtures/pages";
 import { keys } from "./fake_server";
-import { DETAIL, EVENTS, PAGE, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
+import { DETAIL, EVENTS, PAGE, rest, show, stage, timelineEvents } from "./shown_timeline";
 
 const LINE = "data/sets.py(7): item";
 const KERNEL: EventDetail = {

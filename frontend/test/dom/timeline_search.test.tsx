@@ -2,8 +2,9 @@ import { cleanup, fireEvent, screen } from "@testing-library/preact";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { SearchPage } from "../../src/api.gen";
 import type { Answer, ViewSource } from "../../src/server/client";
+import { ready } from "../fixtures/pages";
 import { keys } from "./fake_server";
-import { DETAIL, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
+import { DETAIL, rest, show, stage, timelineEvents } from "./shown_timeline";
 
 /** Finds 500 consecutive events of 10 ns. The last 200 of them are on track 1, in a folded frame. */
 async function search(

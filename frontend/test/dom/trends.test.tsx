@@ -2,16 +2,16 @@ import { act, fireEvent, screen, waitFor, within } from "@testing-library/preact
 import { describe, expect, test } from "vitest";
 import type { JobSteps, StepBin } from "../../src/api.gen";
 import { trendSpan, trendsPage } from "../fixtures/figures";
-import { index, run, span } from "../fixtures/pages";
+import { index, ready, run, span } from "../fixtures/pages";
 import { keys, openTab, press, says } from "./fake_server";
 
 /** This many runs, each a little slower than the one before. */
 function many(count: number) {
   const server = says();
   const names = Array.from({ length: count }, (_, at) => `jobs/run_${at}_v100`);
-  server.index = { kind: "ready", value: index(names.map((name, at) => run(name, [span(at + 1)]))) };
+  server.index = ready(index(names.map((name, at) => run(name, [span(at + 1)]))));
   const spans = names.map((name, at) => trendSpan({ run: name, number: 1, first: 5, ms: [100 + at, 102 + at] }));
-  server.trends = { kind: "ready", value: trendsPage(spans) };
+  server.trends = ready(trendsPage(spans));
   return server;
 }
 const legend = () => screen.findByRole("list", { name: "Runs" });
@@ -30,10 +30,10 @@ describe("trends of many runs", () => {
     const server = many(3);
     const long = trendSpan({ run: "jobs/run_1_v100", number: 1, first: 5, ms: [12_000, 12_100] });
     const page = server.trends as { value: ReturnType<typeof trendsPage> };
-    server.trends = {
-      kind: "ready",
-      value: { ...page.value, spans: page.value.spans.map((each) => (each.run === long.run ? long : each)) },
-    };
+    server.trends = ready({
+      ...page.value,
+      spans: page.value.spans.map((each) => (each.run === long.run ? long : each)),
+    });
     await openTab("view=trends", server);
     await legend();
     const shownText = async () => [...(await picture()).querySelectorAll("text")].map(({ textContent }) => textContent);
@@ -54,7 +54,7 @@ describe("trends of many runs", () => {
       ...first!,
       result: { ...first!.result!, time_bins: [{ ...binned!, bin_ns: 500 * binned!.bin_ns }] },
     };
-    server.trends = { kind: "ready", value: { ...page, spans: [long, ...others] } };
+    server.trends = ready({ ...page, spans: [long, ...others] });
     await openTab("view=trends", server);
     const strips = await screen.findByRole("grid", { name: /over time/ });
     const beyond = () => [...strips.querySelectorAll("text.halo")].map(({ textContent }) => textContent);
@@ -119,8 +119,8 @@ describe("trends of many runs", () => {
     const spans = workers.map((worker, at) =>
       trendSpan({ run: "job", worker, number: 1, first: 5, ms: [100 + at, 90] }),
     );
-    server.index = { kind: "ready", value: index([run("job", [span(1)])]) };
-    server.trends = { kind: "ready", value: trendsPage(spans) };
+    server.index = ready(index([run("job", [span(1)])]));
+    server.trends = ready(trendsPage(spans));
     await openTab("view=trends", server);
     const rows = within(await screen.findByRole("list", { name: "Workers" })).getAllByRole("listitem");
     expect(rows.map(({ textContent }) => textContent)).toEqual([
@@ -147,8 +147,8 @@ describe("trends of many runs", () => {
         slow: at < 2 ? ["3"] : [],
       });
     });
-    server.index = { kind: "ready", value: index([run("job", [span(1)])]) };
-    server.trends = { kind: "ready", value: trendsPage(spans) };
+    server.index = ready(index([run("job", [span(1)])]));
+    server.trends = ready(trendsPage(spans));
     await openTab("view=trends", server);
     const over = within(await screen.findByRole("group", { name: "Over" }));
     expect(over.getByRole("button", { pressed: true }).textContent).toBe("Spans");
@@ -160,16 +160,14 @@ describe("trends of many runs", () => {
   test("a metric that the page left out is asked for once, when it is chosen", async () => {
     const server = many(30);
     const ids = server.trends.kind === "ready" ? server.trends.value.spans.map(({ id }) => id) : [];
-    server.series = () => ({
-      kind: "ready",
-      value: {
+    server.series = () =>
+      ready({
         metric: "est_sm_efficiency",
         spans: ids,
         values: ids.map((_, at) => at / 100),
         steps: ids.map((_, at) => [at / 100, at / 100]),
         reasons: {},
-      },
-    });
+      });
     const requests = await openTab("view=trends&metric=est_sm_efficiency", server);
     const highest = async () => (await screen.findByText(/^Highest/)).parentElement!.textContent;
     await waitFor(async () => expect(await highest()).toContain("Highest Est. SM efficiency: run_29 29.0"));
@@ -199,7 +197,7 @@ describe("trends of many runs", () => {
   test("a scalar of the job is a line with an axis of its own, kept in the address", async () => {
     const server = many(2);
     const loss = { source: "jobs/run_1_v100", tag: "loss", steps: [5, 6], wall_ns: [1, 2], values: [2, 1] };
-    server.scalars = (tag) => ({ kind: "ready", value: { tags: ["loss", "lr"], series: tag ? [loss] : [] } });
+    server.scalars = (tag) => ready({ tags: ["loss", "lr"], series: tag ? [loss] : [] });
     const requests = await openTab("view=trends", server);
     await screen.findByRole("button", { name: "Add a scalar…" });
     press("Add a scalar…");
@@ -242,8 +240,8 @@ const TIMED: JobSteps = {
 
 function timed(steps: JobSteps) {
   const server = says();
-  server.trends = { kind: "ready", value: trendsPage([trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] })]) };
-  server.jobSteps = () => ({ kind: "ready", value: steps });
+  server.trends = ready(trendsPage([trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] })]));
+  server.jobSteps = () => ready(steps);
   return server;
 }
 

@@ -2,7 +2,7 @@
 
 import { act, screen } from "@testing-library/preact";
 import { beforeEach, expect, test, vi } from "vitest";
-import { index, run, span } from "../fixtures/pages";
+import { index, ready, run, span } from "../fixtures/pages";
 import { openTab, press, says } from "./fake_server";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -68,7 +68,7 @@ test("a later one says what is read and how large the trace is, and after 5 s th
 test("the bytes of a file that is read are not shown for a moment only either", async () => {
   const server = says();
   const progress = { read_bytes: 4e6, total_bytes: 10e6, events: 1000, bytes_per_second: null, seconds_left: null };
-  server.index = { kind: "ready", value: index([run("a", [span(1, "reading", { progress })])]) };
+  server.index = ready(index([run("a", [span(1, "reading", { progress })])]));
   server.views.overview = {
     kind: "waiting",
     value: { state: "reading", file: "w", file_number: 1, file_count: 2, progress },

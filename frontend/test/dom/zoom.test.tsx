@@ -5,8 +5,8 @@ import { describe, expect, test, vi } from "vitest";
 import { scaleFor } from "../../src/format";
 import type { TimeRange } from "../../src/time_range";
 import { Production } from "../../src/views/data_loading/charts/production";
-import { MetricRows } from "../../src/views/gpu/charts/metric_rows";
-import { QueueChart } from "../../src/views/host/charts/queue_chart";
+import { MetricRows } from "../../src/views/gpu/over_time";
+import { QueueChart } from "../../src/views/host/queue";
 import { Heatmap } from "../../src/views/trends/charts/heatmap";
 
 const US = 1000;

@@ -204,7 +204,7 @@ function AxisEnd({ shelf, frame, above, small }: Drawn) {
           above
         </text>
       )}
-      <text class="end own" x={frame.right} y={shelf - (small ? 6 : 8)}>
+      <text class="end" x={frame.right} y={shelf - (small ? 6 : 8)}>
         {above}
       </text>
     </g>

@@ -11,10 +11,10 @@ export interface SparkRun {
 interface SparkProps {
   runs: readonly SparkRun[];
   colour: string;
-  width?: number;
   height?: number;
 }
 
+const WIDTH = 58;
 const MARGIN = 3;
 
 /** The gap between runs, in points, so that two spans do not read as one. */
@@ -23,21 +23,21 @@ const APART = 1.5;
 /** The range spans at least this share of the value, so that noise looks like noise. */
 const LEAST_RANGE = 0.2;
 
-export function Spark({ runs, colour, width = 58, height = 22 }: SparkProps) {
+export function Spark({ runs, colour, height = 22 }: SparkProps) {
   const present = runs.flatMap((run) => run.values.filter((value) => value !== null));
-  if (present.length < 2) return <svg width={width} height={height} aria-hidden="true" />;
+  if (present.length < 2) return <svg width={WIDTH} height={height} aria-hidden="true" />;
   const y = vertical(present, height);
   const points = runs.reduce((sum, run) => sum + run.values.length, 0) + APART * (runs.length - 1) - 1;
-  const pace = (width - 2 * MARGIN) / Math.max(1, points);
+  const pace = (WIDTH - 2 * MARGIN) / Math.max(1, points);
   const starts = runs.map((_, at) =>
     runs.slice(0, at).reduce((sum, run) => sum + run.values.length - 1 + APART + 1, 0),
   );
   return (
     <svg
       class={`spark of-${colourOf(colour)}`}
-      width={width}
+      width={WIDTH}
       height={height}
-      viewBox={`0 0 ${width} ${height}`}
+      viewBox={`0 0 ${WIDTH} ${height}`}
       aria-hidden="true"
     >
       {runs.map((run, at) => (

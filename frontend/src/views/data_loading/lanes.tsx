@@ -1,9 +1,15 @@
 import type { Lane, LaneWindow } from "../../api.gen";
+import { TimeAxis } from "../../charts/axes";
+import { pointerX, type StopSelection, slider, typed } from "../../charts/pointer/pointing";
+import { StepRings } from "../../charts/time/zoomed_picture";
+import { colourOf, svgFill } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { ns, scaleFor } from "../../format";
+import { sized } from "../../dom/size";
+import { textWidth } from "../../dom/text_width";
+import { ns, type Scale, scaleFor } from "../../format";
 import { closed, sentence } from "../../phrase";
-import { type ChartLane, type LaneMark, Lanes } from "./charts/lanes";
+import { type TimeRange, timeScale } from "../../time_range";
 import type { LoaderPictureProps } from "./waits";
 
 export function LoaderLanes(props: LoaderPictureProps & { lanes: LaneWindow }) {
@@ -90,4 +96,175 @@ function lanesTable(shown: LaneWindow): TableData {
     columns: [{ label: "Lane" }, { label: "From", unit: "ns" }, { label: "To", unit: "ns" }, { label: "Wait" }],
     rows,
   };
+}
+
+interface ChartLane {
+  key: string;
+  name: string;
+  /** The meaning, as a colour name; its second sense is hatched. */
+  colour: string;
+  /** Disjoint intervals, in ns. */
+  segments: readonly { from: number; to: number; hatched: boolean }[];
+}
+
+interface LaneMark extends TimeRange {
+  key: string;
+  text: string;
+}
+
+interface LanesProps extends StopSelection, TimeRange {
+  label: string;
+  lanes: readonly ChartLane[];
+  /** The steps: a line at the start of each, with its name next to it. */
+  steps: readonly LaneMark[];
+  /** Named ranges below the lanes. */
+  brackets: readonly LaneMark[];
+  scale: Scale;
+}
+
+const GUTTER = 92;
+const TOP = 26;
+const LANE = 32;
+const THICK = 20;
+
+/** Segments thinner than this are not drawn. */
+const LEAST_PX = 0.3;
+
+/**
+ * What happened at the same time, one lane each: intervals, step marks above, and brackets below that mark what counts.
+ */
+const Lanes = sized<LanesProps>(Plot, ({ lanes }) => height(lanes.length) + 22);
+
+const height = (lanes: number): number => TOP + LANE * lanes + 22;
+
+function Plot(props: LanesProps & { width: number }) {
+  const { from, to, lanes, width, steps } = props;
+  const time = timeScale({ from, to }, GUTTER, width);
+  const { x, ns: nsAt } = time;
+  const foot = TOP + LANE * (lanes.length - 1) + THICK + 4;
+  const at = (event: PointerEvent) => {
+    const ns = nsAt(pointerX(event));
+    return steps.find((step) => ns >= step.from && ns < step.to)?.key ?? null;
+  };
+  const keyAt = (step: number | null) => (step === null ? null : (steps[step]?.key ?? null));
+  const place = (key: string | null) => {
+    const step = steps.findIndex((each) => each.key === key);
+    return step < 0 ? null : step;
+  };
+  const chosen = place(props.hovered ?? props.selected);
+  return (
+    <>
+      <svg
+        class="chart lanes"
+        width={width}
+        height={height(lanes.length)}
+        {...slider(
+          props.label,
+          chosen,
+          steps.length,
+          chosen === null ? null : { title: steps[chosen]!.text, rows: [] },
+        )}
+        onBlur={() => props.hover(null)}
+        onKeyDown={(event) =>
+          typed(event, chosen, steps.length, {
+            hover: (step) => props.hover(keyAt(step)),
+            select: (step) => props.select(keyAt(step)),
+          })
+        }
+        onPointerMove={(event) => props.hover(at(event))}
+        onPointerLeave={() => props.hover(null)}
+        onClick={(event) => props.select(at(event as unknown as PointerEvent))}
+      >
+        <rect x="0" y="0" width={width} height={height(lanes.length)} fill="transparent" />
+        {lanes.map((lane, row) => (
+          <LaneRow key={lane.key} lane={lane} top={TOP + LANE * row} x={x} width={width} />
+        ))}
+        {steps.map((step) => (
+          <StepMark key={step.key} step={step} x={x} foot={foot} />
+        ))}
+        <StepRings
+          {...{ steps, time, visible: { from, to } }}
+          hovered={props.hovered}
+          selected={props.selected}
+          top={TOP - 6}
+          height={foot - TOP + 6}
+        />
+        <line class="tick" x1={x(to)} x2={x(to)} y1="4" y2={foot} />
+        {props.brackets.map((bracket) => (
+          <Bracket key={bracket.key} bracket={bracket} x={x} top={foot + 2} width={width} />
+        ))}
+      </svg>
+      <TimeAxis from={0} to={to - from} left={GUTTER} width={width} scale={props.scale} />
+    </>
+  );
+}
+
+type X = (ns: number) => number;
+
+function LaneRow({ lane, top, x, width }: { lane: ChartLane; top: number; x: X; width: number }) {
+  const drawn = lane.segments.filter((segment) => x(segment.to) - x(segment.from) >= LEAST_PX);
+  const hatched = rects(
+    drawn.filter((segment) => segment.hatched),
+    top,
+    x,
+  );
+  return (
+    <g class={`of-${colourOf(lane.colour)}`}>
+      <text class="small" x="0" y={top + 14}>
+        {lane.name}
+      </text>
+      <rect class="empty" x={GUTTER} y={top} width={width - GUTTER} height={THICK} />
+      {hatched && <path class="cover" d={hatched} />}
+      {hatched && <path d={hatched} style={{ fill: svgFill(lane.colour, true) }} />}
+      <path
+        class="mark"
+        d={rects(
+          drawn.filter((segment) => !segment.hatched),
+          top,
+          x,
+        )}
+      />
+    </g>
+  );
+}
+
+function rects(segments: ChartLane["segments"], top: number, x: X): string {
+  return segments
+    .map(
+      ({ from, to }) =>
+        `M${x(from).toFixed(1)} ${top}h${Math.max(0.5, x(to) - x(from)).toFixed(1)}v${THICK}H${x(from).toFixed(1)}z`,
+    )
+    .join("");
+}
+
+/**
+ * The label of a step: without its length where that would reach into the next step, and left out where even the name
+ * would.
+ */
+function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
+  const room = x(step.to) - x(step.from) - 5;
+  const text = [step.text, step.text.split(",")[0]!].find((each) => textWidth(each) <= room);
+  return (
+    <>
+      <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="4" y2={foot} />
+      {text && (
+        <text class="second" x={x(step.from) + 5} y="14">
+          {text}
+        </text>
+      )}
+    </>
+  );
+}
+
+function Bracket({ bracket, x, top, width }: { bracket: LaneMark; x: X; top: number; width: number }) {
+  const [left, right] = [x(bracket.from), x(bracket.to)];
+  const half = textWidth(bracket.text) / 2; // keeps the label inside the picture
+  return (
+    <>
+      <path class="tick" fill="none" d={`M${left} ${top}v4H${right}v-4`} />
+      <text class="second mid" x={Math.max(GUTTER + half, Math.min(width - half, (left + right) / 2))} y={top + 17}>
+        {bracket.text}
+      </text>
+    </>
+  );
 }

@@ -1,22 +1,36 @@
+import { useState } from "preact/hooks";
 import type { WorkerCurve } from "../../api.gen";
+import { type AxisLabel, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
+import type { Dot } from "../../charts/lines/polyline";
+import { nearest, pointerX, slider, typed } from "../../charts/pointer/pointing";
+import { Tip } from "../../charts/pointer/tip";
 import { Picture } from "../../components/picture";
 import { Remark } from "../../components/sentence";
+import { sized } from "../../dom/size";
 import { counted, ns, rough, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import type { Compared, Titles, ViewPart } from "../props";
-import { WorkerCurveChart } from "./charts/worker_curve";
-import type { CurveMark } from "./charts/worker_curve_layout";
+import {
+  type CurveMark,
+  type CurveProps,
+  type Drawn,
+  dotsOf,
+  GOAL,
+  labelsOf,
+  NOW,
+  type PartProps,
+} from "./charts/worker_curve_layout";
 
 const HEIGHT = 206;
 
-interface CurveProps extends ViewPart {
+interface CurvePictureProps extends ViewPart {
   titles: Titles;
   curve: WorkerCurve;
   compared: Compared<"data_loading"> | null;
 }
 
 /** How long the step takes by number of workers: measured at the current number, predicted at others. */
-export function WorkerCurvePicture({ titles, curve, compared, tab, name }: CurveProps) {
+export function WorkerCurvePicture({ titles, curve, compared, tab, name }: CurvePictureProps) {
   const {
     points,
     measured_workers: workers,
@@ -153,4 +167,173 @@ function curveTable({ points, measured_workers: workers, measured_step_ns: now_n
       ]),
     ],
   };
+}
+
+const LEFT = 50;
+const TOP = 12;
+const BELOW = 34;
+
+/** Room for half a mark at the ends of the axis, px. */
+const ENDS = 18;
+
+/** Numbers of workers at which the step takes this many times as long as measured are outside the picture. */
+const CUT = 2;
+
+/** Points closer together than this have no marks of their own. */
+const MARKED_PX = 9;
+
+/**
+ * Step time against number of workers: measurements as marks, predictions as a line, the loader's own time dashed, and
+ * what the recommended number saves as a bar between the two.
+ */
+const WorkerCurveChart = sized<CurveProps>(CurvePlot, ({ height }) => height);
+
+/** The picture at a given width; pure, so that it can be drawn without a browser. */
+export function CurvePlot(props: CurveProps & { width: number }) {
+  const [hovered, setHovered] = useState<number | null>(null);
+  const drawn = layout(props);
+  const { stops, x, frame } = drawn;
+  const xs = stops.map(x);
+  const content = hovered === null || stops[hovered] === undefined ? null : props.tip(stops[hovered]);
+  const pointing = { hover: setHovered, select: () => {} };
+  return (
+    <>
+      <svg
+        class="chart worker-curve"
+        width={props.width}
+        height={props.height}
+        {...slider(props.label, hovered, stops.length, content)}
+        onPointerMove={(event) => setHovered(nearest(xs, pointerX(event)))}
+        onPointerLeave={() => setHovered(null)}
+        onBlur={() => setHovered(null)}
+        onKeyDown={(event) => typed(event, hovered, stops.length, pointing)}
+      >
+        <rect width={props.width} height={props.height} fill="transparent" />
+        <Axes {...props} drawn={drawn} />
+        {hovered !== null && (
+          <line class="hovered" x1={xs[hovered]} x2={xs[hovered]} y1={frame.top} y2={frame.bottom} />
+        )}
+        <Curves {...props} drawn={drawn} />
+        <Marks {...props} drawn={drawn} />
+      </svg>
+      <Tip content={content} x={xs[hovered ?? 0] ?? 0} y={TOP} width={props.width} />
+    </>
+  );
+}
+
+function layout(props: CurveProps & { width: number }): Drawn {
+  const { points, measured, recommended, others, scale, width, height } = props;
+  const frame = { left: LEFT, right: width, top: TOP, bottom: height - BELOW };
+  const most = [...points, measured, ...others].reduce((high, point) => Math.max(high, point.workers), 1);
+  const from = Math.min(measured.workers, ...others.map((other) => other.workers), 1);
+  const highest = Math.max(measured.ns, recommended.ns, ...others.map((other) => other.ns));
+  const predicted = points.reduce((high, point) => Math.max(high, point.step_ns), 0);
+  const timeAxis = zeroAxis(scale.of(Math.max(highest, Math.min(predicted, CUT * highest))), 4);
+  return {
+    frame,
+    timeAxis,
+    stops: Array.from({ length: most - from + 1 }, (_, at) => from + at),
+    x: (workers) => LEFT + ENDS + ((workers - from) / (most - from || 1)) * (width - LEFT - 2 * ENDS),
+    y: (ns) => frame.bottom - (scale.of(ns) / timeAxis.end) * (frame.bottom - frame.top),
+  };
+}
+
+function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: PartProps) {
+  const labels: AxisLabel[] = stops.map((workers) => ({ x: x(workers), text: String(workers) }));
+  const limited = cores && cores.workers <= stops[stops.length - 1]! ? cores : null;
+  return (
+    <g>
+      <ValueGrid
+        ticks={timeAxis.ticks}
+        y={(tick) => y(tick / scale.of(1))}
+        left={frame.left}
+        right={frame.right}
+        unit={scale.unit}
+      />
+      {thinned(labels).map((label) => (
+        <text key={label.x} class="mid" x={label.x} y={frame.bottom + 14}>
+          {label.text}
+        </text>
+      ))}
+      <text class="mid" x={(x(stops[0]!) + x(stops[stops.length - 1]!)) / 2} y={frame.bottom + 29}>
+        {axis}
+      </text>
+      {limited && <line class="ref" x1={x(limited.workers)} x2={x(limited.workers)} y1={frame.top} y2={frame.bottom} />}
+    </g>
+  );
+}
+
+const path = (dots: readonly Dot[]): string =>
+  dots.map((dot, at) => `${at ? "L" : "M"}${dot.x.toFixed(1)} ${dot.y.toFixed(1)}`).join("");
+
+function Curves({ points, measured, drawn }: PartProps) {
+  const { x, y } = drawn;
+  const steps = dotsOf(points, "step_ns", drawn);
+  const [first] = steps;
+  const marked = x(1) - x(0) >= MARKED_PX;
+  return (
+    <g>
+      <path class="line" d={path(bent(steps, drawn.frame.bottom))} />
+      <path class="loader" d={path(bent(dotsOf(points, "loader_ns", drawn), drawn.frame.bottom))} />
+      {measured.workers < (points[0]?.workers ?? 0) && first && (
+        <path class="ref" d={path([{ x: x(measured.workers), y: y(measured.ns) }, first])} />
+      )}
+      {marked &&
+        steps
+          .filter((dot) => dot.y > drawn.frame.top)
+          .map((dot) => <circle key={dot.x} class="dot" cx={dot.x} cy={dot.y} r="2" />)}
+    </g>
+  );
+}
+
+/** Points that are inserted between two whole numbers of workers, so that a hyperbola looks like one. */
+const BETWEEN = 8;
+
+/**
+ * Inserts points for a time that n workers share, which falls as 1 / x: between two points the inverse heights above
+ * `foot` are evenly spaced.
+ */
+export function bent(dots: readonly Dot[], foot: number): Dot[] {
+  return dots.flatMap((from, at) => {
+    const to = dots[at + 1];
+    if (!to || foot - from.y < 1 || foot - to.y < 1) return [from];
+    return Array.from({ length: BETWEEN }, (_, part): Dot => {
+      const share = part / BETWEEN;
+      return {
+        x: from.x + share * (to.x - from.x),
+        y: foot - 1 / ((1 - share) / (foot - from.y) + share / (foot - to.y)),
+      };
+    });
+  });
+}
+
+function Marks(props: PartProps) {
+  const { measured, others, recommended, gain, drawn } = props;
+  const { x, y } = drawn;
+  const dot = (mark: CurveMark): Dot => ({ x: x(mark.workers), y: y(mark.ns) });
+  const [now, goal] = [dot(measured), dot(recommended)];
+  const top = y(recommended.ns + gain.ns);
+  const drawnGain = gain.ns > 0 && goal.y - top > 2;
+  return (
+    <g>
+      {drawnGain && <path class="ref" d={path([now, { x: goal.x, y: now.y }])} />}
+      {drawnGain && <line class="saved" x1={goal.x} x2={goal.x} y1={top} y2={Math.max(top, goal.y - GOAL)} />}
+      <circle class="goal" cx={goal.x} cy={goal.y} r={GOAL} />
+      <circle class="dot" cx={goal.x} cy={goal.y} r="2" />
+      {others.map((other) => (
+        <circle key={other.text} class="hollow" cx={dot(other).x} cy={dot(other).y} r={NOW} />
+      ))}
+      <circle class="dot" cx={now.x} cy={now.y} r={NOW} />
+      {labelsOf(props, drawnGain ? { x: goal.x, y: (top + goal.y) / 2 } : null).map(({ label, strong }) => (
+        <text
+          key={label.text}
+          class={`${strong ? "firm" : "small"} halo ${label.anchor === "start" ? "" : label.anchor}`}
+          x={label.x}
+          y={label.y}
+        >
+          {label.text}
+        </text>
+      ))}
+    </g>
+  );
 }

@@ -8,7 +8,7 @@ import { hint } from "../../dom/hint";
 import { Sized } from "../../dom/size";
 import { count, counted, DASH, ns, percent } from "../../format";
 import { sentence } from "../../phrase";
-import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
+import { busyShare, CallsPicture, DetailPanel, HEIGHT, LengthsPicture } from "../detail";
 import type { Tab, ViewPart } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { type Launch, Waves, wavesHeight } from "./charts/waves";
@@ -25,8 +25,6 @@ interface KernelDetailsProps extends ViewPart {
 
 /** Width for the buttons next to the name, px. */
 const BESIDE = 270;
-
-const HEIGHT = 172;
 
 export function KernelDetails({ kernel, device, result, noLines, tab, name, close }: KernelDetailsProps) {
   const detail = device.details.find((each) => each.name === kernel);
@@ -78,7 +76,7 @@ interface PicturesProps extends ViewPart {
 function Pictures({ detail, device, result, tab, name }: PicturesProps) {
   return (
     <div class="kernel-pictures">
-      <LengthsPicture of={LAUNCHES} lengths={detail.lengths} name={name} height={HEIGHT} />
+      <LengthsPicture of={LAUNCHES} lengths={detail.lengths} name={name} />
       <CallsOverTime detail={detail} result={result} name={name} />
       <LaunchPicture
         shape={detail.shape}
@@ -86,7 +84,6 @@ function Pictures({ detail, device, result, tab, name }: PicturesProps) {
         device={device}
         tab={tab}
         name={name}
-        height={HEIGHT}
       />
     </div>
   );
@@ -108,7 +105,6 @@ function CallsOverTime({ detail: { calls }, result, name }: { detail: KernelDeta
       label={`${title}: ${count(all)} launches between ${within}.`}
       timeLabel="Time in kernels"
       name={name}
-      height={HEIGHT}
     />
   );
 }
@@ -175,11 +171,10 @@ interface LaunchPictureProps extends ViewPart {
   /** The launches of the kernel, in all its shapes. */
   launches: number;
   device: DeviceGpu;
-  height: number;
 }
 
 /** The most frequent launch of a kernel as waves of blocks, with its figures. */
-export function LaunchPicture({ shape, launches, device, tab, name, height }: LaunchPictureProps) {
+export function LaunchPicture({ shape, launches, device, tab, name }: LaunchPictureProps) {
   const title = titleOf(shape);
   const facts = shape ? factsOf(shape, launches, tab) : [];
   const launch = shape && launchOf(shape);
@@ -190,7 +185,7 @@ export function LaunchPicture({ shape, launches, device, tab, name, height }: La
           label={`${title}, in the most frequent launch shape.`}
           launch={launch}
           colour="kernel"
-          height={Math.min(height, wavesHeight(launch.waves))}
+          height={Math.min(HEIGHT, wavesHeight(launch.waves))}
         />
       ) : (
         <p class="unmeasured">{whyNot(shape, device, tab)}</p>

@@ -1,20 +1,25 @@
-import { useMemo } from "preact/hooks";
+import { sum } from "d3-array";
+import { useMemo, useState } from "preact/hooks";
 import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase } from "../../api.gen";
-import type { StopSelection } from "../../charts/pointer/pointing";
-import type { BinLayer } from "../../charts/time/time_bins";
-import { Ramp } from "../../colour";
+import { moved, type StopSelection } from "../../charts/pointer/pointing";
+import type { TipContent } from "../../charts/pointer/tip";
+import { useTimeZoom } from "../../charts/pointer/zoom";
+import { type BinLayer, BinLayers, FULL, levelFor, valueAt } from "../../charts/time/time_bins";
+import { StepRings, ZoomedPicture } from "../../charts/time/zoomed_picture";
+import { Ramp, Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Definitions } from "../../components/sentence";
-import { ns, percent, scaleFor, share } from "../../format";
+import { sized } from "../../dom/size";
+import { shortenedTo, textWidth, widestOf } from "../../dom/text_width";
+import { ns, percent, type Scale, scaleFor, share, tick } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { lengthOf, type TimeRange } from "../../time_range";
+import { lengthOf, middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { ShowAll } from "../chips";
 import { zoomWithin } from "../choices";
 import type { Tab, ViewPart } from "../props";
 import { Unknown } from "../tiles";
-import { type MetricRow, MetricRows } from "./charts/metric_rows";
 
 interface GpuOverTimeProps extends ViewPart {
   result: GpuResult;
@@ -23,8 +28,6 @@ interface GpuOverTimeProps extends ViewPart {
   number: number;
   chosen: StopSelection;
 }
-
-const FULL = 1000;
 
 /** Figures that share a row: the second one uses the hatched sense of the first. */
 const SECOND_SENSE: Readonly<Record<string, string>> = { loader_exposed_share: "loader_hidden_share" };
@@ -148,3 +151,228 @@ function tableOf(device: DeviceGpu, meanings: Meanings): TableData {
 }
 
 const shareOf = (permille: number | null): number | null => (permille === null ? null : permille / FULL);
+
+interface MetricRow {
+  key: string;
+  name: string;
+  meaning: string;
+  value: string;
+  /** A lower row, for what happens at the same time. */
+  thin: boolean;
+  layers: readonly BinLayer[];
+}
+
+interface StepRange extends TimeRange {
+  key: string;
+  text: string;
+}
+
+interface MetricRowsProps extends StopSelection {
+  label: string;
+  rows: readonly MetricRow[];
+  steps: readonly StepRange[];
+  /** Length of the span, ns. */
+  whole: number;
+  zoom: TimeRange | null;
+  setZoom(zoom: TimeRange | null): void;
+  scale: Scale;
+}
+
+/** Height above the rows for the names of the steps. */
+const TOP = 15;
+const ROW = 21;
+const THIN_ROW = 14;
+const APART = 4;
+const AXIS = 22;
+
+/** The gutter contains names and values; it grows with the longest name up to a share of the width. */
+const GUTTER = 178;
+const GUTTER_FRACTION = 0.26;
+const VALUE = 62;
+
+/** Marks closer together than this would merge into a grey band: then none are drawn. */
+const MARK_PX = 4;
+
+/**
+ * Several figures of one span on one time axis, a row each: ten levels of a colour over the sunken background, by exact
+ * overlap, at the resolution that fits the pixels. Step marks run through all rows. Dragging zooms, a double click
+ * resets.
+ */
+export const MetricRows = sized<MetricRowsProps>(Plot, ({ rows }) => heightOf(rows) + AXIS);
+
+const rowHeight = ({ thin }: MetricRow): number => (thin ? THIN_ROW : ROW);
+
+const heightOf = (rows: readonly MetricRow[]): number => TOP + sum(rows, rowHeight) + 2;
+
+function Plot(props: MetricRowsProps & { width: number }) {
+  const { rows, steps, whole, zoom, setZoom, width, hovered, selected } = props;
+  const [pointer, setPointer] = useState<number | null>(null);
+  const gutter = useMemo(() => gutterOf(rows, width), [rows, width]);
+  const height = heightOf(rows);
+  const stepAt = (ns: number) => steps.find(({ from, to }) => ns >= from && ns < to) ?? null;
+  const point = (ns: number | null) => {
+    setPointer(ns);
+    props.hover(ns === null ? null : (stepAt(ns)?.key ?? null));
+  };
+  const zoomed = useTimeZoom({
+    whole: { from: 0, to: whole },
+    zoom,
+    setZoom,
+    left: gutter,
+    width,
+    hover: point,
+    press: (ns) => props.select(stepAt(ns)?.key ?? null),
+  });
+  const { visible, time, band } = zoomed;
+  const { from, to } = visible;
+  const rowsAndMarks = useMemo(
+    () => <Rows rows={rows} steps={steps} from={from} to={to} width={width} gutter={gutter} />,
+    [rows, steps, from, to, width, gutter],
+  );
+  const shown = pointer !== null && band === null && pointer >= from && pointer <= to ? pointer : null;
+  const content = shown === null ? null : tipOf(rows, stepAt(shown), shown, props.scale, time, visible);
+  const key = shown === null ? (hovered ?? selected) : (stepAt(shown)?.key ?? null);
+  const at = steps.findIndex((step) => step.key === key);
+  const type = (typed: string): boolean => {
+    const next = moved(typed, at < 0 ? null : at, steps.length);
+    const now = steps[at];
+    if (next !== undefined) point(middleOf(steps[next]!));
+    else if (typed === "Enter" || typed === " ") props.select(now?.key ?? null);
+    else if (typed === "+" && now) setZoom({ from: now.from, to: now.to });
+    else if (typed === "-") setZoom(null);
+    else if (typed === "Escape") {
+      point(null);
+      props.select(null);
+      setZoom(null);
+    } else return false;
+    return true;
+  };
+  return (
+    <ZoomedPicture
+      label={props.label}
+      class="metric-rows"
+      whole={{ from: 0, to: whole }}
+      zoomed={zoomed}
+      at={shown}
+      content={content}
+      stop={{ at: at < 0 ? null : at, of: steps.length, content: content ?? stepOnly(steps[at]) }}
+      left={gutter}
+      top={TOP}
+      bandTop={0}
+      width={width}
+      height={height}
+      scale={props.scale}
+      type={type}
+    >
+      {rowsAndMarks}
+      <StepRings {...{ steps, hovered, selected, visible, time }} top={TOP} height={height - TOP} />
+    </ZoomedPicture>
+  );
+}
+
+function gutterOf(rows: readonly MetricRow[], width: number): number {
+  const names = widestOf(rows.map((row) => row.name));
+  return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
+}
+
+/** The tip of a step that was chosen in another picture. */
+const stepOnly = (step: StepRange | undefined): TipContent | null =>
+  step ? { title: `Step ${step.key}`, rows: [] } : null;
+
+/** "Step 6, 312 to 316.2 ms": the bin, and each figure in it. */
+function tipOf(
+  rows: readonly MetricRow[],
+  step: StepRange | null,
+  ns: number,
+  scale: Scale,
+  time: TimeScale,
+  { from, to }: TimeRange,
+): TipContent {
+  const pixels = time.width - time.left;
+  const { bin } = levelFor(rows[0]?.layers[0]?.levels ?? [], from, to, pixels);
+  const start = Math.floor(ns / bin) * bin;
+  const edges = [start, start + bin].map((edge) => tick(Number(scale.of(edge).toPrecision(5))));
+  const place = `${edges.join(" to ")}\u00a0${scale.unit}`;
+  return {
+    title: step ? `Step ${step.key}, ${place}` : place,
+    rows: rows.flatMap((row) =>
+      row.layers.map((layer) => {
+        const value = valueAt(levelFor(layer.levels, from, to, pixels), ns);
+        return {
+          mark: <Swatch colour={layer.colour} hatched={layer.hatched} />,
+          name: layer.name,
+          value: percent(value === null ? null : value / FULL),
+        };
+      }),
+    ),
+  };
+}
+
+interface RowsProps extends TimeRange {
+  rows: readonly MetricRow[];
+  steps: readonly StepRange[];
+  width: number;
+  gutter: number;
+}
+
+/** The part of the picture that the pointer does not change. */
+function Rows({ rows, steps, from, to, width, gutter }: RowsProps) {
+  const time = timeScale({ from, to }, gutter, width);
+  let top = TOP;
+  const drawn = rows.map((row) => {
+    const own = top;
+    top += rowHeight(row);
+    return <Row key={row.key} row={row} top={own} visible={{ from, to }} time={time} />;
+  });
+  return (
+    <>
+      {drawn}
+      <StepMarks steps={steps} visible={{ from, to }} time={time} foot={heightOf(rows)} />
+    </>
+  );
+}
+
+interface PlacedProps {
+  visible: TimeRange;
+  time: TimeScale;
+}
+
+function Row({ row, top, visible, time }: PlacedProps & { row: MetricRow; top: number }) {
+  const [upper, depth] = [top + APART / 2, rowHeight(row) - APART];
+  const baseline = upper + depth / 2 + 4;
+  return (
+    <>
+      <text class="small" x="0" y={baseline} data-hint={`${row.name}. ${row.meaning}`}>
+        {shortenedTo(row.name, time.left - VALUE + 6)}
+      </text>
+      <text class="firm end" x={time.left - 12} y={baseline}>
+        {row.value}
+      </text>
+      <BinLayers layers={row.layers} visible={visible} time={time} top={upper} height={depth} />
+    </>
+  );
+}
+
+function StepMarks({ steps, visible, time, foot }: PlacedProps & { steps: readonly StepRange[]; foot: number }) {
+  const shown = steps.filter((step) => touches(step, visible));
+  if (shown.length * MARK_PX > time.width) return null;
+  return (
+    <>
+      {shown.map((step) => {
+        const left = time.clampedX(step.from);
+        const room = time.clampedX(step.to) - left;
+        const text = [step.text, step.key].find((each) => textWidth(each) + 8 < room);
+        return (
+          <g key={step.key}>
+            {step.from >= visible.from && <line class="tick" x1={left} x2={left} y1="2" y2={foot} />}
+            {text && (
+              <text class="second" x={left + 5} y="11">
+                {text}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </>
+  );
+}

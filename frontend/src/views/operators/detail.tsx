@@ -14,8 +14,6 @@ import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail"
 import { quoted } from "../gpu/groups";
 import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
-const HEIGHT = 172;
-
 export function OpDetails({ op, close, ...part }: OperatorPart & { op: string; close(): void }) {
   const { result, tab } = part;
   const detail = result.details.find((each) => each.name === op);
@@ -44,7 +42,7 @@ export function OpDetails({ op, close, ...part }: OperatorPart & { op: string; c
     >
       {detail ? (
         <div class="kernel-pictures">
-          <LengthsPicture of={CALLS} lengths={detail.lengths} where=" on the host" name={part.name} height={HEIGHT} />
+          <LengthsPicture of={CALLS} lengths={detail.lengths} where=" on the host" name={part.name} />
           <CallsOverTime detail={detail} {...part} />
           <Kernels detail={detail} {...part} />
         </div>
@@ -79,7 +77,6 @@ function CallsOverTime({ detail: { calls }, result, name }: OperatorPart & { det
       label={`${title}: ${counted(all, "call")}.`}
       timeLabel="Time in the op"
       name={name}
-      height={HEIGHT}
     />
   );
 }

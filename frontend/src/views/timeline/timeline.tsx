@@ -86,7 +86,8 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           setVisible={setVisible}
           steps={result.steps}
           step={step}
-          busy={busy}
+          request={busy}
+          says={loaded.pages.length > 0}
           palette={drawn.palette}
           range={range}
           hits={search.hits}

@@ -262,8 +262,10 @@ interface Shown {
 
 type Pointed = readonly (readonly [line: ChartLine, point: LinePoint])[];
 
-/** changes: those of all metrics; the ones of this metric in the run in focus are marked. */
-/** What a picture of a metric draws: a line for each of some runs, and one for all others together. */
+/**
+ * What a picture of a metric draws: a line for each of some runs, and one for all others together. changes: those of
+ * all metrics; the ones of this metric in the run in focus are marked.
+ */
 export function shownLines(
   metric: Metric,
   { runs, group, of, compared, small, whole }: Chosen,

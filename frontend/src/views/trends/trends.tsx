@@ -213,10 +213,10 @@ function useSameList<T>(list: readonly T[], of: (each: T) => unknown = (each) =>
   return before.current;
 }
 
-/** From which span on a figure is different, in sentences: the marks in the picture above are at the same places. */
 /** Further changes are in the table behind the menu. */
 const MOST = 6;
 
+/** From which span on a figure is different, in sentences: the marks in the picture above are at the same places. */
 function Changes({ changes, tab }: { changes: readonly Change[]; tab: Tab }) {
   if (changes.length === 0) return null;
   const more = changes.length - MOST;

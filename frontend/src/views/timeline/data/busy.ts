@@ -2,40 +2,34 @@
  * How busy the GPUs were in a range of the trace: exact figures from the server; merged boxes would count gaps as work.
  */
 
-import { useEffect, useState } from "preact/hooks";
 import type { BusyBins } from "../../../api.gen";
 import type { ViewSource } from "../../../server/client";
-import { untilReady } from "../../../server/requested";
+import { type Requested, useRequested } from "../../../server/requested";
 import type { TimeRange } from "../../../time_range";
 
 /** The busy share of a range that is being dragged is requested once the range stops changing for this long. */
 const REST_MS = 120;
 
-/** Null: not there yet. The previous answer stays until the next one arrives. */
-export function useBusy(
+/** The previous answer stays until the next one arrives. */
+export const useBusy = (
   events: ViewSource,
   span: string,
   { from, to }: TimeRange,
   bins: number,
   rest_ms = 0,
-): BusyBins | null {
-  const [busy, setBusy] = useState<BusyBins | null>(null);
-  useEffect(
-    () =>
-      untilReady(
-        (signal) => events.busy(span, { from, to, bins }, signal),
-        (answer) => answer.kind === "ready" && setBusy(answer.value), // the picture shows what is wrong
-        { rest_ms },
-      ),
-    [events, span, from, to, bins, rest_ms],
+): Requested<BusyBins> =>
+  useRequested(
+    events,
+    [span, from, to, bins].join(" "),
+    (signal) => events.busy(span, { from, to, bins }, signal),
+    true,
+    rest_ms,
   );
-  return busy;
-}
 
 /** The figures of the measured range; null while they are not known. */
 export function useMeasured(events: ViewSource, span: string, range: TimeRange): BusyBins | null {
   const [from, to] = [Math.floor(range.from), Math.max(Math.floor(range.from) + 1, Math.ceil(range.to))];
-  const busy = useBusy(events, span, { from, to }, 1, REST_MS);
+  const { page: busy } = useBusy(events, span, { from, to }, 1, REST_MS);
   return busy?.start_ns === from && busy.end_ns === to ? busy : null;
 }
 
