@@ -359,12 +359,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     "no_steps": NoteWords(
         "No step marks.", "The whole recording counts as one step.", code=_SCHEDULE, more=_MARK_STEPS
     ),
-    "recordings_as_steps": NoteWords(
-        "The file holds {recordings} recordings without step marks.",
-        "Each counts as one step, and the time between them as none: the profiler was off.",
-        code=_SCHEDULE,
-        more=_MARK_STEPS,
-    ),
+    "recordings_as_steps": NoteWords("No step marks.", "Each of the {recordings} recordings counts as one step."),
     "several_updates": NoteWords(
         "A step holds {updates} updates of the weights.",
         "Figures per step are of all of them. {code} after each batch makes steps of one.",
