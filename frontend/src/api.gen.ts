@@ -891,6 +891,7 @@ export interface CpuOptimizer {
  * slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
  * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
  * waits for batches and the optimizer
+ * autocast          autocast casts the inputs of most layers to 16 bits
  * channels_last     oneDNN's convolutions spend most of their time on images whose channels come last; None if there
  * are none
  */
@@ -910,6 +911,7 @@ export interface CpuWork {
   slow_half: SlowHalf | null;
   short_gaps_ns: number;
   channels_last: boolean | null;
+  autocast: boolean;
 }
 
 /**
