@@ -7,6 +7,8 @@ TORCH ?= torch
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+# Of what is installed a tenth is ever imported, and compiled then. To compile all of it takes a minute and a half.
+INSTALL := $(PIP) install --no-compile
 PACKAGE_FILES := setup.cfg setup.py pyproject.toml $(wildcard build_backend/*.py tb_steptime/trace/kineto/native/*.[ch])
 API := frontend/src/api.gen.ts
 # The run that the demo opens with and the README shows first: its page explains itself best.
@@ -118,27 +120,27 @@ chromium:
 
 # A Node for the front end: PyPI has it as a wheel for machines without one.
 .venv/.node: .venv/.python
-	@need=$$($(BIN)/python -m build_backend.node); [ -z "$$need" ] || $(PIP) install "$$need"
+	@need=$$($(BIN)/python -m build_backend.node); [ -z "$$need" ] || $(INSTALL) "$$need"
 	@touch $@
 
 # Editable: what is shown and tested is this folder.
 .venv/.demo: $(PACKAGE_FILES) | .venv/.python bundle
 	@echo "Installing the package into .venv ..."
-	@$(PIP) install --editable .
+	@$(INSTALL) --editable .
 	@touch $@
 
 .venv/.dev: $(PACKAGE_FILES) | .venv/.python bundle
 	@echo "Installing the package and its tools into .venv ..."
-	@$(PIP) install --editable '.[profiler,dev]'
+	@$(INSTALL) --editable '.[profiler,dev]'
 	@touch $@ .venv/.demo
 
 .venv/.docs: $(PACKAGE_FILES) | .venv/.python bundle
 	@echo "Installing the package and what builds its documentation into .venv ..."
-	@$(PIP) install --editable '.[docs]'
+	@$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 # Apart from the rest, because looking at recordings needs none of it.
 .venv/.torch: $(PACKAGE_FILES) | .venv/.dev
 	@echo "Installing torch, torchdata, Lightning and Transformers into .venv ..."
-	@$(PIP) install --editable '.[profiler,dev,lightning,transformers]' '$(TORCH)' 'torchdata >= 0.11'
+	@$(INSTALL) --editable '.[profiler,dev,lightning,transformers]' '$(TORCH)' 'torchdata >= 0.11'
 	@touch .venv/.dev .venv/.demo $@

@@ -49,11 +49,11 @@ def main() -> None:
     )
 
 
-def copies(folder: Path, spans: int) -> Path:
+def copies(folder: Path, spans: int, trace_bytes: int = SMALL_BYTES) -> Path:
     """A log directory of this many runs of one trace, with their summaries."""
     first = folder / "logs" / "run0" / "worker.1.pt.trace.json.gz"
     first.parent.mkdir(parents=True)
-    write_trace(first, SMALL_BYTES)
+    write_trace(first, trace_bytes)
     store = Store([Place("", folder / "logs", "logs")])
     while not store.index(work=True).spans_ready:
         time.sleep(0.05)

@@ -62,6 +62,14 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def measured_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with all demo recordings and the summaries that the project ships: to measure them here would let
+    all workers wait at once. TensorBoard reads what a summary is too old for. Nobody writes to it."""
+    ignored = shutil.ignore_patterns("*.md")
+    return Path(shutil.copytree(logs.DEMO_LOGS, tmp_path_factory.mktemp("logs") / "demo", ignore=ignored))
+
+
+@pytest.fixture(scope="session")
 def real_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory with the V100 pair: an input-bound run, and a run of the
     same model that does not wait for batches."""
@@ -103,16 +111,23 @@ def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureR
     """Open the tab of a TensorBoard in a page of its own. After the test, check for faults, and take a screenshot if it
     failed or SCREENSHOTS is set.
 
-    state is the part of a link after "#tb_steptime". theme is TensorBoard's theme; the browser prefers the other theme,
-    because the tab must follow its host.
+    state is the part of a link after "#tb_steptime"; before is called with the page before the tab opens in it. theme
+    is TensorBoard's theme; the browser prefers the other theme, because the tab must follow its host.
     """
     opened: list[tuple[str, Tab]] = []
 
-    def open_tab(server: TensorBoard, state: str = "", theme: str = "light", width: int = 1280) -> Tab:
+    def open_tab(
+        server: TensorBoard,
+        state: str = "",
+        theme: str = "light",
+        width: int = 1280,
+        before: Callable[[Page], object] = lambda page: None,
+    ) -> Tab:
         unused = sorted(pages[theme], key=lambda page: page.url.startswith(server.url))
         page = unused[-1] if unused else new_page(browser, theme)
         pages[theme] = unused[:-1]
         page.set_viewport_size({"width": width, "height": 800})
+        before(page)
         opened.append((theme, Tab(page, server)))
         opened[-1][1].open(state)
         return opened[-1][1]

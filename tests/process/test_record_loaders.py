@@ -32,6 +32,8 @@ from tb_steptime.record.loaders import (  # noqa: E402
 from tests.drawn.machine import skip_busy  # noqa: E402
 from tests.drawn.recorded import MS, Stamped, assert_measurements_are_whole, assert_rows_are_true, recordings, rows  # noqa: E402
 
+pytestmark = pytest.mark.timed
+
 HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
 
 

@@ -52,7 +52,7 @@ def test_sdist_carries_the_bundle_and_needs_neither_node_nor_registry(copy: Copy
     (wheel,) = tmp_path.glob("*.whl")
     venv.create(tmp_path / "fresh")
     python = tmp_path / "fresh" / "bin" / "python"
-    done = copy.run("-m", "pip", "--python", str(python), "install", "--no-deps", str(wheel))
+    done = copy.run("-m", "pip", "--python", str(python), "install", "--no-deps", "--no-compile", str(wheel))
     assert done.returncode == 0, done.stdout + done.stderr
     read = "import importlib.resources as r; print(r.files('tb_steptime').joinpath('static/index.js').read_text())"
     result = subprocess.run([python, "-I", "-c", read], cwd=tmp_path, capture_output=True, text=True)

@@ -100,6 +100,7 @@ TRIES = 5
 
 
 @pytest.mark.live
+@pytest.mark.timed
 def test_what_a_card_promises_is_not_exceeded(tmp_path: Path):
     for number in range(TRIES):
         folder = tmp_path / str(number)

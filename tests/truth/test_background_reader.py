@@ -14,7 +14,7 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.text import Reason
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timed]
 
 #: One training whose two workers make a batch every 20 ms for steps of 6 ms, and one training without a recorder.
 RECORDED = Training(2, 40, 6, ahead=2)

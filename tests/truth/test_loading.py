@@ -26,7 +26,7 @@ from tb_steptime.insights.base import Severity
 from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS
 from tests.drawn.machine import skip_busy
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timed]
 
 SHORT = Case("short", Training(0, 120, 40), (0, 1, 2, 3, 8), rounds=6)
 #: One batch in ten takes six times as long as the others.

@@ -46,6 +46,7 @@ def analysed_job(folder: Path, *arguments: str) -> JobRanks:
 
 
 @pytest.mark.live
+@pytest.mark.timed
 @pytest.mark.parametrize("stages", [3, pytest.param(8, marks=pytest.mark.crowded)])
 def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path: Path, stages: int):
     """Stage 1 takes one and a half times as long as the others. The declared
@@ -72,6 +73,7 @@ def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path:
 
 
 @pytest.mark.live
+@pytest.mark.timed
 @pytest.mark.parametrize(("schedule", "order"), [("GPipe", gpipe), ("1F1B", in_turns)])
 @pytest.mark.parametrize("stages", [2, 4, pytest.param(8, marks=pytest.mark.crowded)])
 def test_balanced_stages_wait_for_their_schedule(tmp_path: Path, schedule: str, order, stages: int):
@@ -86,6 +88,7 @@ def test_balanced_stages_wait_for_their_schedule(tmp_path: Path, schedule: str, 
 
 
 @pytest.mark.live
+@pytest.mark.timed
 def test_delayed_messages_are_transfers(tmp_path: Path):
     """A GPipe of three stages waits for four messages, each of which is sent 300 ms late."""
     arguments = [
@@ -111,6 +114,7 @@ def test_delayed_messages_are_transfers(tmp_path: Path):
 
 
 @pytest.mark.live
+@pytest.mark.timed
 def test_one_micro_batch_after_the_other_is_the_order_s_cost(tmp_path: Path):
     times = ["--forward", "80", "--backward", "160", "--steps", "3"]
     arguments = ["--schedule", "GPipe", "--stages", "3", "--micro-batches", "4", "--one-by-one", *times]
@@ -120,6 +124,7 @@ def test_one_micro_batch_after_the_other_is_the_order_s_cost(tmp_path: Path):
 
 
 @pytest.mark.live
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("schedule", "id"),
     [("Interleaved1F1B", "interleaved"), ("ZBVZeroBubble", "zero_bubble"), ("LoopedBFS", "breadth_first")],

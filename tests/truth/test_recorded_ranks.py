@@ -37,6 +37,7 @@ def test_the_demo_s_late_rank_loads_its_batches_slowly():
 
 
 @pytest.mark.live
+@pytest.mark.timed
 @pytest.mark.parametrize(("wrap", "ranks", "late"), [("ddp", 3, 1), ("fsdp", 2, 1)])
 def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late: int):
     arguments = ["--wrap", wrap, "--ranks", str(ranks), "--late", str(late), "--delay", "0.2"]
@@ -52,6 +53,7 @@ def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late
 
 
 @pytest.mark.live
+@pytest.mark.timed
 def test_a_rank_whose_expert_is_chosen_most_is_found(tmp_path: Path):
     """Four fifths of all tokens choose the expert of rank 1. Shared out, each rank has half of its extra work. One of
     three recordings must show it: other programs of a busy machine delay ranks, too."""
@@ -81,6 +83,7 @@ def test_a_rank_whose_expert_is_chosen_most_is_found(tmp_path: Path):
 
 
 @pytest.mark.live
+@pytest.mark.timed
 def test_the_replay_foretells_the_job_without_its_late_rank(tmp_path: Path):
     """This must hold in at least one of three recordings, because other programs of a busy machine delay ranks, too.
     Two ranks run on two cores: how long more ranks take without the late one depends on what else the machine does."""
@@ -101,6 +104,7 @@ def test_the_replay_foretells_the_job_without_its_late_rank(tmp_path: Path):
 
 
 @pytest.mark.live
+@pytest.mark.timed
 def test_nobody_is_blamed_where_nobody_sleeps(tmp_path: Path):
     """This must hold in at least one of three recordings: other programs may make a rank late in every step."""
     for number in range(3):
@@ -112,6 +116,7 @@ def test_nobody_is_blamed_where_nobody_sleeps(tmp_path: Path):
 
 
 @pytest.mark.live
+@pytest.mark.timed
 def test_what_ddp_does_besides_the_exchange_is_measured(tmp_path: Path):
     """The four layers have a weight and a bias each, and every step uses all of these parameters."""
     record(tmp_path / "with", "--ranks", "2", "--late", "-1", "--find-unused")

@@ -129,6 +129,7 @@ def test_too_few_samples_show_nothing_and_say_so(late, why):
 
 
 @pytest.mark.live
+@pytest.mark.timed
 def test_lines_are_sampled_as_often_as_they_take_time():
     """Real workers whose parts time themselves; samples may differ by chance, and by some tenths of a millisecond.
     `tests.recordings` has such a recording. A part that loses its core counts that time as its own, so a disturbed

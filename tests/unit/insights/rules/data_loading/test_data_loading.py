@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -599,16 +599,21 @@ def test_a_pageable_batch_beside_kernels_costs_nothing():
 
 
 @pytest.mark.parametrize(
-    "trace",
+    "draw",
     [
-        steps_that_wait(BURSTS, work=2), steps_that_wait(JITTER, work=10), steps_that_wait([8] * 9, work=2),
-        steps_that_wait([6] * 6, loader="loader single"), simulated(3, 0.1)[1], simulated(1, 0.1)[1],
-        epochs([[9, 1, 1] * 3, [30, 1, 1] + [9, 1, 1] * 2], work=2), evaluating([8, 9, 8]),
+        lambda: steps_that_wait(BURSTS, work=2),
+        lambda: steps_that_wait(JITTER, work=10),
+        lambda: steps_that_wait([8] * 9, work=2),
+        lambda: steps_that_wait([6] * 6, loader="loader single"),
+        lambda: simulated(3, 0.1)[1],
+        lambda: simulated(1, 0.1)[1],
+        lambda: epochs([[9, 1, 1] * 3, [30, 1, 1] + [9, 1, 1] * 2], work=2),
+        lambda: evaluating([8, 9, 8]),
     ],
     ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1", "epochs", "evaluation"],
-)  # fmt: skip
-def test_the_cards_share_one_exposed_wait(trace: Trace):
-    results = analysed(trace)
+)
+def test_the_cards_share_one_exposed_wait(draw: Callable[[], Trace]):
+    results = analysed(draw())
     gains = {insight.id: insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS}
     loading = results["data_loading"]
     shares = loading.causes.shares  # type: ignore[attr-defined]
