@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FROM_TO = r"(\d{1,18})(?:-(\d{1,18}))?"
+_FROM_TO = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
 class Command(NamedTuple):
@@ -95,7 +95,7 @@ def step_numbers(text: str) -> tuple[int, int]:
 
 
 def _from_to(text: str) -> tuple[int, int] | None:
-    numbers = re.fullmatch(_FROM_TO, text)
+    numbers = _FROM_TO.fullmatch(text)
     if numbers is None or int(numbers[1]) > int(numbers[2] or numbers[1]):
         return None
     return int(numbers[1]), int(numbers[2] or numbers[1])
