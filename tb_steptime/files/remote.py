@@ -199,7 +199,7 @@ class RemoteFile:
         return content
 
 
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+_PASSWORD = r"(?<=://)([^/@:]*):[^/@]*@"
 #: Schemes whose addresses have parameters, which may be signatures. In stores, "?" may be part of a name.
 _WITH_PARAMETERS = ("http", "https")
 
@@ -361,7 +361,7 @@ def masked(url: str) -> str:
     if scheme_of(url) in _WITH_PARAMETERS:
         base, sign, _ = url.partition("?")
         url = f"{base}?***" if sign else base
-    return _PASSWORD.sub(r"\1:***@", url)
+    return re.sub(_PASSWORD, r"\1:***@", url)
 
 
 def _seconds(time: object) -> int:

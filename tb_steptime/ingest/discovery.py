@@ -21,8 +21,7 @@ from tb_steptime.ingest.listing import Entry, Files, Listing, LocalFiles, Remote
 from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME, NamePlaces, Place, snapshot_name, trace_name
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.layout import SUFFIX
-from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
-from tb_steptime.record.file.steps import SUFFIX as STEPS_SUFFIX
+from tb_steptime.record.file import LOADER_SUFFIX, STEPS_SUFFIX
 from tb_steptime.text.printer import count
 
 #: Maximum number of folders in a scan. A log directory has hundreds; with more than this it is a home directory or a
@@ -251,7 +250,7 @@ class _Records:
 
     @classmethod
     def from_files(cls, files: Sequence[Entry]) -> _Records:
-        return cls([file.mtime_ns for file in files if file.name.endswith((RECORD_SUFFIX, STEPS_SUFFIX))])
+        return cls([file.mtime_ns for file in files if file.name.endswith((LOADER_SUFFIX, STEPS_SUFFIX))])
 
     def at(self, trace_ns: int) -> int:
         """Returns a value that stands for what a trace can see of the recorder's files: how many there are, and the

@@ -51,8 +51,7 @@ from tb_steptime.files.remote import RemotePath, RemoteStat, limit, system_of
 from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.ingest.summaries.reading import fetch_all
-from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
-from tb_steptime.record.file.steps import SUFFIX as STEPS_SUFFIX
+from tb_steptime.record.file import LOADER_SUFFIX, STEPS_SUFFIX
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.reading import looks_like_trace
 
@@ -98,7 +97,7 @@ class Files(Protocol):
         """Whether the file's first bytes look like a memory snapshot; False where it cannot be read."""
 
 
-_ENDINGS = (SUFFIX, RECORD_SUFFIX, STEPS_SUFFIX, *SNAPSHOT_ENDINGS)
+_ENDINGS = (SUFFIX, LOADER_SUFFIX, STEPS_SUFFIX, *SNAPSHOT_ENDINGS)
 
 
 def matters(name: str) -> bool:

@@ -19,6 +19,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import short_frame
 
 #: A part of a path: a folder or a file, within a sentence or a name. JSON writes a backslash twice.
@@ -32,9 +33,9 @@ _WINDOWS = rb"\b[A-Za-z]:(?:(?:\\\\|/)" + _SEGMENT + rb")+"
 _WINDOWS_FRAME = rb'(?<=[";])[A-Za-z]:(?:\\\\|/)[^";()]*\.py(?=\(\d)'
 
 _MAY_HOLD_PATHS = re.compile(_POSIX + rb"|" + _FRAME)
-_PATH = re.compile(rb"|".join((_WINDOWS_FRAME, _WINDOWS, _FRAME, _POSIX)))
+_PATH = expression(rb"|".join((_WINDOWS_FRAME, _WINDOWS, _FRAME, _POSIX)))
 #: Names of files that are not whole paths. A replacement must not equal any of them.
-_RELATIVE = re.compile(rb'["\s;]([^"\s;()/\\][^"\s;()]*\.py)(?=\(\d)')
+_RELATIVE = expression(rb'["\s;]([^"\s;()/\\][^"\s;()]*\.py)(?=\(\d)')
 
 #: Minimum depth of a folder that may be a working tree: `/home/me` may be one, `/home` or `/tmp` never, because they
 #: are shared by several users.

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tb_steptime.record.cores import usable_cores
+from tb_steptime.record.file import LOADER_SUFFIX
 from tb_steptime.record.file.clock import wall_ns
-from tb_steptime.record.file.format import LOADER, NO_WORKER, SUFFIX
+from tb_steptime.record.file.format import LOADER, NO_WORKER
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.iterators import IteratorState, follow_multi_process, follow_single_process
 from tb_steptime.record.loaders.workers import WorkerRecorder
@@ -71,7 +72,7 @@ class LoaderRecording:
         directory.mkdir(parents=True, exist_ok=True)
         self._stem = directory / "{host}_{main_pid}.{recorder_start_ns}.l{loader}".format(**header)
         self._iterator: weakref.ref[Any] | None = None
-        path = Path(f"{self._stem}.main{SUFFIX}")
+        path = Path(f"{self._stem}.main{LOADER_SUFFIX}")
         self.journal = Journal(path, LOADER.encode_header(header), NO_WORKER, on_failure)
 
     def in_use(self, loader: Any) -> bool:

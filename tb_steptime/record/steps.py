@@ -35,8 +35,9 @@ from time import thread_time_ns
 from types import FrameType
 from typing import Any
 
+from tb_steptime.record.file import STEPS_SUFFIX
 from tb_steptime.record.file.clock import now_ns
-from tb_steptime.record.file.steps import SLOW, SUFFIX, UNKNOWN, StepFile, TimedStep
+from tb_steptime.record.file.steps import SLOW, UNKNOWN, StepFile, TimedStep
 
 _log = logging.getLogger("tb_steptime.record")
 
@@ -72,7 +73,9 @@ class StepClock:
             self._fail(error.strerror or str(error))
             self.begin_step()
             return
-        path = directory.absolute() / "{host}_{main_pid}.{recorder_start_ns}{suffix}".format(**header, suffix=SUFFIX)
+        path = directory.absolute() / "{host}_{main_pid}.{recorder_start_ns}{suffix}".format(
+            **header, suffix=STEPS_SUFFIX
+        )
         file = StepFile(path, header, rss_bytes, self._fail)
         if file.alive:
             self._file = file

@@ -12,6 +12,7 @@ from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan, file_of
 from tb_steptime.ingest.recorder_files.finding import NAME, recorder_files, stamp_of
 from tb_steptime.ingest.recorder_files.steps import Rows, TimedSteps, read_steps, step_pace
+from tb_steptime.record.file import STEPS_SUFFIX
 from tb_steptime.record.file import steps as layout
 from tb_steptime.record.file.header import FormatError
 from tb_steptime.trace.loader_records import StepPace
@@ -70,7 +71,7 @@ class JobSteps(msgspec.Struct, frozen=True):
 def job_steps(spans: Iterable[FoundSpan]) -> JobSteps:
     """Reads what lies in the folders of the spans of one run. A file that cannot be read is left out."""
     folders = dict.fromkeys(file.absolute().parent for span in spans if (file := file_of(span)) is not None)
-    files = [folder / name for folder in folders for name in recorder_files(folder) if name.endswith(layout.SUFFIX)]
+    files = [folder / name for folder in folders for name in recorder_files(folder) if name.endswith(STEPS_SUFFIX)]
     workers = [worker for path in files[:MOST_WORKERS] if (worker := _worker(path)) is not None]
     return JobSteps(workers, max(0, len(files) - MOST_WORKERS))
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tb_steptime.ingest.recorder_files.reading import RecorderFile, decode
-from tb_steptime.record.file.format import NO_WORKER, PRODUCED, RECEIVED, SUFFIX, TIMES, VALUES
+from tb_steptime.record.file import LOADER_SUFFIX
+from tb_steptime.record.file.format import NO_WORKER, PRODUCED, RECEIVED, TIMES, VALUES
 from tb_steptime.record.file.header import UnfinishedError
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 
@@ -71,7 +72,7 @@ def read_file(path: Path) -> RecorderFile:
 def recordings(folder: Path) -> list[RecorderFile]:
     """The files that have content: a worker that is starting may be about to write its header."""
     found = []
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
+    for path in sorted(folder.glob(f"*{LOADER_SUFFIX}")):
         with contextlib.suppress(UnfinishedError):
             found.append(read_file(path))
     return found

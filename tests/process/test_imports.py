@@ -46,7 +46,8 @@ def test_summarize_imports_no_view_that_it_does_not_print(format: str, tmp_path:
         *("tb_steptime.trace.kineto.slices.file", "tb_steptime.trace.kineto.parts.team"),
         *("tb_steptime.trace.mangled.parser", "tb_steptime.metrics.flame"),
         # numpy's masked arrays are imported by np.median, np.unique and np.isin
-        *("numpy.ma", "tempfile", "statistics", "concurrent.futures", "subprocess", "csv", "gzip"),
+        *("numpy.ma", "tempfile", "statistics", "concurrent.futures", "subprocess", "csv", "gzip", "json"),
+        *("tb_steptime.record.file.format", "tb_steptime.record.file.steps"),
         # a dataclass takes forty times as long to create as a struct
         "dataclasses",
     }

@@ -25,15 +25,14 @@ import msgspec
 
 from tb_steptime.files.paths import AnyPath, any_path, open_regular
 from tb_steptime.files.remote import RemotePath, RemoteStat
-from tb_steptime.record.file import format as layout
-from tb_steptime.record.file import steps
+from tb_steptime.record.file import LOADER_SUFFIX, STEPS_SUFFIX
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind, distinct_in
 
 NAME = expression(
     r"(?P<host>.+)_(?P<pid>\d+)\.(?P<start>\d+)"
-    rf"(?:\.l(?P<loader>\d+)\.(?:main|w\d+){re.escape(layout.SUFFIX)}|{re.escape(steps.SUFFIX)})"
+    rf"(?:\.l(?P<loader>\d+)\.(?:main|w\d+){re.escape(LOADER_SUFFIX)}|{re.escape(STEPS_SUFFIX)})"
 )
 
 #: Maximum number of files that are opened: no loader has more workers than this.

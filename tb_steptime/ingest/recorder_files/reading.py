@@ -19,6 +19,7 @@ from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.recorder_files import finding
 from tb_steptime.ingest.recorder_files.finding import SeenFile, content_of
 from tb_steptime.ingest.recorder_files.steps import is_enough, read_files, step_pace
+from tb_steptime.record.file import LOADER_SUFFIX
 from tb_steptime.record.file import format as layout
 from tb_steptime.record.file.header import FormatError, UnfinishedError
 from tb_steptime.text import Note, Quantity, count, nbytes, text
@@ -136,7 +137,7 @@ def added(trace: Trace, folder: AnyPath, file_names: Sequence[str]) -> tuple[Tra
     """Returns the trace with what these files of the folder recorded, and the state of each file as it was read."""
     steps = find_steps(trace).steps
     low, high = min(each.host_start_ns for each in steps), max(each.host_end_ns for each in steps)
-    of_loaders = [name for name in file_names if name.endswith(layout.SUFFIX)]
+    of_loaders = [name for name in file_names if name.endswith(LOADER_SUFFIX)]
     of_steps = [name for name in file_names if name not in of_loaders]
     stamps = {name: finding.stamp_of(folder / name) for name in file_names}
     read, notes = _read_loaders(folder, of_loaders, trace.origin_ns)

@@ -27,7 +27,6 @@ from typing import Any
 
 from tb_steptime.record.file.header import FileKind
 
-SUFFIX = ".loader"
 #: Layout of a row: checksum of the rest, kind, flags, worker, sequence, pass, batch, pid, nine numbers.
 ROW = struct.Struct("<IBBhIIii9q")
 #: A row without its checksum, which covers these bytes.

@@ -25,8 +25,6 @@ from tb_steptime.record.file.clock import measure_ahead_ns
 from tb_steptime.record.file.header import FileKind
 from tb_steptime.record.file.journal import RationedFile, write_at
 
-SUFFIX = ".steps"
-
 #: Layout of a row: checksum of the rest, kind, flags, an unused field, and NUMBERS.
 ROW = struct.Struct("<IBBH9q")
 #: A row without its checksum, which covers these bytes.

@@ -14,8 +14,9 @@ from multiprocessing import util
 from pathlib import Path
 from typing import Any
 
+from tb_steptime.record.file import LOADER_SUFFIX
 from tb_steptime.record.file.clock import now_ns
-from tb_steptime.record.file.format import BEGAN, ENDED, LOADER, NO_BATCH, SUFFIX
+from tb_steptime.record.file.format import BEGAN, ENDED, LOADER, NO_BATCH
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.hooks import swap_methods
 from tb_steptime.record.loaders.line_samples import LineSampler
@@ -53,7 +54,7 @@ class WorkerRecorder:
 
     def _begin(self, worker_id: int) -> None:
         begin_ns = now_ns()
-        path = Path(f"{self._stem}.w{worker_id}{SUFFIX}")
+        path = Path(f"{self._stem}.w{worker_id}{LOADER_SUFFIX}")
         header = LOADER.encode_header({**self._header, "process": "worker", "worker": worker_id})
         journal = Journal(path, header, worker_id, lambda reason: None)  # the training process reports it
         if not journal.alive:

@@ -57,11 +57,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.ingest.discovery import find_spans
-    from tb_steptime.terminal.spans import measured_span, read_found
+    from tb_steptime.terminal.spans import UNPRINTED, measured_span, read_found
 
     problems: list[Problem] = []
     found_spans = list(find_spans(options.paths, problems))
-    measure = partial(measured_span, needed_then=_NEEDED_TO_PRINT[options.format])
+    leave_out = (*UNPRINTED, "ranks") if len(found_spans) == 1 else UNPRINTED  # a job has several ranks
+    measure = partial(measured_span, leave_out=leave_out, needed_then=_NEEDED_TO_PRINT[options.format])
     spans = read_found(found_spans, problems, measure, options.steps, options.names_from)
     first = list(islice(spans, 1))  # measured before the imports: a large trace is read by processes forked until then
     from tb_steptime.terminal.ranks.jobs import Jobs

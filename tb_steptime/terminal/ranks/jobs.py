@@ -39,7 +39,8 @@ def traced_alone(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -
 
 
 def with_needed_results(measured: MeasuredSpan) -> MeasuredSpan:
-    return msgspec.structs.replace(measured, results={view: measured.results[view] for view in NEEDED_VIEWS})
+    results = {view: measured.results[view] for view in NEEDED_VIEWS if view in measured.results}
+    return msgspec.structs.replace(measured, results=results)
 
 
 class FoundJob(msgspec.Struct, frozen=True, eq=False):

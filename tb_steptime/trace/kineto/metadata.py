@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from tb_steptime.trace.compute_capability import SM_LIMITS
@@ -29,6 +29,16 @@ _WANTED = {
 _TOO_MANY = 2**62
 
 
+def _decoded(text: bytes) -> Any:
+    """Returns a value of JSON, which is repaired where it is not valid. Raises ValueError and RecursionError."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        import json  # few files need it
+
+        return json.loads(repair(text).text, strict=False)
+
+
 class Metadata:
     """What the file holds other than its events.
 
@@ -44,7 +54,7 @@ class Metadata:
         if key not in _WANTED:
             return True
         try:
-            self._values[key] = json.loads(repair(text).text, strict=False)
+            self._values[key] = _decoded(text)
         except (ValueError, RecursionError):
             return False
         return True

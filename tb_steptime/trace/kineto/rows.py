@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
@@ -167,6 +166,8 @@ class RowDecoder:
         """Decode one event whose values have wrong types; None if its phase is not known."""
         if not self._repairs:
             return None
+        import json  # few files need it, and decimal numbers
+
         repaired = repair(event)
         try:
             block = _loose_block(json.loads(repaired.text, strict=False, parse_float=Decimal))

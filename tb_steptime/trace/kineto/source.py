@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from tb_steptime.files.packing import BAD_GZIP, decompressor
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemoteFile, RemotePath
+from tb_steptime.text.patterns import expression
 
 GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes of text per chunk: some five hundred events, which takes little memory and amortizes the cost per chunk.
@@ -167,13 +167,13 @@ def _refused(path: AnyPath, error: OSError) -> TraceError:
 _HEAD_BYTES = 64 * 1024
 
 #: Keys and categories that this profiler writes and other writers of Chrome traces do not.
-_KINETO = re.compile(
+_KINETO = expression(
     rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|record_shapes|with_stack|External id'
     rb'|Ev Idx|cpu_op|Operator|user_annotation|python_function|cuda_runtime|cuda_driver|gpu_memcpy|ac2g)"'
 )
-_EVENTS = re.compile(rb'"(?:traceEvents|ph)"\s*:')
+_EVENTS = expression(rb'"(?:traceEvents|ph)"\s*:')
 #: Files whose events come after long metadata open with these keys.
-_OPENING = re.compile(rb'"(?:deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
+_OPENING = expression(rb'"(?:deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
 
 
 def looks_like_trace(path: str | AnyPath) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+from tb_steptime.text.patterns import expression
+
 #: Excludes Kineto's JSON. A line break has the value of the tag, and an opening brace may be a length: Kineto's JSON
 #: begins with both.
 _JSON = re.compile(rb"\s*[\[{]\s*(?:[\"\[\]{}]|\Z)")
 #: Maximum number of a packet's first field; most fields have numbers below 120.
 _MOST_FIELD = 1000
 #: Categories and stages that PyTorch's profilers write, and other programs do not.
-_PYTORCH = re.compile(
+_PYTORCH = expression(
     rb"cpu_op|user_annotation|python_function|cuda_runtime|cuda_driver|gpu_memcpy|gpu_memset|hip_runtime|xpu_runtime"
     rb"|mtia_runtime|privateuse1_runtime|cpu_instant_event"
 )

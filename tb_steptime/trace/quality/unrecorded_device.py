@@ -150,13 +150,13 @@ def accelerator(trace: Trace) -> str:
     return unseen.name if unseen is not None and of_memory else trace.job.accelerator
 
 
-_LAUNCHES = expression(r"Launch|Memcpy").search
+_LAUNCHES = expression(r"Launch|Memcpy")
 
 
 def _launches(trace: Trace) -> UnseenDevice | None:
     if may_hide_device(trace):
         return None  # the work may be in rows that are not read, as those of Gaudi (hpu_op)
-    calls = rows_named(trace, CALL_KINDS, _LAUNCHES)
+    calls = rows_named(trace, CALL_KINDS, _LAUNCHES.search)
     captured = in_captures(trace, calls)
     run = calls[~captured]
     if not len(run) and len(calls):
@@ -287,7 +287,7 @@ def unread_findings(trace: Trace) -> list[Finding]:
 
 def _waits_behind(trace: Trace) -> Int64:
     """The calls that wait for the device behind the first launch: then work ran while it was recorded."""
-    launches, waits = rows_named(trace, CALL_KINDS, _LAUNCHES), rows_named(trace, CALL_KINDS, SYNC_CALL.match)
+    launches, waits = rows_named(trace, CALL_KINDS, _LAUNCHES.search), rows_named(trace, CALL_KINDS, SYNC_CALL.match)
     behind: Int64 = waits[trace.events.start_ns[waits] > trace.events.start_ns[launches].min()]
     return behind
 

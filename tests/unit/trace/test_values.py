@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from tb_steptime import cli
 from tb_steptime.trace.extension import PURE
 from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.metadata import _decoded
 from tb_steptime.trace.kineto.native.choice import scanner_type
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
+from tb_steptime.trace.kineto.repair import repair
 from tb_steptime.trace.kineto.row_types import Args, MemoryArgs
 from tb_steptime.trace.model import Trace
 from tests.drawn.same_trace import differences
@@ -144,3 +146,23 @@ def test_a_value_is_the_same_whatever_its_neighbours_are(values):
 def test_what_no_column_holds_is_unknown():
     assert integers([2**64, "7", 10**400]).tolist() == [UNKNOWN, 7, UNKNOWN]
     assert [number != number for number in floats([10**400, "1e400", None, [1.0]])] == [True] * 4
+
+
+@given(ANY | st.dictionaries(st.text(max_size=4), ANY, max_size=3), st.booleans())
+@settings(max_examples=200)
+def test_a_value_outside_the_events_is_the_same_with_and_without_repair(value: object, ascii: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii).encode("utf-8", "surrogatepass")
+    assert repr(_decoded(text)) == repr(json.loads(repair(text).text, strict=False))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b'{"name": "C:\\gpu"}', {"name": "C:\\gpu"}),
+        (b'{"a": nan, "b": -inf}', {"a": None, "b": None}),
+        (b'"a\tb"', "a\tb"),
+        (b'"caf\xe9"', "caf\ufffd"),
+    ],
+)
+def test_a_damaged_value_outside_the_events_is_repaired(text: bytes, value: object) -> None:
+    assert _decoded(text) == value
