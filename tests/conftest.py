@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import re
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -14,7 +16,6 @@ import pytest
 
 pytest.register_assert_rewrite("tests.drawn")
 
-from tests.drawn.dependence import may_say_more  # noqa: E402
 from tests.drawn.machine import BUSY, NO_BROWSER, skipped_if_busy  # noqa: E402
 from tests.drawn.real_traces import WAITS, how_to_get, real_trace  # noqa: E402
 
@@ -58,6 +59,17 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+#: What a module speaks of whose tests pass without torch or real traces, and say more with them. All others skip what
+#: they lack, and what was skipped is run again anyway.
+MAY_SAY_MORE = re.compile(
+    r"\b(?:REAL|EVERY|SNAPSHOTS|PFTRACES|reference|is_there|is_real_trace_there|find_spec)\b"
+    r"|^ *(?:import|from) torch\b|\btb_steptime import record\b|/ \"examples\"",
+    re.MULTILINE,
+)
+#: Other modules of tests that one imports, or runs: `from tests.judged import corpus`, `-m tests.fuzz`.
+USED = re.compile(r"\bfrom (tests(?:\.\w+)*) import ([\w, ]+|\([^)]*\))|\b(tests\.(?:fuzz|judged|truth)[\w.]*)")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`.ci/run` runs all tests twice, first without torch and real traces, and then nothing for the second time that
     they make no difference to."""
@@ -72,10 +84,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@cache
+def may_say_more(module: Path) -> bool:
+    """Whether a module of tests, or one that it uses, speaks of what depends on torch or real traces."""
+    seen, left = {module, *_files("tests.drawn.real_traces")}, [module]
+    while left:
+        text = left.pop().read_text("utf-8")
+        if MAY_SAY_MORE.search(text):
+            return True
+        new = set(_used(text)) - seen
+        seen |= new
+        left += new
+    return False
+
+
+def _used(text: str) -> Iterator[Path]:
+    for package, imported, mentioned in USED.findall(text):
+        inside = [module for name in re.findall(r"\w+", imported) for module in _files(f"{package}.{name}")]
+        yield from inside or _files(mentioned or package)
+
+
+def _files(module: str) -> list[Path]:
+    path = ROOT.joinpath(*module.split("."))
+    return [file for file in (path.with_suffix(".py"), path / "__init__.py", path / "__main__.py") if file.is_file()]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if noted := config.getoption("leave_passed"):
         passed = set(noted.read_text("utf-8").splitlines())
-        left_out = {item for item in items if item.nodeid in passed and not may_say_more(item)}
+        left_out = {item for item in items if item.nodeid in passed and not may_say_more(item.path)}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
 

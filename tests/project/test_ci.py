@@ -6,32 +6,25 @@ from __future__ import annotations
 import importlib.util
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tests import PROJECT
-from tests.drawn.dependence import may_say_more
 
 pytest_plugins = ["pytester"]
 
-#: Modules, and in each the tests that may say more where torch or real traces are.
+#: Only in the first two and the last of these modules, what a test says does not depend on torch and real traces.
 DRAWN = {
     "test_plain": """
         import pytest
 
         def test_passes():
-            '''It names the fixtures of others, and torch.'''
+            assert "torch.nn.Linear" != "torch.nn.Embedding"
 
         @pytest.mark.parametrize("name", ["a", "b"])
         def test_of(name):
             if name == "b":
                 pytest.skip("not yet")
-
-        NAMES = {"l": "torch.nn.Linear", "s": "examples/record.py(42): forward"}
-
-        def test_of_names():
-            NAMES
         """,
     "test_drawn": """
         from tests.fuzz import checks
@@ -40,84 +33,31 @@ DRAWN = {
             pass
         """,
     "test_recorder": """
-        import pytest
-        from tb_steptime.record.file.format import encode_rows
-        from tb_steptime.record.profiling import StepProfiler
-
         def train():
             import torch
 
-        @pytest.fixture
-        def trained():
-            train()
-
-        class TestRecorder:
-            def test_with_torch(self):
-                StepProfiler
-
-        class TestFormat:
-            def test_without_torch(self):
-                encode_rows
-
-        @pytest.mark.usefixtures("trained")
-        def test_in_a_fixture():
+        def test_records():
             pass
-
-        def test_in_a_fixture_that_is_requested(trained):
-            pass
-
-        def test_by_a_script():
-            script = PROJECT / "examples" / "record_ranks.py"
         """,
     "test_measured": """
-        import pytest
-        from tests.drawn.real_traces import REAL
-        from tests.drawn.timeline import timeline
-        from tests.truth import pairs
+        from tests.judged import world
 
-        NAMES = [name for name in REAL]
-
-        def test_pairs():
-            pairs
-
-        def test_in_a_constant():
-            NAMES
-
-        def test_by_a_command():
-            command = ["-m", "tests.judged"]
-
-        def test_in_a_drawing():
-            timeline
+        def test_judgements():
+            pass
         """,
-    "test_all_of_it": """
-        import os
-        from tests.drawn.real_traces import is_there
+    "test_of_each": """
+        from tests.drawn.real_traces import REAL
 
-        if is_there("traces"):
-            os.environ["THERE"] = "1"
+        def test_each_real_trace():
+            assert all(REAL)
+        """,
+    "test_of_one": """
+        from tests.drawn.real_traces import real_trace
 
-        def test_anything():
+        def test_is_drawn():
             pass
         """,
 }
-AGAIN = [
-    "test_all_of_it.py::test_anything",
-    "test_measured.py::test_by_a_command",
-    "test_measured.py::test_in_a_constant",
-    "test_measured.py::test_pairs",
-    "test_recorder.py::TestRecorder::test_with_torch",
-    "test_recorder.py::test_by_a_script",
-    "test_recorder.py::test_in_a_fixture",
-    "test_recorder.py::test_in_a_fixture_that_is_requested",
-]
-SAME = [
-    "test_drawn.py::test_draws",
-    "test_measured.py::test_in_a_drawing",
-    "test_plain.py::test_of[a]",
-    "test_plain.py::test_of_names",
-    "test_plain.py::test_passes",
-    "test_recorder.py::TestFormat::test_without_torch",
-]
 
 
 @pytest.mark.live  # `make test` does not need torch, neither in CI nor elsewhere
@@ -154,34 +94,25 @@ def test_a_second_run_leaves_out_what_passed_and_needs_neither_torch_nor_real_tr
 ) -> None:
     pytester.makepyfile(**DRAWN)
     noted = tmp_path / "passed"
-    noted.write_text("".join(f"{name}\n" for name in [*AGAIN, *SAME]))
     shared = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:xdist")
-    run = collected(pytester, *shared, f"--leave-passed={noted}")
-    assert run == sorted([*AGAIN, "test_plain.py::test_of[b]"])
-
-
-@pytest.mark.parametrize(("fixture", "more"), [("trace_path", True), ("measured_demo", False)])
-def test_fixtures_of_all_tests_are_looked_at_too(fixture: str, more: bool) -> None:
-    item = SimpleNamespace(path=Path(__file__), name="test_any", fixturenames=[fixture])
-    assert may_say_more(item) is more  # type: ignore[arg-type]
-
-
-def test_a_run_notes_what_passed(pytester: pytest.Pytester, tmp_path: Path) -> None:
-    pytester.makepyfile(test_plain=DRAWN["test_plain"], test_fails="def test_fails():\n    assert False\n")
-    noted = tmp_path / "passed"
-    shared = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:xdist")
-    pytester.runpytest_inprocess(*shared, f"--note-passed={noted}").assert_outcomes(passed=3, skipped=1, failed=1)
-    assert noted.read_text().splitlines() == [
+    pytester.runpytest_inprocess(*shared, f"--note-passed={noted}").assert_outcomes(passed=7, skipped=1)
+    assert noted.read_text().split() == [
+        "test_drawn.py::test_draws",
+        "test_measured.py::test_judgements",
+        "test_of_each.py::test_each_real_trace",
+        "test_of_one.py::test_is_drawn",
         "test_plain.py::test_of[a]",
-        "test_plain.py::test_of_names",
         "test_plain.py::test_passes",
+        "test_recorder.py::test_records",
     ]
-
-
-def collected(pytester: pytest.Pytester, *arguments: str) -> list[str]:
-    """The names of the tests that would run."""
-    done = pytester.runpytest_inprocess("--collect-only", "-q", *arguments)
-    return sorted(line for line in done.outlines if "::" in line)
+    again = pytester.inline_run(*shared, f"--leave-passed={noted}")
+    run = {report.nodeid for report in again.getreports("pytest_runtest_logreport")}
+    assert run == {
+        "test_measured.py::test_judgements",
+        "test_of_each.py::test_each_real_trace",
+        "test_plain.py::test_of[b]",
+        "test_recorder.py::test_records",
+    }
 
 
 @pytest.mark.parametrize(
