@@ -955,6 +955,9 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
     [
         ("aten::_local_scalar_dense", "aten::item", "cudaMemcpyAsync", "item"),
         ("aten::_local_scalar_dense", "aten::is_nonzero", "cudaMemcpyAsync", "truth"),
+        ("aten::_local_scalar_dense", "MatMul8bitLt", "cudaMemcpyAsync", "outliers"),
+        ("aten::is_nonzero", "bitsandbytes::int8_vectorwise_quant", "cudaMemcpyAsync", "outliers"),
+        ("aten::is_nonzero", "MatMul4Bit", "cudaMemcpyAsync", "truth"),
         ("aten::nonzero", "aten::index", "cudaMemcpyAsync", "mask"),
         ("aten::masked_select", "aten::masked_select", "cudaMemcpyAsync", "mask"),
         ("aten::_unique2", "aten::_unique2", "cudaMemcpyAsync", "unique"),
