@@ -184,12 +184,12 @@ def once(name: str, tmp_path_factory: pytest.TempPathFactory, make: Callable[[Pa
 def drawn_in_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is drawn in letters of a microsecond each has no room for costs of a millisecond: to take a batch from a
     worker costs nothing. A test of that cost sets it."""
-    from tb_steptime.insights.rules.data_loading import late_batches, other_waits
+    from tb_steptime.insights.rules.data_loading import late_batches, loader_waits
     from tb_steptime.metrics.data_loading import throughput
 
     monkeypatch.setattr(throughput, "HANDOVER_NS", 0)
     monkeypatch.setattr(late_batches, "HANDOVER_NS", 0)
-    monkeypatch.setattr(other_waits, "RECEIVING_NS", 0)
+    monkeypatch.setattr(loader_waits, "RECEIVING_NS", 0)
 
 
 @pytest.fixture

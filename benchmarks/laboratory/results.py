@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.laboratory.cards import PACE, Card, summary
 from benchmarks.laboratory.program import PROGRAMS, Program
-from tb_steptime.insights.followed import Followed
+from tb_steptime.insights.questions import Followed
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 #: The number of standard errors within which a difference counts as chance.
@@ -137,7 +137,7 @@ _PARTS: dict[str, Callable[[Trial], bool]] = {
 
 
 def followed(trials: Iterable[Trial]) -> dict[str, Followed]:
-    """By card, promised / gained of the programs that gained by it: the content of tb_steptime/insights/followed.py."""
+    """By card, promised / gained of the programs that gained by it: a table of tb_steptime/insights/questions.py."""
     ratios: dict[str, list[float]] = {}
     for trial in trials:
         first = trial.first

@@ -21,7 +21,7 @@ from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
-from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.ranks.job import job_ranks
 
 #: Runs of each side: at least LEAST_ROUNDS, and more until the uncertainty is at most NARROW of a step.

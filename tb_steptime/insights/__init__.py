@@ -9,11 +9,9 @@ from typing import TypeVar
 
 import msgspec
 
-from tb_steptime.insights.added_gains import sum_of_gains
 from tb_steptime.insights.base import Headline, Insight, Judgement, NoteText
-from tb_steptime.insights.basis import basis_of
+from tb_steptime.insights.basis import basis_of, excess_sentences
 from tb_steptime.insights.data_quality import quality_lines, weighed
-from tb_steptime.insights.excess import excess_sentences
 from tb_steptime.insights.facts import (
     LITTLE,
     ONLY_LAUNCHES,
@@ -24,14 +22,13 @@ from tb_steptime.insights.facts import (
     mostly_unrecorded,
     one_time_is_unknown,
 )
-from tb_steptime.insights.headlines import HEADLINES
+from tb_steptime.insights.headlines import HEADLINES, UNKNOWN_SHARE, sidebar_shares
 from tb_steptime.insights.host_verdict import judge_span, notes_of_verdict
 from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain, Rule
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.rules.steps.slow_steps import without_named
-from tb_steptime.insights.severity import in_order, lowered, most_gain
-from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
+from tb_steptime.insights.severity import in_order, lowered, most_gain, sum_of_gains
 from tb_steptime.insights.tried import NOT_TRIED, could_be, tried
 from tb_steptime.insights.wording import (
     TITLES,
@@ -104,7 +101,7 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
         largest=run("the largest pieces", lambda: largest_pieces(facts, insights), None),
         sidebar={
             view: run(f"the bar of {view}", partial(share, facts), UNKNOWN_SHARE)
-            for view, share in shares(facts).items()
+            for view, share in sidebar_shares(facts).items()
         },
         titles={view: guarded.ask(f"titles of {view}", titles, facts, {}) for view, titles in TITLES.items()},
         notes=notes,

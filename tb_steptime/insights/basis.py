@@ -1,4 +1,6 @@
-"""The whole that the shares in a headline refer to, where a bar or a tile next to it has another whole.
+"""Of which time the conclusions are: the whole that the shares in a headline refer to, where a bar or a tile next to it
+has another whole; and one sentence for each kind of excess, which is time of the recorded steps, but not of the steady
+step.
 
 mean step as recorded   |kkkkkkkkkkk.....|lllllll|    bar, legend, tiles, sidebar
 as it is judged         |kkkkkkkkkkk.....|            headline, cards: without what is left out
@@ -8,16 +10,18 @@ Of a job on the CPU, CPU exec in the bar has named ranges, too, in which no op r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from tb_steptime.analyses.host import HostStep
 from tb_steptime.insights.facts import Facts, little_is_judged
+from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.means import median, whole_mean
-from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase, text
+from tb_steptime.metrics.steady.shown import ExcessId, ExcessRow
+from tb_steptime.text import Finding, Phrase, agreeing, count, filled, fraction, joined, ns, phrase, text
 
 #: Steps are of two kinds if all those from one step on take more than this many times as long as any before it, or the
 #: other way round, with at least so many steps on each side: one long step at either end may come once.
@@ -83,10 +87,7 @@ def _left_out_ns(facts: Facts) -> int:
 
 def _what_is_left_out(facts: Facts) -> str:
     steps = facts.overview.steps
-    kinds = {
-        "one-time costs": sum(step.once_ns for step in steps),
-        "the profiler's own work": sum(step.profiler_ns for step in steps),
-    }
+    kinds = {"one-time costs": facts.once_ns, "the profiler's own work": sum(step.profiler_ns for step in steps)}
     kinds["the edges of the recording"] = facts.left_out_ns - sum(kinds.values())
     kinds["a longer first step"] = steps[0].judged_ns if facts.starts_longer else 0
     *others, last = [name for name, left_ns in kinds.items() if left_ns]
@@ -134,3 +135,45 @@ def _changed_most(before: Sequence[HostStep], after: Sequence[HostStep]) -> tupl
     }
     most = max(more, key=lambda reason: abs(more[reason]))
     return _LABELS[most], more[most]
+
+
+#: Minimum share of the recorded steps for an excess to be mentioned.
+LEAST_FRACTION = 0.01
+
+_OF_STEPS = "{time} of (the recorded step|the {steps} recorded steps)"
+_NAMED: Mapping[ExcessId, str] = {
+    "once": f"{_OF_STEPS} is one-time work, mostly {{names}}.",
+    "interrupted": f"{_OF_STEPS} is lost to interruptions of calls that otherwise take far less, mostly {{names}}.",
+    "periodic": f"{_OF_STEPS} is work of every few steps, mostly {{names}}.",
+    "unknown": f"{_OF_STEPS} is beyond similar calls, mostly {{names}}. Whether it repeats is not known.",
+}
+_UNNAMED: Mapping[ExcessId, str] = {
+    "once": f"{_OF_STEPS} is one-time work.",
+    "interrupted": f"{_OF_STEPS} is lost to interruptions.",
+    "periodic": f"{_OF_STEPS} is work of every few steps.",
+    "profiler": f"{_OF_STEPS} is the profiler's own time.",
+    "edge": f"For {_OF_STEPS}, the GPU runs work from before the recording or has none left.",
+    "unknown": f"{_OF_STEPS} is beyond similar calls.",
+}
+#: Where a file holds several recordings.
+_EDGES = f"For {_OF_STEPS}, the profiler was off between recordings, or work at their edges is not recorded."
+_PYTHON = "Python code between ops"
+
+
+def excess_sentences(facts: Facts) -> dict[str, Phrase]:
+    """Returns a sentence for each kind, most time first; kinds with less than a hundredth of the recorded steps are
+    left out."""
+    overview, least_ns = facts.overview, LEAST_FRACTION * facts.all_steps_ns
+    rows = [row for row in overview.excess if row.total_ns >= least_ns]
+    return {row.kind: sentence(row, len(overview.steps), overview.findings) for row in rows}
+
+
+def sentence(row: ExcessRow, steps: int, findings: Iterable[Finding] = ()) -> Phrase:
+    """Describes the excess of one kind. steps: how many were recorded; findings: those of the recording."""
+    template = _NAMED[row.kind] if row.names and row.kind in _NAMED else _UNNAMED[row.kind]
+    joined = row.kind == "edge" and any(each.id == "recordings_joined" for each in findings)
+    template = _EDGES if joined else template
+    listed = {f"name{place}": text(brief(each.name or _PYTHON)) for place, each in enumerate(row.names)}
+    words = agreeing(template, steps).replace("{names}", ", ".join(f"{{{name}}}" for name in listed))
+    values = {"time": ns(row.total_ns), "steps": count(steps), **listed}
+    return Phrase(words, {name: value for name, value in values.items() if f"{{{name}}}" in words})

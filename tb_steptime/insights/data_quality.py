@@ -46,28 +46,15 @@ _RESTS_ON_VIEW: dict[str, frozenset[Affected]] = {
 #: Cards that rest on other data than the other cards of their view.
 _RESTS_ON: dict[str, frozenset[Affected]] = {
     **dict.fromkeys(
-        (
-            "idle_gpu",
-            "cpu_ops",
-            "cpu_optimizer",
-            "cpu_outside",
-            "cpu_compiles",
-            "slow_half",
-            "small_ops",
-            "sparse_gradients",
-            "python_loop",
-            "recurring_steps",
-            "growing_graph",
-            "unused_graph",
-            "without_cache",
-            "anomaly_detection",
-        ),
+        ("idle_gpu", "cpu_ops", "cpu_optimizer", "cpu_outside", "cpu_compiles", "slow_half", "small_ops",
+         "sparse_gradients", "python_loop", "recurring_steps", "growing_graph", "unused_graph", "without_cache",
+         "anomaly_detection"),
         _ON_HOST,
     ),
     "one_time": frozenset({"host_time", "recurrence"}),
     "unrecorded_work": frozenset({"gpu_time", "steps"}),
     "trace_quality": frozenset(),
-}
+}  # fmt: skip
 
 
 def quality_lines(facts: Facts) -> list[FindingText]:

@@ -14,7 +14,6 @@ from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import Communication
 from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS as FEW_STEPS
@@ -25,7 +24,7 @@ from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean, whole_means
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.replay.whatif import Gain, WhatIf
-from tb_steptime.text import Finding, Phrase, count, phrase
+from tb_steptime.text import Finding, phrase
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
@@ -90,6 +89,14 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def job(self) -> JobKind:
         """The kind of job: training or inference, eager or compiled, on which devices, in how many ranks."""
         return self.overview.job
+
+    @property
+    def trains(self) -> bool:
+        return self.job.purpose == "training"
+
+    @property
+    def infers(self) -> bool:
+        return self.job.purpose == "inference"
 
     @property
     def compiles_model(self) -> bool:
@@ -234,6 +241,16 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         """The mean of `judged_steps` with what is left out of them, as the host floor counts."""
         steps = self.overview.steps
         return whole_mean(sum(steps[each].duration_ns for each in self.judged_steps), len(self.judged_steps))
+
+    @property
+    def once_ns(self) -> int:
+        """The one-time work of all steps together."""
+        return sum(step.once_ns for step in self.overview.steps)
+
+    @property
+    def all_steps_ns(self) -> int:
+        """The length of all recorded steps together."""
+        return sum(step.duration_ns for step in self.overview.steps)
 
     @property
     def left_out_ns(self) -> int:
@@ -390,7 +407,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def hands_over(self) -> bool:
         """Whether the GPUs of an inference work one after another: each has some layers of its model and waits for the
         results of the GPU before it, as `device_map="auto"` splits a model. In training they may have copies of it."""
-        return self.in_series and self.job.purpose == "inference"
+        return self.in_series and self.infers
 
     @property
     def all_idle_ns(self) -> int:
@@ -403,9 +420,19 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         """The time a step in which the main device only copies between its memory and the host's, mean over
         `judged_steps`, ns; no longer than in half of them, since one that writes a checkpoint is no usual step."""
         copied = (row.total_ns - row.hidden_ns for row in self.host.copies if row.direction in ("HtoD", "DtoH"))
+        steps_ns = [self.overview.steps[each].parts_ns.memcpy for each in self.judged_steps]
+        return min(sum(copied), whole_mean(sum(steps_ns), len(steps_ns)), self.usual_copies_ns, self.step_ns)
+
+    @property
+    def usual_copies_ns(self) -> int:
+        """The lower median over `judged_steps` of the time in which only copies run, ns."""
         steps_ns = sorted(self.overview.steps[each].parts_ns.memcpy for each in self.judged_steps)
-        usual_ns = steps_ns[(len(steps_ns) - 1) // 2] if steps_ns else 0
-        return min(sum(copied), whole_mean(sum(steps_ns), len(steps_ns)), usual_ns, self.step_ns)
+        return steps_ns[(len(steps_ns) - 1) // 2] if steps_ns else 0
+
+    @property
+    def blocked_ns(self) -> int:
+        """The time a step for which calls make the CPU wait, those of the allocator left out, ns."""
+        return sum(row.blocked_ns for row in self.host.blocking if row.kind != "allocator")
 
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
@@ -452,8 +479,7 @@ def little_is_judged(facts: Facts) -> bool:
     rest is the first work of a process, too, and no step of the job."""
     steps = facts.overview.steps
     whole = sum(step.duration_ns - step.judged_ns < WARNING_FRACTION * step.duration_ns for step in steps)
-    recorded_ns = sum(step.duration_ns for step in steps)
-    return whole < FEW_STEPS and facts.left_out_ns >= max(LITTLE_FRACTION * recorded_ns, 1)
+    return whole < FEW_STEPS and facts.left_out_ns >= max(LITTLE_FRACTION * facts.all_steps_ns, 1)
 
 
 def mostly_unrecorded(facts: Facts) -> bool:
@@ -465,18 +491,3 @@ def one_time_is_unknown(facts: Facts) -> bool:
     """Whether what the CPU does may come once: nothing shows first calls, and there are not even a few steps to
     compare."""
     return facts.host.cpu_unrecorded and len(facts.overview.steps) < FEW_STEPS
-
-
-def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
-    """Returns `best` with its reason, or low where so little was recorded that the mean may be an accident. What is low
-    in the best recording is so for its own reason, not for want of steps."""
-    if best is Confidence.LOW:
-        return best, why
-    if little_is_judged(facts):
-        return Confidence.LOW, LITTLE
-    steps = len(facts.judged_steps)
-    if steps < FEW_STEPS:
-        subject = "Steps" if steps == len(facts.overview.steps) else "Whole steps"
-        template = f"{subject} recorded: {{steps}}. A mean of so few may mislead."
-        return Confidence.LOW, Phrase(template, {"steps": count(steps)})
-    return best, why

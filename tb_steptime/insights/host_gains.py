@@ -10,16 +10,20 @@ An instant belongs to the first that fits, so that the gains of all these cards 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
-from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confidence
-from tb_steptime.insights.severity import severity, severity_of_gain
-from tb_steptime.insights.wording.card_text import fitted, later_title
+from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.cards import Details, card
+from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts
+from tb_steptime.insights.severity import severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.text import Phrase, joined, phrase
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Time ranges that a card links to: the longest one first, the others confirm it.
 EVIDENCE = 5
@@ -50,18 +54,16 @@ def host_card(
     why: Phrase,
     gain_ns: int,
     formula: Phrase,
-    best: Confidence,
     why_confidence: Phrase,
-    colour: str = "cpu",
-    part: str | None = "cpu_exec",
+    best: Confidence = Confidence.MEDIUM,
+    *,
     view: str = "host",
-    evidence: Sequence[Evidence] = (),
-    steps: Sequence[str] = (),
-    how: str | None = None,
-    row: EvidenceRow | None = None,
+    part: str | None = "cpu_exec",
+    colour: str | None = None,
     sure_ns: int | None = None,
     rare: bool = False,
     across: bool = False,
+    **details: Unpack[Details],
 ) -> Insight | None:
     """Returns the card if its gain is worth one and the recording shows how the job runs.
 
@@ -76,30 +78,15 @@ def host_card(
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
     now_ns = facts.worth(facts.pauses_alone_ns(gain_ns) if rare else facts.alone_ns(gain_ns))
-    sure_fraction = facts.share(now_ns if sure_ns is None else min(now_ns, sure_ns))
-    if severity_of_gain(sure_fraction) is not severity_of_gain(facts.share(now_ns)):
-        level, why_level = confidence(facts, Confidence.LOW, _ONLY_PROFILED)
-    else:
-        level, why_level = _confidence(facts, best, why_confidence)
-    return Insight(
-        id=id,
-        severity=severity(sure_fraction, best, level),
-        title=title if now_ns else later_title(title),
-        why=fitted(why),
-        how=how,
-        gain_ns=now_ns,
-        gain_fraction=facts.share(now_ns),
-        later_ns=None if now_ns == gain_ns else gain_ns,
-        gain_formula=formula if now_ns == gain_ns else joined(formula, _WAITS_FOR_RANKS),
-        confidence=level,
-        why_confidence=why_level,
-        view=view,
-        colour=colour,
-        part=part,
-        steps=list(steps),
-        evidence=list(evidence),
-        row=row,
-    )
+    sure_ns = now_ns if sure_ns is None else min(now_ns, sure_ns)
+    here = _confidence(facts, best, why_confidence)
+    if severity_of_gain(facts.share(sure_ns)) is not severity_of_gain(facts.share(now_ns)):
+        here = Confidence.LOW, _ONLY_PROFILED
+    return card(
+        facts, id, title, why, formula if now_ns == gain_ns else joined(formula, _WAITS_FOR_RANKS), why_confidence,
+        best, gain_ns, now_ns=now_ns, sure_ns=sure_ns, here=here, view=view, part=part, colour=colour,
+        **details,
+    )  # fmt: skip
 
 
 def shows_the_job(facts: Facts) -> bool:
@@ -108,8 +95,7 @@ def shows_the_job(facts: Facts) -> bool:
     runs."""
     steps, idle = facts.overview.steps, facts.idle
     unrecorded = idle is not None and idle.unrecorded_work > LEADING_FRACTION * idle.total_ns
-    once_ns = sum(step.once_ns for step in steps)
-    cold = len(steps) < FEW_STEPS and once_ns > LEADING_FRACTION * sum(step.duration_ns for step in steps)
+    cold = len(steps) < FEW_STEPS and facts.once_ns > LEADING_FRACTION * facts.all_steps_ns
     launches = facts.host.launches
     little = launches is not None and len(steps) == 1 and launches.activities < FEW_ACTIVITIES
     return not (unrecorded or cold or little)
@@ -118,11 +104,9 @@ def shows_the_job(facts: Facts) -> bool:
 def _confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
     """Returns the card's own confidence, or a lower one where launches are missing or call stacks slowed the host."""
     if unlinked_share(facts.host) >= UNLINKED_FRACTION:
-        return confidence(facts, Confidence.LOW, LAUNCHES_MISSING)
+        return Confidence.LOW, LAUNCHES_MISSING
     slowed = slowed_by(facts.host)
-    if slowed is not None and best is Confidence.HIGH:
-        return confidence(facts, Confidence.MEDIUM, slowed)
-    return confidence(facts, best, why)
+    return (Confidence.MEDIUM, slowed) if slowed is not None and best is Confidence.HIGH else (best, why)
 
 
 def slowed_by(host: HostResult) -> Phrase | None:

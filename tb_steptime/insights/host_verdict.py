@@ -7,20 +7,14 @@ a step without recorded GPU work -> what its time is spent on (the bound of the 
 
 from __future__ import annotations
 
-import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.basis import leaves_out
+from tb_steptime.insights.cards import confidence
 from tb_steptime.insights.data_quality import weighed_verdict
-from tb_steptime.insights.facts import (
-    Facts,
-    confidence,
-    little_is_judged,
-    mostly_unrecorded,
-    waits_for_queue,
-)
+from tb_steptime.insights.facts import Facts, little_is_judged, mostly_unrecorded, waits_for_queue
 from tb_steptime.insights.host_gains import (
     LAUNCHES_MISSING,
     PROFILING_SLOWS,
@@ -119,10 +113,13 @@ def _sentence(facts: Facts) -> Phrase:
         return sentence_of_little(facts)
     if facts.idle is None:
         sentence = _cpu_sentence(facts)
-    elif facts.bound is Bound.UNKNOWN and _waits_for_unrecorded(facts, facts.idle):
-        sentence = unrecorded_sentence(facts)
     else:
-        sentence = filled(_template(facts, facts.idle), _values(facts, facts.idle))
+        idle = facts.idle
+        largest = idle.unrecorded_work > max(idle.unknown, idle.tail) and not facts.host.cpu_unrecorded
+        if facts.bound is Bound.UNKNOWN and (mostly_unrecorded(facts) or largest):
+            sentence = unrecorded_sentence(facts)
+        else:
+            sentence = filled(_template(facts, idle), _values(facts, idle))
     return _of_steady_step(sentence) if leaves_out(facts) else sentence
 
 
@@ -204,12 +201,6 @@ def _left_ns(facts: Facts) -> int | None:
     return round(whole_ns * min(left / max(replayed.steady_step_ns, 1), 1.0))
 
 
-def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
-    """Whether work that is not recorded is the main reason for which the trace does not show the cause."""
-    largest = idle.unrecorded_work > max(idle.unknown, idle.tail)
-    return mostly_unrecorded(facts) or (largest and not facts.host.cpu_unrecorded)
-
-
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
     """Returns the one rare pause of the host that makes most of the span's idle time. The idle
     time of one cause is that of its longest pause, less the time that the others of this cause last at most."""
@@ -224,7 +215,7 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     share, pace = facts.share(idle.total_ns), replace(_pace(facts, idle), exposed_communication_ns=0)
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
-    wait, pause = _exposed_wait_ns(facts), _one_pause(facts.host, idle)
+    wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
     together = facts.host.several_devices
     return {
@@ -246,17 +237,11 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "devices": count(len(together.devices) if together else 1),
         "mean": Quantity(together.concurrency, Unit.NUMBER) if together else text(""),
         "any": fraction(1 - facts.share(facts.all_idle_ns)),
-        "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
+        "wait": ns(idle.data_loading if wait is None else min(round(wait), idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
         "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns, DOING_LENGTH) or ""),
     }
-
-
-def _exposed_wait_ns(facts: Facts) -> int | None:
-    """Returns the wait for batches while no device of the process works; None where it is not measured."""
-    wait_ns = facts.figure("data_loading_exposed")
-    return None if wait_ns is None else round(wait_ns)
 
 
 def _pace(facts: Facts, idle: IdleNs) -> Pace:
@@ -292,7 +277,7 @@ def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:
         return facts.replayed.holds_unprofiled
     host = facts.host
     names = ("cpu_work", "nothing_recorded", "launch_latency")
-    pace = _pace(facts, msgspec.structs.replace(idle, **{name: getattr(idle, name) // 2 for name in names}))
+    pace = _pace(facts, replace(idle, **{name: getattr(idle, name) // 2 for name in names}))
     return judge(pace) is host.bound
 
 
@@ -302,11 +287,7 @@ _MOST_OF_ONCE = 0.99
 
 def is_mostly_once(facts: Facts) -> bool:
     """Whether one-time work is half of what is left out, or more."""
-    return bool(facts.host.one_time) and 2 * _once_ns(facts) >= facts.left_out_ns
-
-
-def _once_ns(facts: Facts) -> int:
-    return sum(step.once_ns for step in facts.overview.steps)
+    return bool(facts.host.one_time) and 2 * facts.once_ns >= facts.left_out_ns
 
 
 def ends_early(facts: Facts) -> bool:
@@ -325,8 +306,7 @@ def notes_of_verdict(facts: Facts) -> frozenset[str]:
 
 def sentence_of_little(facts: Facts) -> Phrase:
     """Says what most of the recording is."""
-    costs, once_ns = facts.host.one_time, _once_ns(facts)
-    recorded_ns = sum(step.duration_ns for step in facts.overview.steps)
+    costs, once_ns, recorded_ns = facts.host.one_time, facts.once_ns, facts.all_steps_ns
     profiler_ns = sum(step.profiler_ns for step in facts.overview.steps)
     if not is_mostly_once(facts) and 2 * profiler_ns >= facts.left_out_ns:
         template = "For {time} of the recorded {recorded} the GPU is idle while the profiler itself works."
@@ -422,8 +402,8 @@ def has_only_calls(facts: Facts) -> bool:
 def holds_no_work(facts: Facts) -> bool:
     """Whether nothing is recorded but one short step mark, as where a schedule begins again after the last batch.
     A longer one may hold Python code, or wait for another process."""
-    host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
-    empty = not (host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
+    host, others = facts.host, replace(facts.overview.mean_parts_ns, other=0)
+    empty = not (host.python_function or host.ranges or any(astuple(others)))
     short = facts.overview.mean_duration_ns < _LEAST_STEP_NS
     alone = len(facts.overview.steps) == 1 and facts.unread_share is None
     return short and alone and host.cpu is not None and not host.cpu.ops_ns and empty

@@ -9,13 +9,15 @@ Where the spans are ranks of one job, the first card of the job comes before the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.wording.card_text import gain_words, severity_word
+from tb_steptime.text import Phrase, Quantity, count, ns
+from tb_steptime.text.printer import percent, render
 
 #: Cards that recommend what the curve over the number of workers does.
 _OF_CURVE = ("no_workers", "more_workers")
@@ -27,6 +29,10 @@ class SpanAdvice(msgspec.Struct, frozen=True):
 
     card: Insight | None
     workers: int | None = None
+
+    @property
+    def gain_ns(self) -> int:
+        return self.card.gain_ns if self.card else 0
 
 
 class RunAdvice(msgspec.Struct, frozen=True):
@@ -51,13 +57,13 @@ def span_advice(card: Insight | None, results: Mapping[str, msgspec.Struct]) -> 
 
 def run_advice(spans: Sequence[SpanAdvice]) -> RunAdvice:
     """Returns the advice for at least one span."""
-    counts = Counter(_id(span) for span in spans)
-    chosen = max(counts, key=lambda id_: (counts[id_], max(_gain_ns(span) for span in spans if _id(span) == id_)))
-    saying = sorted(
-        (span for span in spans if _id(span) == chosen), key=lambda span: (span.workers or 0, _gain_ns(span))
-    )
+    by_card: dict[str | None, list[SpanAdvice]] = {}
+    for span in spans:
+        by_card.setdefault(span.card.id if span.card else None, []).append(span)
+    saying = max(by_card.values(), key=lambda alike: (len(alike), max(span.gain_ns for span in alike)))
+    saying.sort(key=lambda span: (span.workers or 0, span.gain_ns))
     workers = [span.workers for span in saying if span.workers is not None]
-    gains = [_gain_ns(span) for span in saying]
+    gains = [span.gain_ns for span in saying]
     return RunAdvice(
         card=saying[(len(saying) - 1) // 2].card,
         saying=len(saying),
@@ -72,9 +78,36 @@ def job_advice(card: Insight, spans: int) -> RunAdvice:
     return RunAdvice(card, spans, spans, None, (card.gain_ns, card.gain_ns))
 
 
-def _id(span: SpanAdvice) -> str | None:
-    return span.card.id if span.card else None
+#: Gains of spans count as equal if they differ by less than this factor.
+_SAME_GAIN = 1.1
 
 
-def _gain_ns(span: SpanAdvice) -> int:
-    return span.card.gain_ns if span.card else 0
+def first_card_words(advice: RunAdvice) -> str:
+    """`Major: Use 2 workers, up to 20 ms a step (38 %) (2 spans: 2 to 3 workers)`."""
+    card, how_far, card_text = advice.card, agreement(advice), "no card"
+    if card:
+        share = f" ({percent(card.gain_fraction)})" if card.gain_ns else ""
+        unsure = ", confidence low" if card.confidence is Confidence.LOW else ""
+        card_text = f"{severity_word(card.severity)}: {render(card.title)}, {gain_words(card)}{share}{unsure}"
+    return f"{card_text} ({render(how_far)})" if how_far else card_text
+
+
+def agreement(advice: RunAdvice) -> Phrase | None:
+    """Says how many spans have that card, and from what to what their numbers go; None where they say the same."""
+    values: dict[str, Quantity] = {"spans": count(advice.spans)}
+    ranges = []
+    if advice.workers and advice.workers[0] < advice.workers[1]:
+        ranges.append("{fewest} to {most} workers")
+        values |= {"fewest": count(advice.workers[0]), "most": count(advice.workers[1])}
+    least_ns, most_ns = advice.gain_ns
+    if most_ns > _SAME_GAIN * least_ns:
+        ranges.append("up to {least_gain} in one and {most_gain} in another")
+        values |= {"least_gain": ns(least_ns), "most_gain": ns(most_ns)}
+    if advice.saying == advice.spans:
+        spans_of = "{spans} spans"
+    else:
+        spans_of = "{saying} of {spans} spans"
+        values |= {"saying": count(advice.saying)}
+    if not ranges and advice.saying == advice.spans:
+        return None
+    return Phrase(": ".join([spans_of, ", ".join(ranges)] if ranges else [spans_of]), values)

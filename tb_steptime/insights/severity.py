@@ -18,14 +18,15 @@ cards    launch graphs 4.8 ms, find the late rank 7.5 ms (a guess)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, count, ns, phrase
 
 #: A card is a warning from 5 % of the step on. From 15 % on it decides the job's speed and is major.
 WARNING_FRACTION, MAJOR_FRACTION = 0.05, 0.15
@@ -48,9 +49,9 @@ _ABOUT: dict[Bound, frozenset[str]] = {
 }
 
 
-def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
+def severity(fraction: float, best: Confidence, confidence: Confidence) -> Severity:
     """Returns the severity of a card that is worth this share of the step. best: its confidence in the best recording;
-    sure: in this one.
+    confidence: in this one.
 
     A guess of the cause is a hint, whatever it would gain. A cause that is measured, but in one or two steps, or in a
     trace that lacks launches, is no reason to drop everything else.
@@ -58,7 +59,7 @@ def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
     due = severity_of_gain(fraction)
     if best is Confidence.LOW:
         return Severity.MINOR
-    return Severity.WARNING if due is Severity.MAJOR and sure is Confidence.LOW else due
+    return Severity.WARNING if due is Severity.MAJOR and confidence is Confidence.LOW else due
 
 
 def severity_of_gain(fraction: float) -> Severity:
@@ -114,3 +115,25 @@ def _place(insight: Insight, bound: Bound) -> tuple[int, int, int, int, int, int
 def _is_about(insight: Insight, bound: Bound) -> bool:
     subject = "communication" if insight.part == "communication" else insight.view
     return bound not in _ABOUT or subject in _ABOUT[bound]
+
+
+def sum_of_gains(insights: Sequence[Insight], addable: Collection[str]) -> Phrase | None:
+    """Says how many gains, from the first on, may be added, and to what. addable: ids of those with disjoint gains."""
+    first = list(itertools.takewhile(lambda insight: insight.id in addable, insights))
+    if len(first) < 2:
+        return None
+    total = sum(insight.gain_ns for insight in first)
+    return phrase("the first {number} gains add up to {total}", number=count(len(first)), total=ns(total))
+
+
+def may_be_added(insights: Sequence[Insight], addable: Collection[str]) -> Phrase | None:
+    """Says that all gains may be added, which suffices in a view with few cards; otherwise returns `sum_of_gains`."""
+    worth = [insight.id for insight in insights if insight.gain_ns]
+    if len(worth) > 1 and set(worth) <= set(addable):
+        return phrase("gains can be added")
+    return sum_of_gains(insights, addable)
+
+
+def remark_of_view(insights: Sequence[Insight], judged: Judgement) -> Phrase | None:
+    """insights: the cards of one view. If no view has any, the remark says so and names no other view."""
+    return may_be_added(insights, judged.addable) if judged.insights else phrase("No recommendation for this span.")

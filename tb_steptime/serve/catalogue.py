@@ -6,14 +6,13 @@ import msgspec
 
 from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
-from tb_steptime.insights.job_rules import JOB_RULES
+from tb_steptime.insights.headlines import SHARE_MEANINGS
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
-from tb_steptime.insights.sidebar import SHARE_MEANINGS
+from tb_steptime.insights.rules.ranks import JOB_RULES
 from tb_steptime.insights.wording.ranks import ROLE_LABELS
 from tb_steptime.insights.wording.reasons import REASONS
-from tb_steptime.insights.wording.terms import TERMS, Term
-from tb_steptime.insights.wording.vendors import AMD_LABELS
+from tb_steptime.insights.wording.terms import AMD_LABELS, TERMS, Term
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, MORE_IS_BETTER, TILES
 from tb_steptime.metrics.data_loading.recorded_workers import LIMIT_WORDS, PRODUCTION_PARTS

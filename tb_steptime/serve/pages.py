@@ -24,8 +24,8 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights import judge, judge_trends
-from tb_steptime.insights.added_gains import remark_of_view
 from tb_steptime.insights.base import Headline, Insight, Judgement
+from tb_steptime.insights.severity import remark_of_view
 from tb_steptime.insights.wording.notes import noted
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns

@@ -33,10 +33,9 @@ from tb_steptime.ingest.job_ranks import rank_spans
 from tb_steptime.ingest.names import natural_order
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.headlines import do_first
-from tb_steptime.insights.job_rules import judge_job
-from tb_steptime.insights.wording.job_what_if import change_text, larger_text, replay_text
+from tb_steptime.insights.rules.ranks import judge_job
+from tb_steptime.insights.wording.job_what_if import change_text, larger_text, pipeline_text, replay_text
 from tb_steptime.insights.wording.notes import worded
-from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import (
     cause_text,
     cause_words,

@@ -17,10 +17,9 @@ from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.job_ranks import recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights.job_rules import judge_job
-from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, run_advice, span_advice
+from tb_steptime.insights.rules.ranks import judge_job
+from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, agreement, job_advice, run_advice, span_advice
 from tb_steptime.insights.wording.ranks import step_ns
-from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.serve.answers import RunLine, RunsPage

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tb_steptime.insights.wording.pipeline import CAUSE_LABELS, CAUSE_MEANINGS
+from tb_steptime.insights.wording.job_what_if import CAUSE_LABELS, CAUSE_MEANINGS
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.ranks.pipeline.result import CAUSES, StageRow

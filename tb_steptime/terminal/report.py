@@ -12,7 +12,7 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
-from tb_steptime.insights.excess import sentence
+from tb_steptime.insights.basis import sentence
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain

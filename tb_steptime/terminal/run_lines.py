@@ -25,8 +25,15 @@ from tb_steptime.ingest.job_ranks import recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.insights.base import Insight, Judgement
-from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, run_advice, span_advice
-from tb_steptime.insights.wording.run_advice import agreement, first_card_words
+from tb_steptime.insights.run_advice import (
+    RunAdvice,
+    SpanAdvice,
+    agreement,
+    first_card_words,
+    job_advice,
+    run_advice,
+    span_advice,
+)
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.terminal.contract import RunReport
 from tb_steptime.terminal.output import shortened
@@ -134,7 +141,7 @@ class Runs:
         """Adds the jobs of these spans, in time order: the newest job of a run counts."""
         if not jobs:
             return
-        from tb_steptime.insights.job_rules import judge_job  # a job of one rank does not need them
+        from tb_steptime.insights.rules.ranks import judge_job  # a job of one rank does not need them
 
         for job in jobs:
             if cards := judge_job(job.ranks):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tb_steptime.insights.job_rules import JOB_RULES
 from tb_steptime.insights.questions import QUESTIONS
 from tb_steptime.insights.rules import RULES
+from tb_steptime.insights.rules.ranks import JOB_RULES
 from tb_steptime.record import profile_steps
 from tb_steptime.serve.catalogue import catalogue
 from tests import PROJECT

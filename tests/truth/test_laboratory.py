@@ -12,7 +12,7 @@ import benchmarks.laboratory.programs  # noqa: F401
 from benchmarks.laboratory.program import PROGRAMS, Program
 from benchmarks.laboratory.results import Card, Trial, followed, keep, kept, page
 from benchmarks.laboratory.trial import judged_spans, recorded, unfit
-from tb_steptime.insights.followed import FOLLOWED
+from tb_steptime.insights.questions import FOLLOWED
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "laboratory.md"
 MS = 1_000_000

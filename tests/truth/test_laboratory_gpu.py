@@ -13,7 +13,7 @@ from benchmarks.laboratory.on_gpu.names import RECORDED, recorded_programs
 from tb_steptime import cli
 from tb_steptime.ingest.measure import measure_file, read_file
 from tb_steptime.insights import judge
-from tb_steptime.insights.followed import ON_GPU
+from tb_steptime.insights.questions import ON_GPU
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins

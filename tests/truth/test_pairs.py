@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.insights.followed import MADE_BY_OTHERS
+from tb_steptime.insights.questions import MADE_BY_OTHERS
 from tests.drawn.real_traces import needs
 from tests.truth.pairs import PAIRS, outcome
 

@@ -10,7 +10,7 @@ import pytest
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.job_ranks import at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline, ranks_name
 from tb_steptime.ranks.job import job_ranks, job_with_waits
 from tb_steptime.ranks.messages import Links

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_steptime import cli
-from tb_steptime.insights.job_rules import JOB_RULES, JobRule
 from tb_steptime.insights.rules import RULES, Gain, Rule
+from tb_steptime.insights.rules.ranks import JOB_RULES, JobRule
 from tools.docs.markdown import paragraphs, plain
 
 #: The rules for a span, and for a job.

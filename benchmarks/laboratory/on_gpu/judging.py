@@ -18,7 +18,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights import judge
-from tb_steptime.insights.followed import Followed
+from tb_steptime.insights.questions import Followed
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.terminal.spans import UNPRINTED
 from tb_steptime.trace.loader_records import StepPace

@@ -15,7 +15,7 @@ from tb_steptime.insights.wording.host import host_titles
 from tb_steptime.insights.wording.memory import memory_titles
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.operators import operator_titles
-from tb_steptime.insights.wording.overview import overview_titles
+from tb_steptime.insights.wording.trends import overview_titles
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Note, count, phrase, text
 

@@ -18,14 +18,7 @@ CARD_LENGTH = 160
 LEAST_NAME = 14
 
 #: Usual maximum length of a number with its unit: "100.1 ms", "1.2 GB/s", "12 500".
-_LENGTHS = {
-    Unit.NS: 8,
-    Unit.FRACTION: 5,
-    Unit.COUNT: 6,
-    Unit.NUMBER: 4,
-    Unit.BYTES: 7,
-    Unit.BYTES_PER_SECOND: 9,
-}
+_LENGTHS = {Unit.NS: 8, Unit.FRACTION: 5, Unit.COUNT: 6, Unit.NUMBER: 4, Unit.BYTES: 7, Unit.BYTES_PER_SECOND: 9}
 
 
 def severity_word(severity: Severity) -> str:
@@ -77,6 +70,11 @@ def listed(items: Sequence[str]) -> str:
     """
     *others, last = items
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def numbers_of(ranks: Sequence[int]) -> str:
+    """Lists numbers in ascending order."""
+    return listed([str(rank) for rank in sorted(ranks)])
 
 
 #: Beginning of the title of a card that gains nothing yet.

@@ -78,11 +78,7 @@ def _answer_by_bound(bound: Bound, idle: IdleNs) -> tuple[str, int]:
     """Returns the template, and the wait that it speaks of, ns a step."""
     if bound is Bound.HOST and 2 * idle.allocator >= idle.late_ns:
         return _ALLOCATES, idle.allocator
-    waits = {
-        Bound.HOST: idle.late_ns,
-        Bound.INPUT: idle.data_loading,
-        Bound.DEPENDENCY: idle.queued + idle.dependency,
-    }
+    waits = {Bound.HOST: idle.late_ns, Bound.INPUT: idle.data_loading, Bound.DEPENDENCY: idle.queued + idle.dependency}
     return _ANSWERS[bound], waits.get(bound, idle.cpu_work + idle.nothing_recorded + idle.launch_latency)
 
 

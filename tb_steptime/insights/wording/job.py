@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.overview import DeviceFigures
 from tb_steptime.insights.base import JobText
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.wording.vendors import processors_short
+from tb_steptime.insights.wording.terms import processors_short
 from tb_steptime.metrics.job import ExecutionId, JobEvidence, JobKind, Purpose, Vendor
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, phrase, shortened, text
 

@@ -7,10 +7,10 @@ from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.insights.wording.card_text import listed
-from tb_steptime.insights.wording.pipeline import pipeline_headline
+from tb_steptime.insights.wording.card_text import numbers_of
+from tb_steptime.insights.wording.compare import paths_text, same_ranks_text, scaling_text
+from tb_steptime.insights.wording.job_what_if import pipeline_headline
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, scaling_text
 from tb_steptime.ranks.result import DECIDES, Cause, CauseId, JobRanks, JobReplay, LateGroup, LateRank, PathRank, Role
 from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.text import Phrase, Quantity, agreeing, closed, code, count, filled, fraction, joined, ns, phrase, text
@@ -269,11 +269,6 @@ def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
 def why_late(rank: PathRank) -> Phrase:
     """Returns a sentence about the rank that is late most."""
     return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)), closed(_why(rank.causes, rank.late_ns)))
-
-
-def numbers_of(ranks: Sequence[int]) -> str:
-    """Lists numbers in ascending order."""
-    return listed([str(rank) for rank in sorted(ranks)])
 
 
 #: Maximum number of ranks that a sentence about the deciding path names.

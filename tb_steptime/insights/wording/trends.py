@@ -1,4 +1,4 @@
-"""Trends over several spans: the headline, and the title of each picture."""
+"""Steps in sentences: the headline and the titles of Trends, over several spans; and those of the overview, of one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.insights.base import Headline
-from tb_steptime.insights.facts import WORTH_FRACTION
+from tb_steptime.insights.base import Headline, Titles
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.wording.gpu import WORTH_SAYING_FRACTION
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.means import OUTLIER_Z, SLOW_FRACTION
+from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.printer import quantity
 
@@ -51,9 +54,11 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
     chosen = focused or _means(spans[-1][0], [result for run, _, _, result in spans if run == spans[-1][0]])
     several = len({run for run, *_ in spans}) > 1
     named = focused is not None or several
+    whose = " of the run in focus" if several else " of {name}" if named else ""  # of several runs the legend names it
+    values = {"median": ns(chosen.recorded), "name": text(chosen.name)}
     titles = {metric.id: _metric_title(metric, spans, chosen.name) for metric in METRICS}
     titles |= {
-        "steps": _steps_title(chosen, several, named),
+        "steps": filled(f"The median step{whose} is {{median}}", values),
         "slow": phrase(agreeing("{slow} slow (step|steps)", chosen.slow_count), slow=count(chosen.slow_count))
         if chosen.slow_count
         else phrase("No step is slow"),
@@ -158,12 +163,6 @@ def _action(group: Means, named: bool) -> Phrase | None:
     return Phrase(agreeing(template, group.slow_count), values)
 
 
-def _steps_title(group: Means, several: bool, named: bool) -> Phrase:
-    """several: whether there are several runs, which the legend names."""
-    whose = " of the run in focus" if several else " of {name}" if named else ""
-    return filled(f"The median step{whose} is {{median}}", {"median": ns(group.recorded), "name": text(group.name)})
-
-
 def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Phrase:
     """From the first span to the last, or of two runs the one in focus and the other, which the legend names."""
     runs = sorted({run for run, *_ in spans}, key=lambda run: run == focus)
@@ -195,3 +194,35 @@ def _metric_mean(metric: Metric, results: list[TrendsResult]) -> float | None:
     values = [series.value for result in results for series in result.series if series.metric == metric.id]
     measured = [value for value in values if value is not None]
     return sum(measured) / len(measured) if measured else None
+
+
+#: A part is called steady if its range over the steps is below this share of the mean step.
+STEADY_PART = 0.03
+
+
+def overview_titles(facts: Facts) -> Titles:
+    """ "steps", and "tile.<metric>" where a tile says more than the change since the previous span."""
+    titles, device = {"steps": _steps(facts.overview)}, facts.kernel_split
+    eligible = device.matmul_like_share if device else None
+    if device and device.unclassified is not None:
+        unclassified = phrase("{unknown} unclassified", unknown=fraction(device.unclassified))
+        return titles | {"tile.tensor_core_share": unclassified}
+    if eligible is None or eligible < WORTH_SAYING_FRACTION:
+        return titles
+    return titles | {"tile.tensor_core_share": phrase("{share} could use them", share=fraction(eligible))}
+
+
+def _steps(result: OverviewResult) -> Phrase:
+    """Says what makes steps differ: the part with the largest range, where it stands out from the rest."""
+    if len(result.steps) == 1:
+        return phrase("Where does the step go?")
+    columns = list(zip(*(msgspec.structs.astuple(step.parts_ns) for step in result.steps), strict=True))
+    ranges, sums = [max(column) - min(column) for column in columns], [sum(column) for column in columns]
+    widest, longest = ranges.index(max(ranges)), sums.index(max(sums))
+    steady_ns = STEADY_PART * result.mean_duration_ns
+    labels = [text(part.label) for part in PART_MEANINGS]
+    if ranges[widest] < steady_ns:
+        return phrase("All steps are alike")
+    if widest != longest and ranges[longest] < steady_ns:
+        return phrase("{steady} is steady; {widest} makes steps differ", steady=labels[longest], widest=labels[widest])
+    return phrase("{widest} makes steps differ most", widest=labels[widest])

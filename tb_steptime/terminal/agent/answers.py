@@ -24,13 +24,12 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
-from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
-from tb_steptime.insights.wording.job_what_if import what_if_texts
+from tb_steptime.insights.wording.job_what_if import pipeline_text, what_if_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.operators import MISSING
-from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import experts_texts, path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline

@@ -13,11 +13,10 @@ from tb_steptime.ingest.compared import WorkerOfRun
 from tb_steptime.ingest.discovery import find_spans
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.states import Problem
-from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.insights.wording.card_text import card_head, lowered_words
-from tb_steptime.insights.wording.job_what_if import change_text, what_if_texts
+from tb_steptime.insights.wording.job_what_if import change_text, pipeline_text, what_if_texts
 from tb_steptime.insights.wording.notes import full_text, worded
-from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import cause_text, comparison_text, experts_texts, path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.job import job_ranks

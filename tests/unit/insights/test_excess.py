@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.insights.excess import sentence
+from tb_steptime.insights.basis import sentence
 from tb_steptime.metrics.steady.shown import ExcessId, ExcessName, ExcessRow
 from tb_steptime.text import Finding
 from tb_steptime.text.printer import plain

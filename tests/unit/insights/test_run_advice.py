@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, run_advice
-from tb_steptime.insights.wording.run_advice import agreement
+from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, agreement, run_advice
 from tb_steptime.text import Phrase
 from tb_steptime.text.printer import plain
 from tests.unit.insights.cards import card, workers_card

@@ -7,8 +7,7 @@ import pytest
 
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.insights import judge
-from tb_steptime.insights.wording.gpu import OLDER
-from tb_steptime.insights.wording.kernels import kernels_title, split_title
+from tb_steptime.insights.wording.gpu import OLDER, kernels_title, split_title
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.text.printer import plain

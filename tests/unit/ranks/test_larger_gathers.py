@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span

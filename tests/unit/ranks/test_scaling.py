@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tb_steptime.insights.wording.compare import paths_text, same_ranks_text, scaling_text
 from tb_steptime.insights.wording.ranks import comparison_text
-from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, scaling_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.ranks.spans import RankSpan

@@ -6,9 +6,8 @@ import pytest
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights import judge
-from tb_steptime.insights.job_rules import judge_job
-from tb_steptime.insights.run_advice import run_advice, span_advice
-from tb_steptime.insights.wording.run_advice import agreement
+from tb_steptime.insights.rules.ranks import judge_job
+from tb_steptime.insights.run_advice import agreement, run_advice, span_advice
 from tb_steptime.serve.jobs import Jobs, find_job
 from tb_steptime.serve.pages import CachedResults
 from tb_steptime.serve.run_lines import RunLines

@@ -1,4 +1,5 @@
-"""Code that cards about communication share: the exposed time of each card, and what saving it gains now.
+"""Code that cards about communication share: the exposed time of each card, what saving it gains now, and how to hide a
+collective or make it smaller, by its kind, with PyTorch's own wrappers.
 
 exposed  |sssssss|ccc|eeeee|rrrrrrrrrrrr|      small ones in a row, those on the compute stream, those of earlier
           many_   on_ each_ exposed_           micro-batches, the rest: each card has a part of its own, less what of
@@ -10,15 +11,22 @@ the host waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
+import msgspec
+from msgspec.structs import replace
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.cards import Details, card
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
-from tb_steptime.insights.severity import severity
-from tb_steptime.insights.wording.card_text import fitted, later_title
 from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, phrase
+from tb_steptime.text.patterns import expression
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Minimum number of small collectives in a row. A model has hundreds of parameters, but a bucketed exchange of its
 #: gradients has only a dozen collectives.
@@ -40,14 +48,13 @@ def exchange_card(
     id: str,
     title: Phrase,
     why: Phrase,
-    how: str | None,
     gain_ns: int,
     formula: Phrase,
     why_confidence: Phrase,
     later: Phrase | None = None,
     best: Confidence = Confidence.MEDIUM,
-    evidence: Sequence[Evidence] = (),
     spares_host: bool = False,
+    **details: Unpack[Details],
 ) -> Insight | None:
     """Returns the card, if its gain is worth one now, or will be once the host does not limit the step.
 
@@ -57,24 +64,10 @@ def exchange_card(
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
     now_ns = gain_ns if spares_host else _worth_now(facts, gain_ns)
-    level, why_level = confidence(facts, best, why_confidence)
-    return Insight(
-        id=id,
-        severity=severity(facts.share(now_ns), best, level),
-        title=title if now_ns else later or later_title(title),
-        why=fitted(why),
-        how=how,
-        gain_ns=now_ns,
-        gain_fraction=facts.share(now_ns),
-        later_ns=None if now_ns == gain_ns else gain_ns,
-        gain_formula=formula,
-        confidence=level,
-        why_confidence=why_level,
-        view="overview",
-        colour="comm",
-        part="communication",
-        evidence=list(evidence),
-    )
+    return card(
+        facts, id, title, why, formula, why_confidence, best, gain_ns, now_ns=now_ns, later=later, view="overview",
+        part="communication", **details,
+    )  # fmt: skip
 
 
 def _worth_now(facts: Facts, gain_ns: int) -> int:
@@ -97,7 +90,7 @@ def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
     """Returns the collectives of a row that one exchange could replace: they are many and small, and nothing is
     computed between them."""
     small_ones = row.in_a_row
-    if small_ones is None or small_ones.count < MANY_IN_A_ROW or facts.job.purpose == "inference":
+    if small_ones is None or small_ones.count < MANY_IN_A_ROW or facts.infers:
         return None
     small = small_ones.ns_p50 < SMALL_NS if small_ones.bytes_p50 is None else small_ones.bytes_p50 < SMALL_BYTES
     return small_ones if small else None
@@ -128,3 +121,165 @@ def exchanged_one_by_one_ns(facts: Facts) -> int:
     small = [each.count for row in rows(facts) if (each := small_in_a_row(facts, row))]
     launches = sum(row.launches for row in sites_of(facts.host, AFTER_BACKWARD))
     return late_ns(facts.host, AFTER_BACKWARD) if LAUNCHES_EACH * sum(small) >= launches > 0 else 0
+
+
+#: Rate in bytes per second of the slowest link made for exchanges between GPUs, eight lanes of PCIe 3 (NVLink and
+#: Infinity Fabric are ten times as fast), and the number of bytes below which collectives do not reach their link's
+#: rate.
+SLOW_LINK, MUCH_BYTES = 5e9, 4_000_000
+#: Below this mean size a collective takes the latency of its ranks, some tens of microseconds, whatever it sends.
+LITTLE_BYTES = 100_000
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """Advice of a card. later: the title while something else limits the step, where it is another. by_rank: the remedy
+    depends on what other ranks did."""
+
+    title: Phrase
+    later: Phrase | None
+    how: str
+    by_rank: bool = False
+
+
+_OVERLAP = phrase("Overlap communication with computation")
+_LINK = phrase("Check the links between ranks, or send less")
+_LINK_LATER = phrase("After the first fix: check the links between ranks")
+_LESS = phrase("Send less between ranks, or less often")
+_LESS_LATER = phrase("After the first fix: send less between ranks")
+
+_LATE = phrase("Find the late rank, or send less")
+_LATE_LATER = phrase("After the first fix: find the late rank")
+
+#: Advice for DDP's gradients. Buckets hold 25 MiB unless set (torch/nn/parallel/distributed.py), so 10 are smaller
+#: where sizes are not recorded; where they are, half of the mean bucket is.
+_BUCKETS = """model = DistributedDataParallel(model, bucket_cap_mb={cap})
+# smaller buckets are sent earlier in the backward pass"""
+_MOST_BUCKET_MIB, _MIB = 10.0, 2**20
+_PREFETCH = """for layer, after in zip(layers, layers[1:]):
+    layer.set_modules_to_forward_prefetch([after])  # FSDP2
+# FSDP1: forward_prefetch=True, limit_all_gathers=False"""
+_ASYNC = """work = dist.{call}(..., async_op=True)
+...  # compute what does not need the result
+work.wait()"""
+_OF_DEEP_EP = """*received, event = buffer.dispatch(..., async_finish=True)  # so does buffer.combine
+...  # compute what does not need the result
+event.current_stream_wait()"""
+_TENSOR_PARALLEL = """torch._inductor.config._micro_pipeline_tp = True  # with torch.compile
+# layers split over ranks: exchange in parts, beside their matrix products"""
+#: Kernels of DeepEP, whose buffer exchanges the tokens of experts; DeepSeek's own builds name them dpsk.
+_DEEP_EP = expression(r"\b(?:deep_ep|dpsk::ep)::")
+NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
+_MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
+
+_HOW_TO_OVERLAP = {
+    "all_gather": _PREFETCH,
+    "reduce_scatter": _PREFETCH,
+    "broadcast": NO_BROADCAST,
+    "send_receive": _MICRO_BATCHES,
+    "all_to_all": _ASYNC.format(call="all_to_all_single"),
+}
+
+_EVERY_SECOND = """with model.no_sync():  # DDP: every second batch sends the gradients of two
+    loss.backward()"""
+_COMPRESS = "model.register_comm_hook(None, default_hooks.bf16_compress_hook)  # DDP: half of the bytes"
+_HALF_TYPES = "fully_shard(layer, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.bfloat16))"
+_KEEP_GATHERED = "fully_shard(layer, reshard_after_forward=False)  # gathers once; needs memory"
+_LINKS = """NCCL_DEBUG=INFO torchrun ...  # says which links it uses; RCCL reads the same variable
+# then gradients every second batch: with model.no_sync(): loss.backward()"""
+#: The trace of one rank does not say whether those of the others lie beside it.
+SEE_RANKS = "# the Ranks view names the late rank, and why, if all ranks are recorded at the same time"
+_EVERY_RANK = f"""{SEE_RANKS}
+torch.profiler.profile(..., on_trace_ready=  # on every rank
+    torch.profiler.tensorboard_trace_handler(log_dir))"""
+_IF_NONE = f"{SEE_RANKS}\n# if none is late:\n"
+_TOGETHER = "# few bytes each: exchange them together, or less often"
+_LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
+
+
+#: Advice for the statistics of batches, which each layer waits for in both passes.
+NORMS = Advice(
+    phrase("Synchronize batch norms only where batches are small"),
+    phrase("After the first fix: synchronize batch norms only for small batches"),
+    """model = DistributedDataParallel(model)  # without SyncBatchNorm.convert_sync_batchnorm(model)
+# or among fewer ranks: convert_sync_batchnorm(model, process_group)""",
+)
+
+
+def overlapped(row: CollectiveRow, kernels: Iterable[str]) -> Advice:
+    """Returns the advice for a row whose collectives the remaining computation could hide. All-reduces in the forward
+    pass are not those of gradients. kernels: names of the device's kernels; those of DeepEP exchange without
+    torch.distributed."""
+    if row.kind == "all_to_all" and any(_DEEP_EP.search(name) for name in kernels):
+        return Advice(_OVERLAP, None, _OF_DEEP_EP)
+    in_forward = _is_of_split_layers(row)
+    each = None if row.bytes is None else row.bytes / row.count
+    return Advice(_OVERLAP, None, how_to_overlap(row.kind, each, in_forward=in_forward))
+
+
+def _is_of_split_layers(row: CollectiveRow) -> bool:
+    """Says whether layers that are split over ranks exchange this row: the forward pass waits for much of it."""
+    return row.forward_ns >= row.exposed_ns / 2 > 0
+
+
+#: Advice for layers that are split over ranks: each rank needs the results of all ranks.
+FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
+
+
+def how_to_overlap(kind: str, each_bytes: float | None, *, in_forward: bool) -> str:
+    """Returns the code. each_bytes: mean size of an exchange, None if it is not recorded; in_forward: layers that are
+    split over ranks make it."""
+    if kind == "all_reduce":
+        return _TENSOR_PARALLEL if in_forward else _in_smaller_buckets(each_bytes)
+    if kind == "send_receive" and each_bytes is None:  # NCCL runs an all-to-all as a kernel of that name too
+        return _HOW_TO_OVERLAP["all_to_all"]
+    return _HOW_TO_OVERLAP.get(kind, _ASYNC.format(call="all_reduce"))
+
+
+def _in_smaller_buckets(each_bytes: float | None) -> str:
+    """Returns the code for gradients. Buckets of half the size that send little would take as long each."""
+    if each_bytes is not None and each_bytes < 2 * LITTLE_BYTES:
+        return _LARGER_BATCH
+    half_mib = _MOST_BUCKET_MIB if each_bytes is None else each_bytes / 2 / _MIB
+    return _BUCKETS.format(cap=f"{min(_MOST_BUCKET_MIB, float(f'{half_mib:.1g}')):g}")
+
+
+def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
+    """Returns the advice where all computation together could not hide half of the exchange. Without a GPU it is not
+    known how much of the exchange is a wait for a late rank."""
+    sends_much = row.bytes is not None and row.bytes / row.count >= MUCH_BYTES
+    if on_gpu and sends_much and row.best_rate is not None and row.best_rate < SLOW_LINK:
+        return Advice(_LINK, _LINK_LATER, _LINKS)
+    how = FEWER_RANKS if _is_of_split_layers(row) else how_to_send_less(row.kind, row.dtype)
+    if not on_gpu:
+        return Advice(_LATE, _LATE_LATER, _IF_NONE + how, by_rank=True)
+    return Advice(_LESS, _LESS_LATER, how)
+
+
+def fewer_exchanges(row: CollectiveRow) -> Advice:
+    """Returns the advice for a row of few bytes, whose time is latency and waits."""
+    how = FEWER_RANKS if _is_of_split_layers(row) else _TOGETHER
+    return replace(BALANCED, how=_IF_NONE + how, by_rank=True)
+
+
+def sends_little(row: CollectiveRow) -> bool:
+    """Says whether fewer bytes would not take less time. Stages of a pipeline wait by its schedule, whatever they
+    send."""
+    return row.kind != "send_receive" and row.bytes is not None and row.bytes < LITTLE_BYTES * row.count
+
+
+def how_to_send_less(kind: str, dtype: str | None) -> str:
+    """Returns the code. dtype: None if it is not recorded."""
+    single = (dtype or "").lower() == "float"
+    if kind == "all_reduce":
+        return _COMPRESS if single else _EVERY_SECOND
+    if kind in ("all_gather", "reduce_scatter"):
+        return _HALF_TYPES if single else _KEEP_GATHERED
+    return _LARGER_BATCH
+
+
+#: Advice where most of the time is an estimated wait for slower ranks.
+BALANCED = Advice(
+    phrase("Find the rank that the others wait for"),
+    phrase("After the first fix: find the rank that others wait for"),
+    _EVERY_RANK,
+)

@@ -10,23 +10,22 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.rules.communication.exchange_advice import (
+from tb_steptime.insights.rules.communication.exchange_cards import (
     BALANCED,
     FEWER_RANKS,
     NORMS,
     SEE_RANKS,
     Advice,
+    exchange_card,
     fewer_exchanges,
     less_to_send,
-    overlapped,
-    sends_little,
-)
-from tb_steptime.insights.rules.communication.exchange_cards import (
-    exchange_card,
     on_compute_stream_ns,
+    overlapped,
     rest_ns,
     rows,
+    sends_little,
 )
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow
@@ -128,7 +127,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
 
 def _exposed(facts: Facts) -> _Exposed | None:
     communication, own_rows = facts.communication, rows(facts)
-    if communication is None or facts.job.purpose == "inference":
+    if communication is None or facts.infers:
         return None
     if not facts.overview.has_device and facts.share(communication.computing_ns) < LEAST_OPS:
         return None
@@ -222,7 +221,7 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     Left out: what really needs the result at once.
     """
     communication, own_rows = facts.communication, rows(facts)
-    if communication is None or facts.job.purpose == "inference":
+    if communication is None or facts.infers:
         return None
     leading = max(own_rows, key=lambda row: on_compute_stream_ns(facts, row))
     exposed_ns = sum(on_compute_stream_ns(facts, row) for row in own_rows)
@@ -264,11 +263,7 @@ def between_layers(facts: Facts) -> Insight | None:
     Left out: what a fused or one-shot all-reduce would save.
     """
     communication = facts.communication
-    if (
-        communication is None
-        or facts.job.purpose != "inference"
-        or facts.share(communication.exposed_ns) < WARNING_FRACTION
-    ):
+    if communication is None or not facts.infers or facts.share(communication.exposed_ns) < WARNING_FRACTION:
         return None
     leading = communication.rows[0]
     title = "Shorten the collectives between layers"
@@ -280,23 +275,22 @@ def between_layers(facts: Facts) -> Insight | None:
     elif (last := leading.gathers_more) is not None:
         title, how = "Gather less at the end of the step", None if facts.job.server else _LOGITS
         why = phrase(_GATHERS, exposed=ns(communication.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
-    return Insight(
-        id="between_layers",
+    return card(
+        facts,
+        "between_layers",
         title=phrase(title),
         why=why,
-        how=how,
-        gain_formula=phrase(
+        formula=phrase(
             "Not computed: what follows needs the result, so nothing can hide the exchange. How much of it is needed "
             "is not recorded."
         ),
-        confidence=Confidence.MEDIUM,
         why_confidence=phrase("Measured on this rank, where a collective's time includes its wait for the slowest."),
+        counted=True,
         view="overview",
-        colour="comm",
         part="communication",
+        how=how,
         evidence=communication.examples,
         about_ns=communication.exposed_ns,
-        instead=phrase("gain not computed"),
     )
 
 

@@ -95,12 +95,12 @@ def no_workers(facts: Facts) -> Insight | None:
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
     gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
     how = f"DataLoader(..., {workers_setting(curve) if curve else 'num_workers=N'})"
-    sure = Confidence.HIGH, MARKS_AGREE
+    confidence = Confidence.HIGH, MARKS_AGREE
     if curve and beyond_usual_cores(curve):
-        sure = Confidence.MEDIUM, _CORES_UNKNOWN
+        confidence = Confidence.MEDIUM, _CORES_UNKNOWN
     if result.batch_ns is not None and result.batch_ns < _SHORT_BATCH_NS:
-        sure = Confidence.LOW if result.batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
-    return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *sure, how=how)
+        confidence = Confidence.LOW if result.batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
+    return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *confidence, how=how)
 
 
 def more_workers(facts: Facts) -> Insight | None:
@@ -130,7 +130,7 @@ def more_workers(facts: Facts) -> Insight | None:
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
     recorded = result.recorded
     computing_known = recorded is not None and (recorded.cpu_share is not None or number <= (recorded.cores or number))
-    sure = (_RECORDED if computing_known else _CPU_UNKNOWN) if recorded else _INFERRED
+    reason = (_RECORDED if computing_known else _CPU_UNKNOWN) if recorded else _INFERRED
     title = "Use {workers} (worker|workers)"
     if beyond_usual_cores(curve):
         title = "Use more workers, up to {workers} if there are cores for them"
@@ -145,7 +145,7 @@ def more_workers(facts: Facts) -> Insight | None:
         gain_ns=curve.gain_ns,
         formula=_BY_CURVE,
         best=Confidence.LOW if guessed else best,
-        why_confidence=joined(_INFERRED, check) if check else sure,
+        why_confidence=joined(_INFERRED, check) if check else reason,
     )
 
 
@@ -218,31 +218,33 @@ def input_bound(facts: Facts) -> Insight | None:
         return None
     if result.multiprocess is False:  # workers would cost more than they save
         why = phrase(_ITSELF_SHORT, batch=ns(result.batch_ns))
-        title, sure = phrase("Produce batches faster in the training process"), (Confidence.LOW, _UNKNOWN_COST)
-        return loader_card(facts, "input_bound", title, why, late_ns, EXPOSED, *sure, how=_WHOLE_BATCHES)
+        title, confidence = phrase("Produce batches faster in the training process"), (Confidence.LOW, _UNKNOWN_COST)
+        return loader_card(facts, "input_bound", title, why, late_ns, EXPOSED, *confidence, how=_WHOLE_BATCHES)
     advice = _remedy(facts)
-    return loader_card(facts, "input_bound", advice.title, advice.why, late_ns, EXPOSED, *advice.sure, how=advice.how)
+    return loader_card(
+        facts, "input_bound", advice.title, advice.why, late_ns, EXPOSED, *advice.confidence, how=advice.how
+    )
 
 
 class _Advice(msgspec.Struct, frozen=True):
-    """What the card about late batches advises. sure: its confidence and the reason for that."""
+    """What the card about late batches advises. confidence: with its reason."""
 
     title: Phrase
     why: Phrase
     how: str | None
-    sure: tuple[Confidence, Phrase]
+    confidence: tuple[Confidence, Phrase]
 
 
 def _remedy(facts: Facts) -> _Advice:
-    recorded, curve, sure = facts.data_loading.recorded, facts.data_loading.curve, _confidence(facts)
+    recorded, curve, confidence = facts.data_loading.recorded, facts.data_loading.curve, _confidence(facts)
     if recorded is not None and recorded.kind == "cores":
-        return _short_of_cores(recorded, sure)
+        return _short_of_cores(recorded, confidence)
     if curve is None or not curve.measured_workers:
         how = None if recorded else _RECORD
         return _Advice(phrase("Produce batches faster"), _UNKNOWN, how, (Confidence.MEDIUM, _CAUSE_UNKNOWN))
     if recorded is not None and curve.needed > curve.measured_workers:
-        return _short_of_cores(recorded, sure)
-    return _Advice(SLOWEST_FASTER, _ENOUGH, DEEPER, sure)
+        return _short_of_cores(recorded, confidence)
+    return _Advice(SLOWEST_FASTER, _ENOUGH, DEEPER, confidence)
 
 
 def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
@@ -252,7 +254,7 @@ def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
     return Confidence.HIGH, MARKS_AGREE
 
 
-def _short_of_cores(recorded: Recorded, sure: tuple[Confidence, Phrase]) -> _Advice:
+def _short_of_cores(recorded: Recorded, confidence: tuple[Confidence, Phrase]) -> _Advice:
     """Returns the advice for workers that have too few cores. It names the longest line of code, if that takes long
     enough."""
     template = (
@@ -274,4 +276,4 @@ def _short_of_cores(recorded: Recorded, sure: tuple[Confidence, Phrase]) -> _Adv
     if longest is not None and longest.share >= WORTH_LINE:
         place = longest.line.partition(": ")[0].rpartition("/")[2]
         how = f"# {place}: {longest.share:.0%} of a batch, est."
-    return _Advice(phrase("Make the dataset cheaper"), with_interpreter_delay(why, recorded), how, sure)
+    return _Advice(phrase("Make the dataset cheaper"), with_interpreter_delay(why, recorded), how, confidence)

@@ -1,4 +1,5 @@
-"""Code that cards about loaders share. Their gains are disjoint parts of the exposed wait."""
+"""Waits that more workers do not end: starts of epochs, single late batches, and work of the main process; and the
+code that all cards about waits for a loader share."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
-from tb_steptime.metrics.data_loading.wait_shares import WaitShares
-from tb_steptime.text import Phrase, fraction, joined, ns, phrase
+from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS, EpochStarts
+from tb_steptime.metrics.data_loading.recorded import Recorded
+from tb_steptime.metrics.data_loading.wait_shares import Overhead, WaitShares
+from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase
 
 #: Formula of the gain of most of these cards.
 EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
@@ -73,10 +76,9 @@ def loader_card(
         formula=formula,
         best=best,
         why_confidence=why_confidence,
-        colour="data",
         part="data_loader",
         view="data_loading",
-        steps=steps,
+        steps=list(steps),
         evidence=evidence,
         row=EvidenceRow("waits", evidence[0].step) if evidence else None,
     )
@@ -88,3 +90,197 @@ def _evidence(facts: Facts, steps: Sequence[str]) -> list[Evidence]:
     rows = [row for row in facts.data_loading.steps if row.exposed_ns > 0 and (not steps or row.name in steps)]
     rows.sort(key=lambda row: -row.exposed_ns)
     return [Evidence(row.name, *starts[row.name]) for row in rows[:3] if row.name in starts]
+
+
+#: The title and the reason for a card about starts of epochs, by whether the workers start again; None: not known.
+_EPOCHS = {
+    True: (
+        "Keep the workers between epochs",
+        "Workers start again for each epoch. Its first batch takes {each}, {produced} of it to be produced.",
+    ),
+    False: ("Make epochs longer", "The first batch of an epoch takes {each}, as none is prefetched."),
+    None: (
+        "Keep the workers between epochs, or make epochs longer",
+        "The first batch of an epoch takes {each}, with the start of the workers where these are not kept.",
+    ),
+}
+_WITH_SETUP = (
+    "An epoch's first batch takes {each}. Setting up its loader, which starts workers that are not kept, takes {setup} "
+    "a step."
+)
+_OF_EPOCHS = phrase(
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, on a CPU with the set-up of "
+    "the loader between them, less the recorded production time of first batches where workers start again. No other "
+    "card's gain includes any of it."
+)
+_OF_RECEIVING = phrase(
+    "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
+    "of one small tensor takes."
+)
+_ALONE = phrase(
+    "Mean over the steps of the exposed wait for batches that are produced, less the time of producing them in the "
+    "training process."
+)
+_DRAWS = "The main process needs {time} for a batch that is ready, {sampler} of it to draw the indices of a later one."
+_TAKES = "Receiving a batch from a worker takes {time}; producing it takes {production}."
+_RECEIVES = "The main process needs {time} for a batch that is ready: to unpickle it, to map its memory"
+#: If receiving a batch takes at least this many times as long as making it, workers cost too much, whatever tensors
+#: they return.
+SOONER_TIMES = 2
+#: From this share of the main process's time for a ready batch on, the card is about the sampler.
+SAMPLER_FRACTION = 0.5
+_KEPT = "DataLoader(..., persistent_workers=True)  # one loader for all epochs: a new one starts new workers"
+_INDICES = "DataLoader(..., batch_sampler=...)  # draws its indices once, before the epoch"
+_ONE_TENSOR = "DataLoader(..., collate_fn=...)  # one tensor per field, no lists and no NumPy arrays"
+
+
+def epoch_starts(facts: Facts) -> Insight | None:
+    """Fires when waits for first batches are worth a card, and worker processes produce them: without these every batch
+    is waited for, the first one no longer than others.
+
+    Similar pattern: the training itself begins: no card where the only first batch is that of the first step. A single
+    epoch that begins may be the only one for hours: a minor card.
+
+    Needs: the loader's marks of an epoch's end and of the next one's start. Where nothing of the job's GPU is recorded,
+    its work may hide the waits: a minor card.
+
+    Jobs: all that begin an epoch within the recorded steps, with worker processes.
+
+    Gain: the exposed wait where epochs end and begin, mean over the steps, on a CPU with the set-up of the loader, less
+    the recorded production time of first batches where workers start again.
+
+    Left out: how seldom epochs begin: in a long epoch the recorded steps may hold the only one.
+    """
+    starts = facts.data_loading.causes.starts if facts.data_loading.causes else None
+    if starts is None or facts.data_loading.multiprocess is False:
+        return None
+    if starts.steps == [facts.overview.steps[0].name] and starts.batches == 1:
+        return None  # the training begins, and no epoch ends
+    # with a GPU, idle time while the iterator is set up belongs to the host's cards
+    respawns = starts.produced_ns is not None if starts.respawned else starts.respawned is None
+    sets_up = respawns and not facts.overview.has_device and facts.job.device == "cpu"
+    setup_ns = starts.setup_ns if sets_up else 0
+    begin_ns = starts.exposed_ns + setup_ns
+    title, why = _EPOCHS[starts.respawned]
+    if starts.respawned is None and setup_ns:
+        why = _WITH_SETUP
+    often = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
+    return loader_card(
+        facts,
+        id="epoch_starts",
+        title=phrase(title),
+        why=filled(why, {"each": ns(starts.wait_ns), "produced": ns(_produced_ns(starts)), "setup": ns(setup_ns)}),
+        how=None if starts.respawned is False else _KEPT,
+        gain_ns=max(0, begin_ns - _produced_ns(starts) * starts.batches // len(facts.data_loading.steps)),
+        formula=_OF_EPOCHS,
+        best=Confidence.LOW if starts.batches == 1 else Confidence.MEDIUM,  # from one, no frequency is known
+        why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
+        steps=starts.steps,
+        waited_ns=begin_ns if starts.respawned else starts.exposed_ns,
+        of_main=False,
+    )
+
+
+def _produced_ns(starts: EpochStarts) -> int:
+    """Returns the production time of a first batch: workers that are kept save their start, but still produce it."""
+    return min(starts.produced_ns or 0, starts.wait_ns) if starts.respawned else 0
+
+
+def loader_jitter(facts: Facts) -> Insight | None:
+    """Fires when rare long waits, beyond the usual one, are worth a card.
+
+    Similar pattern: slow steps for another reason: only the time within the loader's marks counts.
+
+    Needs: the loader's marks, and enough waits to know the usual one. Where nothing of the job's GPU is recorded, its
+    work may hide the waits: a minor card.
+
+    Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
+
+    Gain: what these waits cost beyond the usual one, mean over the steps.
+
+    Left out: nothing; whether a deeper queue hides all of it depends on how often batches are late.
+    """
+    result = facts.data_loading
+    jitter = result.causes.jitter if result.causes else None
+    if jitter is None:
+        return None
+    deep = result.recorded is not None and (result.recorded.main_loader.prefetch or 0) >= DEEP_PREFETCH
+    template = agreeing(
+        "{number} (batch comes|batches come) late, with a wait of {long} in place of {typical}.", jitter.long_count
+    )
+    return loader_card(
+        facts,
+        id="loader_jitter",
+        title=SLOWEST_FASTER if deep else PREFETCH_MORE,
+        why=phrase(template, number=count(jitter.long_count), long=ns(jitter.long_ns), typical=ns(jitter.typical_ns)),
+        how=None if deep else DEEPER,
+        gain_ns=shares(facts).jitter_ns,
+        formula=phrase("Mean over the steps of what these waits cost beyond the usual one."),
+        best=Confidence.MEDIUM,
+        why_confidence=FEW_STEPS,
+        steps=jitter.steps,
+    )
+
+
+def loader_overhead(facts: Facts) -> Insight | None:
+    """Fires when receiving a batch that a worker has produced takes clearly longer than any batch does.
+
+    Similar pattern: late batches: told apart by the recorder, which knows when each was produced, or by a pattern of
+    bursts, in which the short waits are for ready batches. A slow sampler, which draws indices in the main process: the
+    recorder knows what it takes. A busy machine, which stops the main process while it receives: the median counts.
+
+    Needs: the recorder's files, or a pattern of bursts. Where nothing of the job's GPU is recorded, its work may hide
+    the waits: a minor card.
+
+    Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
+
+    Gain: the exposed wait for batches that are produced, each at most the median, less what any batch takes, mean over
+    the steps; where workers take longer to hand a batch over than to make it, the wait less the time of making it.
+
+    Left out: waking up, and unpickling and mapping a single tensor, which no setting saves; on a thread, the time that
+    it takes from the main process.
+    """
+    result = facts.data_loading
+    overhead = result.causes.overhead if result.causes else None
+    if overhead is None or overhead.ns is None:
+        return None
+    recorded, gain_ns, formula = facts.data_loading.recorded, overhead.gain_ns, _OF_RECEIVING
+    alone_ns, alone_each_ns = _gain_alone(overhead, recorded)
+    values = {"time": ns(overhead.ns)}
+    if overhead.sampler_ns is not None and overhead.sampler_ns >= SAMPLER_FRACTION * overhead.ns:
+        title, template, how = "Make the sampler faster", _DRAWS, _INDICES
+        values["sampler"] = ns(overhead.sampler_ns)
+    elif recorded is not None and (overhead.ns < RECEIVING_NS or 0 < SOONER_TIMES * alone_each_ns <= overhead.ns):
+        if alone_ns <= 0:
+            return None  # any batch takes as long to receive
+        title, template, how = "Load batches in the training process", _TAKES, "DataLoader(..., num_workers=0)"
+        values["production"], gain_ns, formula = ns(recorded.production_ns), alone_ns, _ALONE
+    else:
+        pinned = any(each.direction == "HtoD" and each.source == "Pinned" for each in facts.host.copies)
+        title, how = "Return fewer, larger tensors", _ONE_TENSOR
+        if facts.overview.has_device and not pinned:
+            title, how = "Receive batches on a thread", "DataLoader(..., pin_memory=True)"
+        template = _RECEIVES + ("." if overhead.source == "recorder" else ", and to draw the indices of a later one.")
+    return loader_card(
+        facts,
+        id="loader_overhead",
+        title=phrase(title),
+        why=phrase(template, **values),
+        how=how,
+        gain_ns=gain_ns,
+        formula=formula,
+        best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
+        why_confidence=phrase(
+            "It is known from when each batch was produced, or from the short waits between long ones."
+        ),
+    )
+
+
+def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> tuple[int, int]:
+    """Returns the gain if the training process makes its batches itself instead of taking them from workers, and the
+    time for a batch in that case. This time includes drawing the indices, which is needed in either case."""
+    if recorded is None or recorded.production_ns is None or overhead.exposed_ns is None:
+        return 0, 0
+    own = 1 - (recorded.core_wait_share or 0.0)  # a single process waits for no other's core
+    each_ns = round(recorded.production_ns * own) + (overhead.sampler_ns or 0)
+    return overhead.exposed_ns - round(each_ns * recorded.batches_per_step), each_ns

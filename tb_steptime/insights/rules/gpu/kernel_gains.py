@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
-from tb_steptime.insights.severity import severity
-from tb_steptime.insights.wording.card_text import LATER, fitted, later_title
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.wording.card_text import LATER
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.text import Phrase, Quantity, ns
@@ -49,7 +49,7 @@ def kernel_card(
     gain_ns: float,
     formula: Phrase,
     why_confidence: Phrase,
-    view: str,
+    view: str = "gpu",
     later: Phrase | None = None,
     how: str | None = None,
     estimated: bool = False,
@@ -70,27 +70,12 @@ def kernel_card(
     now_ns = _worth_now(facts, all_ns, id)
     if not now_ns and all_ns < WORTH_FRACTION * facts.recorded_ns:
         return None  # if most of these steps is left out, a share of the rest says nothing about later ones
-    best = Confidence.LOW if estimated else Confidence.MEDIUM
-    level, why_level = confidence(facts, best, why_confidence)
-    return Insight(
-        id=id,
-        severity=severity(facts.share(now_ns), best, level),
-        title=title if now_ns else later or later_title(title),
-        why=fitted(why),
-        how=how,
-        gain_ns=now_ns,
-        gain_fraction=facts.share(now_ns),
-        later_ns=None if now_ns == all_ns else all_ns,
-        gain_formula=formula,
-        confidence=level,
-        why_confidence=why_level,
-        view=view,
-        colour="kernel",
-        part="kernel",
+    return card(
+        facts, id, title, why, formula, why_confidence, Confidence.LOW if estimated else Confidence.MEDIUM, all_ns,
+        now_ns=now_ns, later=later, view=view, part="kernel", how=how, less_work_ns=all_ns,
         evidence=[site.longest] if site and site.longest else [],
         row=row or (_row_of_kernel(facts, site, view) if site else None),
-        less_work_ns=all_ns,
-    )
+    )  # fmt: skip
 
 
 def with_nothing_before(facts: Facts, insight: Insight) -> Insight:

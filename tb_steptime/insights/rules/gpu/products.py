@@ -6,8 +6,8 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.fusion import fused_code
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
-from tb_steptime.insights.wording.kernels import site_phrase, sizes
-from tb_steptime.insights.wording.vendors import matrix_units
+from tb_steptime.insights.wording.gpu import site_phrase, sizes
+from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.metrics.tensor_cores.product_rates import ALIGNED_FRACTION, MEMORY_FRACTION, ProductRate
 from tb_steptime.text import Phrase, Quantity, Reason, Unit, closed, filled, fraction, joined, ns, phrase, text

@@ -7,11 +7,12 @@ one row       W W W W W W W W  x        every product reads all of its weights: 
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
-from tb_steptime.insights.wording.kernels import mostly
-from tb_steptime.insights.wording.vendors import processors
+from tb_steptime.insights.wording.gpu import mostly
+from tb_steptime.insights.wording.terms import processors
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import count, fraction, ns, phrase
 from tb_steptime.text.patterns import expression
@@ -52,7 +53,11 @@ def small_grids(facts: Facts) -> Insight | None:
         title=phrase("Increase the work per kernel (larger batch or fusion)"),
         later=phrase("After the first fix: increase the work per kernel"),
         why=mostly(phrase(template, time=ns(total_ns), filled=fraction(1 - gain_ns / total_ns)), site),
-        how=_how_to_enlarge(facts),
+        how=_LARGER_BATCH
+        if facts.data_loading.unknown is None
+        else _TRAINED_BATCH
+        if facts.trains
+        else _SEVERAL_INPUTS,
         gain_ns=gain_ns,
         formula=phrase(
             "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
@@ -61,15 +66,8 @@ def small_grids(facts: Facts) -> Insight | None:
             processors=processors(facts.job.vendor),
         ),
         why_confidence=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
-        view="gpu",
         site=site,
     )
-
-
-def _how_to_enlarge(facts: Facts) -> str:
-    if facts.data_loading.unknown is None:
-        return _LARGER_BATCH
-    return _TRAINED_BATCH if facts.job.purpose == "training" else _SEVERAL_INPUTS
 
 
 #: Minimum share of kernel time: with less, other kernels are the better place to begin.
@@ -112,7 +110,7 @@ def matrix_vectors(facts: Facts) -> Insight | None:
     """
     split = facts.kernel_split
     vectors = split.waste.vectors if split else None
-    if split is None or vectors is None or facts.job.purpose != "inference" or facts.bound is not Bound.GPU:
+    if split is None or vectors is None or not facts.infers or facts.bound is not Bound.GPU:
         return None
     if vectors.share < MOSTLY or vectors.total_ns < LEAST_NS * vectors.count:
         return None
@@ -122,9 +120,9 @@ def matrix_vectors(facts: Facts) -> Insight | None:
     decoder = fused or vectors.attention_ns > 0 or facts.job.server is not None
     if not decoder if vectors.one_row is None else vectors.one_row < MOSTLY:
         return None
-    level, why = confidence(facts, Confidence.MEDIUM, phrase("The names of the kernels say what they compute."))
-    return Insight(
-        id="matrix_vectors",
+    return card(
+        facts,
+        "matrix_vectors",
         title=phrase("Increase the batch size, or quantize the weights"),
         why=phrase(
             "Products of a matrix and a single vector take {share} of the kernel time, {count} a step of {each}: "
@@ -133,16 +131,13 @@ def matrix_vectors(facts: Facts) -> Insight | None:
             count=count(round(vectors.count)),
             each=ns(round(vectors.total_ns / vectors.count)),
         ),
-        how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,
-        gain_formula=phrase(
+        formula=phrase(
             "Not computed: a larger batch has more results in about the same time, and what fewer bits cost in quality "
             "is not recorded."
         ),
-        confidence=level,
-        why_confidence=why,
+        why_confidence=phrase("The names of the kernels say what they compute."),
         view="gpu",
-        colour="kernel",
         part="kernel",
+        how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,
         about_ns=int(vectors.total_ns),
-        instead=phrase("gain not computed"),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts, confidence, waits_for_queue
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts, waits_for_queue
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import fraction, ns, phrase
 
@@ -26,9 +27,9 @@ def back_pressure(facts: Facts) -> Insight | None:
     """
     if facts.host.bound not in _BUSY or not waits_for_queue(facts):
         return None
-    level, why = confidence(facts, Confidence.HIGH, phrase("The depth of the queue is counted at every launch."))
-    return Insight(
-        id="back_pressure",
+    return card(
+        facts,
+        "back_pressure",
         title=phrase("Ignore the busy CPU"),
         why=phrase(
             "For {wait} a step the CPU only waits for room in the GPU's launch queue. At {all} it is no limit here: "
@@ -36,10 +37,10 @@ def back_pressure(facts: Facts) -> Insight | None:
             wait=ns(facts.host.full_queue_ns),
             all=fraction(1.0),
         ),
-        gain_formula=phrase("No gain: the GPU works while these launches wait."),
-        confidence=level,
-        why_confidence=why,
-        view="host",
+        formula=phrase("No gain: the GPU works while these launches wait."),
+        best=Confidence.HIGH,
+        why_confidence=phrase("The depth of the queue is counted at every launch."),
+        part=None,
         colour="runtime",
         instead=phrase("no gain"),
     )

@@ -25,8 +25,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     place_of,
     waiting_op,
 )
-from tb_steptime.insights.rules.host.idle_cards import calls_card
-from tb_steptime.insights.rules.host.model_launches import behind_waits
+from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
 
@@ -82,7 +81,7 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
         return _how_to_update(facts, op)
     if op.id != "item":
         return op.how
-    if facts.job.purpose == "inference":
+    if facts.infers:
         return _READ_AT_ONCE
     if sum(row.count for row in rows if waiting_op(row) is op) < MANY_READS:
         return op.how
@@ -261,17 +260,17 @@ def allocator_steady(facts: Facts) -> Insight | None:
     Left out: the time of calls during which the GPU works.
     """
     rows = calls_of(facts, "allocator")
-    findings = {finding.id: finding for finding in facts.overview.findings}
+    caching_off, short = facts.has_finding("caching_off"), facts.finding("memory_short")
     # a single step that waits does not show it, as it may be a warm-up
     waiting = sum(step.idle_ns.allocator > 0 for step in facts.host.steps)
     steady = waiting > 1 and waiting >= STEADY_FRACTION * len(facts.host.steps)
-    if not rows or not ("caching_off" in findings or steady):
+    if not rows or not (caching_off or steady):
         return None
     leaves = {"call": text(rows[0].call), "idle": ns(bubble_ns(rows))}
-    if "caching_off" in findings:
+    if caching_off:
         return calls_card(facts, "allocator_steady", _CACHE_AGAIN, phrase(_NOT_KEPT, **leaves), rows, _UNSET)
     why = phrase(_NOT_FOUND, **leaves)
-    if "memory_short" in findings:
-        why = phrase(_SHORT, times=count(findings["memory_short"].count), idle=ns(bubble_ns(rows)))
+    if short is not None:
+        why = phrase(_SHORT, times=count(short.count), idle=leaves["idle"])
     how = _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack
     return calls_card(facts, "allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)

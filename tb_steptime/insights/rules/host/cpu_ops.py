@@ -4,16 +4,19 @@ torch.compile that comes again and again, and time in which no op runs."""
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
-from tb_steptime.insights.facts import Facts, confidence
-from tb_steptime.insights.rules.host.cpu_outside import on_cpu, outside_leads, outside_ops_ns
-from tb_steptime.insights.rules.host.python_loop import python_loop
-from tb_steptime.insights.severity import severity
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.cpu_outside import (
+    LEADING_OPS_FRACTION,
+    on_cpu,
+    outside_leads,
+    outside_ops_ns,
+    python_loop,
+)
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, Quantity, Unit, code, count, fraction, ns, phrase, text
 
-#: Minimum share of the step that ops of the leading kind take. Below it, no kind of op is worth speeding up first.
-LEADING_OPS_FRACTION = 0.30
 #: Minimum share of the step that the optimizer's ops take. Below it, another optimizer is not worth the change.
 OPTIMIZER_FRACTION = 0.10
 
@@ -93,21 +96,16 @@ def cpu_ops(facts: Facts) -> Insight | None:
     if applicable is None:
         return None
     group, how = applicable
-    sure, why = confidence(facts, Confidence.MEDIUM, phrase("The time is measured; what the setting gains is not."))
-    return Insight(
-        id="cpu_ops",
+    return card(
+        facts,
+        "cpu_ops",
         title=_title(group, first=group is large[0] and not outside_leads(facts)),
         why=_why(facts, work, group),
+        formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
+        why_confidence=phrase("The time is measured; what the setting gains is not."),
         how=how,
-        gain_formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
-        part="cpu_exec",
-        about_ns=work.lasting_ns(group),
         row=EvidenceRow("cpu_ops", group.op),
-        instead=phrase("gain not computed"),
+        about_ns=work.lasting_ns(group),
     )
 
 
@@ -139,10 +137,9 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     sparse = sparse_gradients(facts)
     if facts.share(gain_ns) < OPTIMIZER_FRACTION or (sparse is not None and sparse.gain_ns >= gain_ns):
         return None
-    sure, why = confidence(facts, Confidence.MEDIUM, phrase("What the fused form takes itself is estimated."))
-    return Insight(
-        id="cpu_optimizer",
-        severity=severity(facts.share(gain_ns), Confidence.MEDIUM, sure),
+    return card(
+        facts,
+        "cpu_optimizer",
         title=phrase("Use the fused optimizer"),
         why=phrase(
             "{name} takes {time} a step ({share}) in {calls} ops and the Python between them. The fused form updates "
@@ -152,18 +149,13 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
             share=fraction(facts.share(optimizer.usual_ns + optimizer.between_ns)),
             calls=count(round(optimizer.calls)),
         ),
-        how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",
-        gain_ns=gain_ns,
-        gain_fraction=facts.share(gain_ns),
-        gain_formula=phrase(
+        formula=phrase(
             "Own time of the optimizer's ops (each by its lower median over the steps) and time of the Python between "
             "them, less addcdiv_, which is one pass over the parameters."
         ),
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
-        part="cpu_exec",
+        why_confidence=phrase("What the fused form takes itself is estimated."),
+        gain_ns=gain_ns,
+        how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",
     )
 
 
@@ -215,9 +207,9 @@ def small_ops(facts: Facts) -> Insight | None:
     function = python_loop(facts)
     if cpu_ops(facts) is not None or (function is not None and 2 * function.gain_ns >= spent_ns):
         return None
-    sure, why = confidence(facts, Confidence.MEDIUM, phrase("The ops are counted and timed; what they compute is not."))
-    return Insight(
-        id="small_ops",
+    return card(
+        facts,
+        "small_ops",
         title=phrase("Compute more in each op"),
         why=phrase(
             "The model calls {calls} small ops a step, which usually take {mean} each: calling them, and the Python "
@@ -225,21 +217,11 @@ def small_ops(facts: Facts) -> Insight | None:
             calls=count(round(calls)),
             mean=ns(small_ns / calls),
         ),
+        formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
+        why_confidence=phrase("The ops are counted and timed; what they compute is not."),
         how=_BATCHED if calls >= LOOP_OPS else _FEWER,
-        gain_formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
-        part="cpu_exec",
         about_ns=min(round(spent_ns), facts.step_ns),
-        instead=phrase("gain not computed"),
     )
-
-
-def _all_ops(work: CpuWork) -> tuple[float, int]:
-    """Returns the number of ops a step besides those of the optimizer, and their usual time."""
-    return sum(each.calls for each in work.groups), sum(each.usual_ns for each in work.groups)
 
 
 _FULL = """model.float()  # and no torch.autocast("cpu")
@@ -273,12 +255,9 @@ def slow_half(facts: Facts) -> Insight | None:
     gain_ns = round(half.usual_ns * (1 - half.rate / half.fp32_rate) / facts.slowed)
     if facts.share(gain_ns) < OPTIMIZER_FRACTION:
         return None
-    sure, why = confidence(
-        facts, Confidence.MEDIUM, phrase("The rate is measured; that of these products in FP32 is estimated.")
-    )
-    return Insight(
-        id="slow_half",
-        severity=severity(facts.share(gain_ns), Confidence.MEDIUM, sure),
+    return card(
+        facts,
+        "slow_half",
         title=phrase("Compute in FP32 on this CPU"),
         why=phrase(
             "Matrix products in {dtype} take {time} a step ({share}) at {rate} GFLOP/s: the CPU has no instructions "
@@ -288,18 +267,13 @@ def slow_half(facts: Facts) -> Insight | None:
             share=fraction(facts.share(half.usual_ns)),
             rate=Quantity(round(half.rate, 1), Unit.NUMBER),
         ),
-        how=_FULL,
-        gain_ns=gain_ns,
-        gain_fraction=facts.share(gain_ns),
-        gain_formula=phrase(
+        formula=phrase(
             "Time of products of 16 bits less their operations at {rate} GFLOP/s, as in FP32 (est.).",
             rate=Quantity(round(half.fp32_rate, 1), Unit.NUMBER),
         ),
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
-        part="cpu_exec",
+        why_confidence=phrase("The rate is measured; that of these products in FP32 is estimated."),
+        gain_ns=gain_ns,
+        how=_FULL,
     )
 
 
@@ -343,20 +317,18 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     Left out: allocating the gradients, and adding up those of the same row.
     """
     work = on_cpu(facts)
-    if work is None or not work.table_fill_ns or _needs_all_rows(work):
+    if work is None or not work.table_fill_ns:
         return None
+    if (work.optimizer is not None and not work.optimizer.sparse) or any(row.op in _NORMS for row in work.ops):
+        return None  # sparse gradients cannot do what the job does with these
     fill_ns, measured = round(work.table_fill_ns / facts.slowed), work.table_saved_ns is not None
     saved_ns = work.table_fill_ns + _update_of_tables_ns(work) if work.table_saved_ns is None else work.table_saved_ns
     gain_ns = round(saved_ns / facts.slowed)
     if facts.share(gain_ns if measured else fill_ns) < OPTIMIZER_FRACTION:
         return None
-    sure, why = confidence(
+    return card(
         facts,
-        *((Confidence.MEDIUM, _SPARSE_ESTIMATED) if measured and work.optimizer else (Confidence.LOW, _ROWS_UNKNOWN)),
-    )
-    return Insight(
-        id="sparse_gradients",
-        severity=severity(facts.share(gain_ns), Confidence.MEDIUM, sure),
+        "sparse_gradients",
         title=phrase("Use sparse gradients for the embeddings"),
         why=phrase(
             "Gradients of embeddings are filled with zeros for all rows of their tables, which takes {time} a step "
@@ -364,15 +336,11 @@ def sparse_gradients(facts: Facts) -> Insight | None:
             time=ns(fill_ns),
             share=fraction(facts.share(fill_ns)),
         ),
-        how=_SPARSE,
+        formula=_SAVED if measured else _FILLED,
+        why_confidence=_SPARSE_ESTIMATED,
+        here=None if measured and work.optimizer else (Confidence.LOW, _ROWS_UNKNOWN),
         gain_ns=gain_ns,
-        gain_fraction=facts.share(gain_ns),
-        gain_formula=_SAVED if measured else _FILLED,
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
-        part="cpu_exec",
+        how=_SPARSE,
     )
 
 
@@ -382,12 +350,6 @@ _NORMS = ("aten::linalg_vector_norm", "aten::norm", "aten::_foreach_norm")
 
 #: SGD reads the weights and the gradient and writes the weights: its pass takes at least twice as long as filling.
 SGD_PASS = 2
-
-
-def _needs_all_rows(work: CpuWork) -> bool:
-    """Whether the job does with gradients what it cannot do with sparse ones."""
-    refused = work.optimizer is not None and not work.optimizer.sparse
-    return refused or any(row.op in _NORMS for row in work.ops)
 
 
 def _update_of_tables_ns(work: CpuWork) -> int:
@@ -416,7 +378,7 @@ def _gains_by_compiling(facts: Facts, work: CpuWork, group: CpuGroup) -> bool:
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
     left = not facts.compiles_model or work.recurrent_share >= RECURRENT_FRACTION
     left |= "complex" in (_dtype(work, group) or "")
-    calls, usual_ns = _all_ops(work)
+    calls, usual_ns = sum(each.calls for each in work.groups), sum(each.usual_ns for each in work.groups)
     loops = calls >= LOOP_OPS and usual_ns <= SMALL_OP_NS * calls
     return not alone and not left and not loops and reads * OPS_BETWEEN_READS <= group.calls
 

@@ -17,12 +17,10 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
-from tb_steptime.insights.rules.communication.ddp_options import KEPT_IN_BUCKETS, VIEWS
-from tb_steptime.insights.rules.communication.exchange_advice import NO_BROADCAST
-from tb_steptime.insights.rules.communication.exchange_cards import exchanged_one_by_one_ns
+from tb_steptime.insights.rules.communication.exchange_cards import NO_BROADCAST, exchanged_one_by_one_ns
+from tb_steptime.insights.rules.communication.fewer_exchanges import KEPT_IN_BUCKETS, VIEWS
 from tb_steptime.insights.rules.host.blocking_rows import calls_of
-from tb_steptime.insights.rules.host.idle_cards import late_card
-from tb_steptime.insights.rules.host.model_launches import BACKWARD, BETWEEN, HOOKS, bucket_late_ns, model_late
+from tb_steptime.insights.rules.host.idle_cards import BACKWARD, BETWEEN, HOOKS, bucket_late_ns, late_card, model_late
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
 BROADCAST = ("forward.buffer_broadcast",)

@@ -12,35 +12,22 @@ from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
 
 class _Card(msgspec.Struct, frozen=True):
-    """The card about the pauses of one cause; `why` may use {times}, with which it agrees, and {longest}."""
+    """The words of a card; `why` may use {times}, with which it agrees, and {longest}."""
 
-    id: str
-    cause: str
-    title: Phrase
     why: str
     how: str
 
 
 _GARBAGE = _Card(
-    "garbage_collection",
-    "garbage_collection",
-    phrase("Keep garbage collection out of the steps"),
     "Python's garbage collector stops the CPU {times} (time, for|times, for up to) {longest}.",
     "gc.freeze()  # after the first steps\n# or gc.disable(), and gc.collect() every 1000 steps",
 )
+_NOTHING = "Nothing is recorded in {times} (pause of|pauses of up to) {longest}"
 _UNEXPLAINED = _Card(
-    "host_stops",
-    "unexplained",
-    phrase("Find out what pauses the CPU"),
-    "Nothing is recorded in {times} (pause of|pauses of up to) {longest}. Python's garbage collector pauses like this.",
-    "gc.freeze()  # after the first steps",
+    f"{_NOTHING}. Python's garbage collector pauses like this.", "gc.freeze()  # after the first steps"
 )
 _AFTER_COPIES = _Card(
-    "host_stops",
-    "unexplained",
-    phrase("Find out what pauses the CPU"),
-    "Nothing is recorded in {times} (pause of|pauses of up to) {longest}, behind large copies to the CPU. Saving a "
-    "checkpoint pauses like this.",
+    f"{_NOTHING}, behind large copies to the CPU. Saving a checkpoint pauses like this.",
     "# a checkpoint: write it while the training goes on\n"
     "torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=path)",
 )
@@ -54,11 +41,7 @@ perf sched record -- sleep 10; perf sched timehist --pid $PID  # shows when it l
 _MOSTLY = 0.5
 #: What pauses an inference, too: a server whose queue is empty. Its card is a guess that anything was to be done.
 _IDLE_SERVER = _Card(
-    "host_stops",
-    "unexplained",
-    phrase("Find out what pauses the CPU"),
-    "Nothing is recorded in {times} (pause of|pauses of up to) {longest}. A server without requests pauses like this, "
-    "and Python's garbage collector does, too.",
+    f"{_NOTHING}. A server without requests pauses like this, and Python's garbage collector does, too.",
     "# a server: record it under load, so that a request always waits\ngc.freeze()  # after the first steps",
 )
 _NAMED = phrase("The trace names these pauses.")
@@ -81,7 +64,9 @@ def garbage_collection(facts: Facts) -> Insight | None:
 
     Left out: pauses during which the GPU works.
     """
-    return _card(facts, _GARBAGE)
+    return _card(
+        facts, "garbage_collection", "Keep garbage collection out of the steps", _GARBAGE, "garbage_collection"
+    )
 
 
 def host_stops(facts: Facts) -> Insight | None:
@@ -101,36 +86,35 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Left out: pauses during which the GPU works; what takes the core away meanwhile.
     """
-    card = _AFTER_COPIES if _are_behind_copies(facts) else _UNEXPLAINED
-    return _card(facts, _IDLE_SERVER if _may_wait_for_requests(facts) else card, "interrupted")
+    causes = ("unexplained", "interrupted")
+    first = next((pause for pause in facts.host.pauses if pause.cause in causes), None)
+    card = _UNEXPLAINED
+    if first is not None and first.cause == "unexplained" and facts.infers:
+        card = _IDLE_SERVER  # it may wait for requests
+    elif first is not None and first.copied_ns >= _MOSTLY * first.total_ns > 0:
+        card = _AFTER_COPIES
+    return _card(facts, "host_stops", "Find out what pauses the CPU", card, *causes)
 
 
-def _are_behind_copies(facts: Facts) -> bool:
-    first = next((pause for pause in facts.host.pauses if pause.cause in ("unexplained", "interrupted")), None)
-    return first is not None and first.copied_ns >= _MOSTLY * first.total_ns > 0
-
-
-def _may_wait_for_requests(facts: Facts) -> bool:
-    pauses = [pause for pause in facts.host.pauses if pause.cause in ("unexplained", "interrupted")]
-    return facts.job.purpose == "inference" and bool(pauses) and pauses[0].cause == "unexplained"
-
-
-def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
-    pauses = [pause for pause in facts.host.pauses if pause.cause in (card.cause, *also)]
+def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insight | None:
+    pauses = [pause for pause in facts.host.pauses if pause.cause in causes]
     if not pauses:
         return None
-    sure, is_searched = all(pause.sure for pause in pauses), card in (_UNEXPLAINED, _AFTER_COPIES)
-    inferred = _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
+    best, why = Confidence.LOW, _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
+    if all(pause.sure for pause in pauses):
+        best, why = Confidence.HIGH, _NAMED
+    elif card in (_UNEXPLAINED, _AFTER_COPIES):
+        best, why = Confidence.MEDIUM, _MEASURED
     return host_card(
         facts,
-        id=card.id,
-        title=card.title,
+        id=id,
+        title=phrase(title),
         why=_why(_INTERRUPTED if pauses[0].cause == "interrupted" else card.why, pauses),
-        how=_OWN_CORES if _is_in_native_code(pauses[0]) else card.how,
         gain_ns=sum(pause.idle_ns for pause in pauses),
         formula=phrase("GPU idle time during these pauses, mean over the steps."),
-        best=Confidence.HIGH if sure else Confidence.MEDIUM if is_searched else Confidence.LOW,
-        why_confidence=_NAMED if sure else _MEASURED if is_searched else inferred,
+        why_confidence=why,
+        best=best,
+        how=_OWN_CORES if _is_in_native_code(pauses[0]) else card.how,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in pauses][:EVIDENCE],
         row=EvidenceRow("pauses", str(pauses[0].worst_start_ns)),
         rare=True,

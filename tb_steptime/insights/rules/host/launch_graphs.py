@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import less, sites_of
-from tb_steptime.insights.rules.host.idle_cards import late_card
-from tb_steptime.insights.rules.host.model_launches import (
+from tb_steptime.insights.rules.host.idle_cards import (
     BACKWARD,
     FORWARD,
     HOOKS,
     behind_waits,
     has_one_graph,
     in_graphs,
+    late_card,
     model_late,
 )
-from tb_steptime.insights.wording.vendors import captured_graph
+from tb_steptime.insights.wording.terms import captured_graph
 from tb_steptime.metrics.job import Server
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 
@@ -106,16 +106,12 @@ def between_graphs(facts: Facts) -> Insight | None:
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
     before_ns = facts.host.before_graphs_ns
     eager = before_ns is not None and 2 * before_ns < sum(model.short.values()) + sum(model.split.values())
-    in_parts = facts.job.purpose == "training" and not _is_whole_step(facts)
+    launches = facts.host.launches  # where one graph a step launches all kernels, passes and optimizer are in it
+    is_whole = launches is not None and launches.graphs <= 1 and (facts.job.graph_share or 0.0) >= _ALL_KERNELS
+    in_parts = facts.trains and not is_whole
     script = _WHOLE_STEP if in_parts else _FEWER_OPS if eager else _INPUTS
     advice = _Advice(_SHORTEN, _BETWEEN_EAGER if eager else _BETWEEN, how_to_schedule_ahead(facts, script))
     return _card(facts, "between_graphs", short, model.launches, advice) if short else None
-
-
-def _is_whole_step(facts: Facts) -> bool:
-    """Whether one graph a step launches all kernels: forward pass, backward pass and optimizer are in it already."""
-    launches = facts.host.launches
-    return launches is not None and launches.graphs <= 1 and (facts.job.graph_share or 0.0) >= _ALL_KERNELS
 
 
 def how_to_schedule_ahead(facts: Facts, script: str) -> str:

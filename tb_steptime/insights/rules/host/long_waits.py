@@ -14,9 +14,8 @@ from tb_steptime.insights.base import Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.idle_cards import late_card
+from tb_steptime.insights.rules.host.idle_cards import has_one_graph, late_card, model_late
 from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
-from tb_steptime.insights.rules.host.model_launches import has_one_graph, model_late
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.host_activity import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
@@ -156,7 +155,7 @@ def _captured_again(recaptures: Recaptures) -> Phrase:
 def _how_to_capture_once(facts: Facts) -> str:
     """Returns the code of the advice. torch.compile captures a graph again as long as it expects a backward pass that
     never comes or, in training, as long as it does not know that the previous backward pass is over."""
-    if facts.job.purpose == "training":
+    if facts.trains:
         return f"torch.compiler.cudagraph_mark_step_begin()  # first in each step\n{_GRAPH_LOGS}"
     return f"with torch.inference_mode():  # no backward pass is waited for\n    output = model(batch)\n{_GRAPH_LOGS}"
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card, shows_the_job
 from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
@@ -11,7 +14,7 @@ from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.phases.marks import SITE, site_of_name
-from tb_steptime.text import Phrase, count, filled, nbytes, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, count, filled, nbytes, ns, phrase, text
 
 
 def pageable_copies(facts: Facts) -> Insight | None:
@@ -60,13 +63,13 @@ _MORE_THAN_A_BATCH = 16
 def _are_of_model(rows: list[BlockingRow]) -> bool:
     """Whether most bytes are copied within the forward pass, as its modules or a range around it show, in more copies
     than a batch has tensors: masks, positions and the like, or weights that are kept on the host."""
-    inside = [row for row in rows if row.phase == "forward" and (row.module or _is_forward(row.user_range))]
+    inside = [row for row in rows if row.phase == "forward" and (row.module or _is_forward(row))]
     mostly = 2 * sum(row.bytes or 0 for row in inside) > sum(row.bytes or 0 for row in rows)
     return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
 
 
-def _is_forward(user_range: str | None) -> bool:
-    return user_range is not None and site_of_name(user_range) == SITE["forward.model"]
+def _is_forward(row: BlockingRow) -> bool:
+    return row.user_range is not None and site_of_name(row.user_range) == SITE["forward.model"]
 
 
 #: The title and the code of the advice. If no loader is recorded, the job may have none.
@@ -100,15 +103,19 @@ _BACK = (
 )
 
 
-def _why(rows: list[BlockingRow]) -> Phrase:
+def _bytes(rows: Sequence[BlockingRow | CopyRow]) -> Quantity:
     sizes = [row.bytes for row in rows if row.bytes is not None]
+    return nbytes(sum(sizes) if sizes else None)
+
+
+def _why(rows: list[BlockingRow]) -> Phrase:
     template = "{op} copies {bytes} a step from pageable memory and blocks the CPU for {blocked}."
     if _are_small(rows):
         template = "{op} makes {copies} copies, {bytes} a step, from pageable memory and blocks the CPU for {blocked}."
     values = {
         "op": text(name_of(rows[0])),
         "copies": count(round(sum(row.count for row in rows))),
-        "bytes": nbytes(sum(sizes) if sizes else None),
+        "bytes": _bytes(rows),
         "blocked": ns(sum(row.blocked_ns for row in rows)),
     }
     return filled(template, values)
@@ -147,10 +154,9 @@ def _waits_ns(facts: Facts) -> int:
     It is 0 where calls make the CPU wait mostly for something else, and without a replay that can be trusted."""
     change, rows = facts.replayed_gain("sync_bubble"), calls_of(facts, "pageable")
     blocked_ns = sum(row.blocked_ns for row in rows)
-    waits_ns = sum(row.blocked_ns for row in facts.host.blocking if row.kind != "allocator")
-    if change is None or change.low_ns is None or blocked_ns < _MOSTLY * waits_ns:
+    if change is None or change.low_ns is None or blocked_ns < _MOSTLY * facts.blocked_ns:
         return 0
-    return min(round(max(change.low_ns, 0) * blocked_ns / max(waits_ns, 1)), blocked_ns)
+    return min(round(max(change.low_ns, 0) * blocked_ns / max(facts.blocked_ns, 1)), blocked_ns)
 
 
 def pageable_result_copies(facts: Facts) -> Insight | None:
@@ -174,10 +180,8 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     template = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
-    copied = sorted(facts.overview.steps[each].parts_ns.memcpy for each in facts.judged_steps)
-    usual_ns = copied[(len(copied) - 1) // 2]
     title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
-    return _alone_card(facts, "pageable_result_copies", title, template, _BACK, rows, usual_ns)
+    return _alone_card(facts, "pageable_result_copies", title, template, _BACK, rows, facts.usual_copies_ns)
 
 
 _IN_COPIES = (
@@ -208,7 +212,6 @@ def _alone_card(
 ) -> Insight | None:
     """Returns the card about copies beside which no kernel runs. most_ns: what a usual step spends in copies alone,
     where the card is about no more than that. waits_ns: what a step gains if the CPU does not wait in these copies."""
-    sizes = [row.bytes for row in rows if row.bytes is not None]
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
     rest_ns = facts.step_ns - facts.copying_ns
@@ -221,16 +224,12 @@ def _alone_card(
         facts,
         id=id,
         title=phrase(title),
-        why=filled(
-            _IN_COPIES if waits_ns > alone_ns else template,
-            {"bytes": nbytes(sum(sizes) if sizes else None), "alone": ns(alone_ns)},
-        ),
+        why=filled(_IN_COPIES if waits_ns > alone_ns else template, {"bytes": _bytes(rows), "alone": ns(alone_ns)}),
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
         best=Confidence.MEDIUM if kernels else Confidence.LOW,
         why_confidence=phrase(depends if kernels else faster),
-        colour="copy",
         part="memcpy",
     )
 
@@ -256,10 +255,9 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
     only_step = len(facts.overview.steps) == 1
     if rows[0].direction == "HtoD" and only_step:
         how = f"{how}\n{_OF_WEIGHTS}"
-    sizes = [row.bytes for row in rows if row.bytes is not None]
     least = [row.least_ns for row in rows if row.least_ns is not None]
     template += ", and for {alone} of the copy no kernel runs. The rest of the step, {rest}, can hide little of it"
-    values = {"bytes": nbytes(sum(sizes) if sizes else None), "alone": ns(alone_ns), "rest": ns(rest_ns)}
+    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)}
     recorded = phrase("The copies and their kinds of memory are recorded.")
     if len(least) == len(rows):
         least_ns = sum(least)
@@ -273,23 +271,18 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
             formula=_AT_LINK_RATE,
             best=Confidence.LOW if only_step else Confidence.MEDIUM,
             why_confidence=_ONCE_PERHAPS if only_step else recorded,
-            colour="copy",
             part="memcpy",
         )
     if not shows_the_job(facts) or not facts.worth(alone_ns):
         return None
-    level, why = confidence(facts, Confidence.MEDIUM, recorded)
-    return Insight(
-        id=id,
+    return card(
+        facts,
+        id,
         title=phrase(title),
         why=filled(template + "; pinned memory is copied faster.", values),
-        how=how,
-        gain_formula=phrase("Not computed: the rate of the link to the host is not known."),
-        confidence=level,
-        why_confidence=why,
-        view="host",
-        colour="copy",
+        formula=phrase("Not computed: the rate of the link to the host is not known."),
+        why_confidence=recorded,
         part="memcpy",
+        how=how,
         about_ns=alone_ns,
-        instead=phrase("gain not computed"),
     )

@@ -17,7 +17,7 @@ from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
-from tb_steptime.insights.rules.memory.cards import has_even_peaks, memory_card
+from tb_steptime.insights.rules.memory.allocated import has_even_peaks, memory_card
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import HOST_BOUND
 from tb_steptime.metrics.memory.categories import CategoryId
@@ -65,7 +65,7 @@ def larger_batch(facts: Facts) -> Insight | None:
     """
     gpu = _only_gpu(facts)
     late_ns = sum(getattr(facts.idle, reason) for reason in HOST_BOUND) if facts.idle is not None else 0
-    if gpu is None or facts.job.purpose != "training" or facts.share(late_ns) < WAITS:
+    if gpu is None or not facts.trains or facts.share(late_ns) < WAITS:
         return None
     device, reserved, total = gpu
     batch_bytes, free = _of_batch(device), int(FULL * total) - reserved
@@ -195,7 +195,6 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
         formula=_FORMULA,
         best=Confidence.MEDIUM if has_even_peaks(device) and not ranks else Confidence.LOW,
         why_confidence=_RANKS if ranks else _SURE if has_even_peaks(device) else _VARIES,
-        colour="kernel" if facts.bound is Bound.GPU else "cpu",
         part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
         view="memory",
         how=_KEEP,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import job_card
+from tb_steptime.insights.wording.card_text import numbers_of
 from tb_steptime.insights.wording.ranks import (
     SHARED_WORK,
     always_latest,
@@ -14,7 +15,6 @@ from tb_steptime.insights.wording.ranks import (
     deciders,
     late_ns,
     mean_wait_ns,
-    numbers_of,
     rank_name,
     ranks_name,
     replayed,
@@ -243,11 +243,12 @@ def imbalance(job: JobRanks) -> Insight | None:
         return None
     if deciding := deciders(job):
         return _of_deciders(job, deciding)
-    how = _HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SHARED_MACHINE
+    cause: CauseId = job.imbalance_causes[0].id if job.imbalance_causes else "unknown"
+    how = _HOW_TURNS.get(cause) if job.imbalance_causes else _SHARED_MACHINE
     return job_card(
         job,
         id="imbalance",
-        title=_title_turns(job),
+        title=_SAME_AMOUNT if cause == "more_work" else _title_of_several(cause, "the ranks"),
         why=_why_turns(job),
         how=None if always_latest(job) else how,
         gain_ns=job.imbalance_gain_ns,
@@ -288,19 +289,12 @@ def _title_of_several(cause: CauseId, ranks: str) -> Phrase:
     return phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks))
 
 
-def _title_turns(job: JobRanks) -> Phrase:
-    """Returns the title where now one rank is late, now another: by the cause, if it is known."""
-    cause = job.imbalance_causes[0].id if job.imbalance_causes else "unknown"
-    return _SAME_AMOUNT if cause == "more_work" else _title_of_several(cause, "the ranks")
-
-
 def _why_turns(job: JobRanks) -> Phrase:
     if always := always_latest(job):
         sentence = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
         return joined(sentence, closed(always))
     sentence = phrase(
-        "Ranks wait {wait} a step for each other, now for one, now for another",
-        wait=ns(mean_wait_ns(job)),
+        "Ranks wait {wait} a step for each other, now for one, now for another", wait=ns(mean_wait_ns(job))
     )
     if not job.imbalance_causes:
         return closed(sentence)

@@ -4,12 +4,13 @@ The cards say what to record, and have no gain."""
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.insights.wording.host import by_host_functions, by_others, hidden_in_graphs
-from tb_steptime.insights.wording.vendors import device_activity
+from tb_steptime.insights.wording.terms import device_activity
 from tb_steptime.metrics.excluded_time.one_time import OneTimeCause
 from tb_steptime.text import filled, ns, phrase, text
 
@@ -42,19 +43,21 @@ def trace_quality(facts: Facts) -> Insight | None:
     if idle is None or facts.has_finding("launches_untied") or facts.share(idle.unknown) < WARNING_FRACTION:
         return None
     launches = facts.host.launches is not None and facts.host.launches.calls > 0
-    return Insight(
-        id="trace_quality",
+    return card(
+        facts,
+        "trace_quality",
         title=_LAUNCHES[launches],
         why=phrase(
             "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
             unknown=ns(idle.unknown),
         ),
-        how=_WITH_LAUNCHES[launches].format(activity=device_activity(facts.job.accelerator)),
-        gain_formula=_CERTAIN,
-        confidence=Confidence.HIGH,
+        formula=_CERTAIN,
+        best=Confidence.HIGH,
         why_confidence=phrase("It is a count of the work without a launch call."),
-        view="host",
+        counted=True,
+        part=None,
         colour="other",
+        how=_WITH_LAUNCHES[launches].format(activity=device_activity(facts.job.accelerator)),
         instead=phrase("better data"),
     )
 
@@ -112,16 +115,17 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     elif by_others(facts):
         title, why, how = "Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS
         instead = "a free GPU"
-    return Insight(
-        id="unrecorded_work",
+    return card(
+        facts,
+        "unrecorded_work",
         title=phrase(title),
         why=phrase(why, unrecorded=ns(facts.unrecorded_ns)),
-        how=how,
-        gain_formula=_CERTAIN,
-        confidence=Confidence.MEDIUM,
+        formula=_CERTAIN,
         why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
-        view="host",
+        counted=True,
+        part=None,
         colour="kernel",
+        how=how,
         about_ns=facts.unrecorded_ns if by_others(facts) else 0,  # another process may take this time away
         instead=phrase(instead),
     )
@@ -155,21 +159,22 @@ def one_time(facts: Facts) -> Insight | None:
 
     Left out: everything: the verdict and all gains are without this time.
     """
-    costs, recorded_ns = facts.host.one_time, sum(step.duration_ns for step in facts.overview.steps)
-    once_ns = sum(step.once_ns for step in facts.overview.steps)
-    if not costs or once_ns < MAJOR_FRACTION * recorded_ns:
+    costs = facts.host.one_time
+    if not costs or facts.once_ns < MAJOR_FRACTION * facts.all_steps_ns:
         return None
-    values = {"once": ns(once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
-    return Insight(
-        id="one_time",
+    values = {"once": ns(facts.once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
+    return card(
+        facts,
+        "one_time",
         title=phrase("Begin recording after a warm-up"),
         why=filled(f"{{once}} of the recorded steps is one-time work: {_LONGEST[costs[0].cause]}.", values),
-        how=_WARM_UP,
-        gain_formula=phrase("No gain: later steps are without this already."),
-        confidence=Confidence.HIGH,
+        formula=phrase("No gain: later steps are without this already."),
+        best=Confidence.HIGH,
         why_confidence=phrase("It is measured, and left out of the verdict and of all gains."),
-        view="host",
+        counted=True,
+        part=None,
         colour="runtime",
+        how=_WARM_UP,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
         instead=phrase("better data"),
     )

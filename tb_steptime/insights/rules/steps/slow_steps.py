@@ -82,7 +82,6 @@ def slow_steps(facts: Facts) -> Insight | None:
         why=_why(host, slow),
         gain_ns=round(sum(longer) / len(host.judged_steps)),
         formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
-        best=Confidence.MEDIUM,
         why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),
         colour="ink",
         part=None,

@@ -6,24 +6,19 @@ from tb_steptime.insights.base import NoteWords
 
 COMPARISON_NOTES: dict[str, NoteWords] = {
     "one_simulated": NoteWords(
-        "One of the two is simulated, the other recorded.",
-        "Their times say nothing about each other.",
+        "One of the two is simulated, the other recorded.", "Their times say nothing about each other."
     ),
     "one_without_gpu": NoteWords(
-        "Only one of the two recorded a GPU.",
-        "Compare how the steps are divided, not how fast they are.",
+        "Only one of the two recorded a GPU.", "Compare how the steps are divided, not how fast they are."
     ),
     "other_gpus": NoteWords(
-        "The GPUs differ: [{base}] and [{candidate}].",
-        "Part of the difference is the hardware's.",
+        "The GPUs differ: [{base}] and [{candidate}].", "Part of the difference is the hardware's."
     ),
     "other_ranks": NoteWords(
-        "The number of ranks differs: [{base}] and [{candidate}].",
-        "A step does a different share of the work.",
+        "The number of ranks differs: [{base}] and [{candidate}].", "A step does a different share of the work."
     ),
     "other_runtime": NoteWords(
-        "The versions of the runtime differ: [{base}] and [{candidate}].",
-        "Libraries and kernels differ with it.",
+        "The versions of the runtime differ: [{base}] and [{candidate}].", "Libraries and kernels differ with it."
     ),
     "other_shapes": NoteWords(
         "The first product of a step has other shapes: [{base}] and [{candidate}].",
@@ -34,8 +29,7 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
         "That is fine if it is the change you are testing.",
     ),
     "other_purpose": NoteWords(
-        "The base is a job of [{base}], the candidate of [{candidate}].",
-        "They do different work.",
+        "The base is a job of [{base}], the candidate of [{candidate}].", "They do different work."
     ),
     "other_ops": NoteWords(
         "The two have hardly an op in common, and the shapes of their inputs are not recorded.",
@@ -51,12 +45,10 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
         "A step does a different amount of work: compare times per sample.",
     ),
     "other_options": NoteWords(
-        "Only one of the two was recorded with [{options}].",
-        "Recording more slows the host: record both alike.",
+        "Only one of the two was recorded with [{options}].", "Recording more slows the host: record both alike."
     ),
     "few_steps": NoteWords(
-        "One side has [{count}] (step|steps).",
-        "Record at least 5, better 20, to tell a change from noise.",
+        "One side has [{count}] (step|steps).", "Record at least 5, better 20, to tell a change from noise."
     ),
     "steps_left_out": NoteWords(
         "[{count}] (step|steps) of {run} (is|are) not compared: {steps}.",

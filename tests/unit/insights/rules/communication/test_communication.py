@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tb_steptime.insights.base import Confidence, Evidence, Severity
-from tb_steptime.insights.rules.communication.exchange_advice import SEE_RANKS
-from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
+from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW, SEE_RANKS
 from tb_steptime.metrics.communication.summary import CollectiveRow, communication
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text.printer import plain

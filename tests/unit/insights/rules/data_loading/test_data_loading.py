@@ -14,7 +14,7 @@ from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
-from tb_steptime.insights.rules.data_loading import other_waits
+from tb_steptime.insights.rules.data_loading import loader_waits
 from tb_steptime.insights.rules.host.pageable_copies import LARGE_BYTES
 from tb_steptime.metrics.data_loading import throughput
 from tb_steptime.text.printer import plain
@@ -66,7 +66,7 @@ def test_workers_cost_what_it_takes_to_receive_a_batch(monkeypatch, wait, id, ga
 
 def test_workers_that_take_longer_to_hand_over_a_batch_than_to_make_it_are_not_needed(tmp_path, monkeypatch):
     """Each batch takes 2 us to make, long before the loop asks for it, and the loop takes 6 us to receive it."""
-    monkeypatch.setattr(other_waits, "RECEIVING_NS", 10_000)
+    monkeypatch.setattr(loader_waits, "RECEIVING_NS", 10_000)
     main, worker = File(tmp_path, "main", num_workers=1), File(tmp_path, "w0", num_workers=1)
     for batch in range(12):
         asked = 8 * batch

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tb_steptime.analyses.host import HostResult, HostStep, JudgedRows
-from tb_steptime.insights.added_gains import may_be_added, remark_of_view
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.rules.host.blocking_rows import waiting_op
+from tb_steptime.insights.severity import may_be_added, remark_of_view
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause

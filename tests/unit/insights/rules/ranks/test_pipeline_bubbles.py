@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tb_steptime.insights.base import Insight
-from tb_steptime.insights.job_rules import judge_job
-from tb_steptime.insights.wording.pipeline import pipeline_text
+from tb_steptime.insights.rules.ranks import judge_job
+from tb_steptime.insights.wording.job_what_if import pipeline_text
 from tb_steptime.insights.wording.ranks import ranks_headline
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.text.printer import plain

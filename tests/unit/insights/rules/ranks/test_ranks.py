@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
-from tb_steptime.insights.job_rules import JOB_RULES, judge_job
+from tb_steptime.insights.rules.ranks import JOB_RULES, judge_job
 from tb_steptime.insights.wording.ranks import path_text, ranks_headline
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import (

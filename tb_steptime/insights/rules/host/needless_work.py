@@ -1,13 +1,15 @@
-"""What autograd does and nobody needs: looking for NaN in each gradient, nodes that no backward pass runs, and a
-backward pass through the graphs of all steps before."""
+"""Work that nobody needs: autograd looks for NaN in each gradient, creates nodes that no backward pass runs, or goes
+through the graphs of all steps before; and generation computes all earlier tokens again for each new one."""
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.text import agreeing, code, count, filled, ns, phrase, text
+from tb_steptime.metrics.steps.repeated_work import WithoutCache
+from tb_steptime.text import Phrase, agreeing, code, count, filled, ns, phrase, text
 
 _FORMULA = phrase(
     "Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean over the steps; "
@@ -93,7 +95,7 @@ def unused_graph(facts: Facts) -> Insight | None:
     unused = facts.host.unused_graph
     if unused is None:
         return None
-    infers = facts.job.purpose == "inference"
+    infers = facts.infers
     template = (
         "Autograd creates {all} nodes a step, of {name} and others, and no backward pass is recorded."
         if infers
@@ -101,18 +103,16 @@ def unused_graph(facts: Facts) -> Insight | None:
         "others."
     )
     values = {"all": count(unused.all), "steps": count(len(unused.steps)), "unused": count(unused.unused)}
-    sure, why = confidence(facts, Confidence.MEDIUM, _MAY_FOLLOW if infers else _COUNTED)
     starts = [step.name for step in facts.host.steps if step.start_ns <= unused.start_ns]
-    return Insight(
-        id="unused_graph",
+    return card(
+        facts,
+        "unused_graph",
         title=phrase("Use `no_grad` where no backward pass follows"),
         why=filled(template, values | {"name": code(brief(unused.name))}),
+        formula=_NO_GAIN,
+        why_confidence=_MAY_FOLLOW if infers else _COUNTED,
+        part=None,
         how=_HOW_TO_INFER if infers else _HOW,
-        gain_formula=_NO_GAIN,
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
         steps=unused.steps,
         evidence=[Evidence(starts[-1], unused.start_ns, unused.end_ns)] if starts else [],
         about_ns=0 if infers else unused.ns,  # all ops of an inference create nodes: that says nothing of their cost
@@ -173,4 +173,73 @@ def growing_graph(facts: Facts) -> Insight | None:
         steps=[step.name for step in ends],
         how=_DETACH,
         rare=True,
+    )
+
+
+_HOW_TO_CACHE = (
+    "model.generate(..., use_cache=True)    # Transformers\n"
+    "# else keep the keys and values of each layer, and pass only the new tokens"
+)
+_TITLE = phrase("Cache keys and values: earlier tokens are computed again")
+_BY_SLOPE = phrase(
+    "Time that each further token adds to a repetition, times the number of earlier tokens, mean over the steps (est.)."
+)
+_BY_WORK = phrase(
+    "Time of matrix products and attention, times the share of the earlier tokens, mean over the steps (est.): "
+    "products are assumed to take time in proportion to their rows."
+)
+_NO_TIME = phrase(
+    "No gain is computed: whether fewer tokens take less time on a device does not follow from this trace."
+)
+_CAUSAL = phrase("All attention is causal, so earlier tokens give the same keys and values again.")
+_MASKED = phrase("No op says that its attention is causal; a model whose tokens depend on later ones has no cache.")
+
+
+def without_cache(facts: Facts) -> Insight | None:
+    """Fires when tokens that have just been computed are put behind the others, and all of them are embedded again,
+    five times in a row and by the same number.
+
+    Similar pattern: a cache of keys and values: the tokens grow likewise, but only the new ones are embedded. Training
+    on longer and longer texts, and inference over texts sorted by length: nothing is put behind what was embedded.
+
+    Needs: shapes, also of lists of tensors (PyTorch 2.1 or later), and the CPU ops.
+
+    Jobs: inference, on a GPU or not.
+
+    Gain: what the earlier tokens take, by how much longer repetitions take with more tokens, or on the CPU by the work
+    of products; none where neither is known. Where the recorder timed steps without the profiler, the same share of
+    such a step.
+
+    Left out: reading the cache. Models without an embedding. Texts cut to the model's length no longer grow, and their
+    repetitions are not found.
+    """
+    repeated = facts.host.without_cache
+    if repeated is None:
+        return None
+    best, why_confidence = (Confidence.MEDIUM, _CAUSAL) if repeated.is_causal else (Confidence.LOW, _MASKED)
+    if not repeated.ns:
+        return card(
+            facts, "without_cache", _TITLE, _why(repeated), _NO_TIME, why_confidence, best, part=None, how=_HOW_TO_CACHE
+        )  # fmt: skip
+    return host_card(
+        facts,
+        id="without_cache",
+        title=_TITLE,
+        why=_why(repeated),
+        gain_ns=round(min(repeated.ns, facts.step_ns) / facts.slowed),
+        formula=_BY_SLOPE if repeated.by_slope else _BY_WORK,
+        why_confidence=why_confidence,
+        best=best,
+        how=_HOW_TO_CACHE,
+    )
+
+
+def _why(repeated: WithoutCache) -> Phrase:
+    template = "{repetitions} repetitions compute {first} to {last} tokens of each text, of which {added} (is|are) new."
+    return phrase(
+        agreeing(template, repeated.added),
+        repetitions=count(repeated.repetitions),
+        first=count(repeated.first),
+        last=count(repeated.last),
+        added=count(repeated.added),
     )

@@ -1,4 +1,6 @@
-"""Tensor cores unused: matrix work that runs on CUDA cores although a setting would move it to tensor cores."""
+"""Matrix work in types that are slow: on CUDA cores although a setting would move it to tensor cores, or in FP64, the
+default type of NumPy's arrays, whose products run at a fraction of the rate of FP32, and whose other ops move twice the
+bytes."""
 
 from __future__ import annotations
 
@@ -6,11 +8,12 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, of_kernel_time, row_of_op
-from tb_steptime.insights.wording.kernels import sizes
-from tb_steptime.insights.wording.vendors import matrix_units
-from tb_steptime.metrics.flops.peaks import peaks_of
+from tb_steptime.insights.wording.gpu import mostly, sizes
+from tb_steptime.insights.wording.terms import matrix_units
+from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
+from tb_steptime.metrics.kernels.waste import Waste
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
-from tb_steptime.text import Phrase, Quantity, Unit, closed, joined, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, closed, filled, joined, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
 #: Reasons with a card of their own.
@@ -75,7 +78,7 @@ _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inp
 def _others_in_fp32(facts: Facts, device: DeviceSplit, leading: Obstacle, eligible_ns: float) -> float:
     """Returns how long a step the other kernels take, ns, if the whole model computes in FP32 and could do so in 16
     bits; else 0. Training in 16 bits keeps weights and some gradients in FP32, so nothing is said of it."""
-    in_fp32 = facts.job.purpose == "inference" and leading.why_not in ("tf32_off", "fp32")
+    in_fp32 = facts.infers and leading.why_not in ("tf32_off", "fp32")
     if not in_fp32 or any(_HALF.search(row.short) for row in device.kernels):
         return 0.0
     others_ns = (facts.figure("kernel_sum_time") or 0.0) - eligible_ns
@@ -107,7 +110,7 @@ def _how(facts: Facts, leading: Obstacle) -> str | None:
     if setting is None or not setting.startswith("torch.autocast"):
         return setting
     context = f"with {setting}:\n    loss = model(batch)"
-    trains = facts.job.purpose == "training"
+    trains = facts.trains
     if trains and "float16" in setting and "bfloat16" not in setting:
         return f"{context}\nscaler = torch.amp.GradScaler()  # scaler.scale(loss).backward(); scaler.step(optimizer)"
     return context if trains else context.replace("loss = ", "output = ")
@@ -154,3 +157,75 @@ def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle],
         left=ns(sum(each.gain_ns for each in obstacles) / len(device.steps)),
         bound=ns(sum(each.bound_ns for each in obstacles) / len(device.steps)),
     )
+
+
+_HOW = "x = x.float()  # NumPy's arrays are FP64: torch.from_numpy(a).float()"
+_AND_TF32 = f"{_HOW}\ntorch.backends.cuda.matmul.allow_tf32 = True  # FP32 alone is no faster on many GPUs"
+
+
+_FORMULA = "Kernel by kernel: time x (1 - {double} / {single}), the peak TFLOP/s of {device} with FP64 and with {type}."
+_ON_TENSOR_CORES = "For FP64 on tensor cores it is {tensor} in place of {double}."
+
+
+def double_precision(facts: Facts) -> Insight | None:
+    """Fires when what FP32 would save of work with FP64 inputs is worth a card.
+
+    Similar pattern: a job that needs FP64, as simulations do: the trace does not tell, so the card is a minor one.
+
+    Needs: GPU kernels; with `record_shapes=True` their ops say the type, else names of products may.
+
+    Jobs: those with a GPU, training and inference.
+
+    Gain: of products time x (1 - peak of FP64 / peak of FP32, as TF32 where the GPU has it), and all of it where the
+    data sheet of the GPU is not known or does not say its rate with FP64; of other ops half of the time, as memory
+    limits most of them (est.).
+
+    Left out: ops whose types are not recorded, other than products.
+    """
+    device = facts.kernel_split
+    if device is None:
+        return None
+    products, others = device.waste.double, device.waste.double_others
+    larger = max((each for each in (products, others) if each), key=lambda each: each.gain_ns, default=None)
+    if larger is None:
+        return None
+    gain_ns = sum(each.gain_ns for each in (products, others) if each)
+    peaks = peaks_of(device.name)
+    formulas = [_formula_of_fp64(device.name, peaks)] * (products is not None)
+    formulas += [_OF_OTHERS] * (others is not None)
+    return kernel_card(
+        facts,
+        id="double_precision",
+        title=phrase("Compute in FP32 where FP64 is not needed"),
+        why=_why_fp64(facts, products, others, larger),
+        how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
+        gain_ns=gain_ns,
+        formula=joined(*formulas, by=" "),
+        why_confidence=phrase("Whether the job needs FP64 is not recorded."),
+        view="tensor_cores",
+        site=larger.site,
+        estimated=True,
+    )
+
+
+_OF_OTHERS = phrase("Half of the time of ops other than products, which move half of the bytes in FP32 (est.).")
+
+
+def _why_fp64(facts: Facts, products: Waste | None, others: Waste | None, leading: Waste) -> Phrase:
+    """Returns the reason, which names the op with most of the gain."""
+    total_ns = sum(each.total_ns for each in (products, others) if each)
+    work = "work" if products is None or others else "matrix work"
+    template, values = of_kernel_time(facts, total_ns)
+    template += f" is {work} with FP64 inputs"
+    template += ", {products} of it matrix products" if products and others else ""
+    products_ns = products.total_ns if products else None
+    return mostly(filled(template, values | {"products": ns(products_ns)}), leading.site)
+
+
+def _formula_of_fp64(device: str, peaks: Peaks | None) -> Phrase:
+    if peaks is None or peaks.fp64 is None:
+        return phrase("Time a step of matrix work with FP64 inputs: how fast this GPU is with FP64 is not listed.")
+    rates = {"double": peaks.fp64, "single": peaks.tf32 or peaks.fp32, "tensor": peaks.fp64_tensor}
+    values = {name: Quantity(rate, Unit.NUMBER) for name, rate in rates.items() if rate is not None}
+    names = {"device": text(device), "type": text("TF32" if peaks.tf32 else "FP32")}
+    return filled(_FORMULA if peaks.fp64_tensor is None else f"{_FORMULA} {_ON_TENSOR_CORES}", values | names)
