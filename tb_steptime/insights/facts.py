@@ -100,8 +100,8 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def compiles_model(self) -> bool:
-        """Whether torch.compile has code for the model on these devices, and for its gradients."""
-        return self.job.compiles and not self.job.double_backward
+        """Whether torch.compile takes the model and its gradients, and has code for these devices."""
+        return self.job.compiles and not self.job.double_backward and self.job.left_as_is != "scripted"
 
     @property
     def trends(self) -> TrendsResult:

@@ -267,6 +267,7 @@ class JobKind(msgspec.Struct, frozen=True):
     compiles        whether torch.compile has code for the GPUs; True if these are not known
     double_backward   whether gradients are differentiated, too, for which torch.compile has no code
     sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
+    left_as_is      what launches most of the forward pass and torch.compile leaves as it is; None without such
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
     """
@@ -289,6 +290,7 @@ class JobKind(msgspec.Struct, frozen=True):
     compiles: bool = True
     double_backward: bool = False
     sequence_layer: str | None = None
+    left_as_is: LeftAsIs | None = None
 
 
 @shared
@@ -315,6 +317,7 @@ def job_kind(trace: Trace) -> JobKind:
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
         double_backward=differentiates_gradients(trace),
         sequence_layer=sequence_layer(trace),
+        left_as_is=left_as_is(trace),
     )
 
 
@@ -361,6 +364,33 @@ def _cells(trace: Trace) -> Int64:
 
 def _takes(trace: Trace) -> Int64:
     return rows_named(trace, (Kind.CPU_OP,), _TAKES.match)
+
+
+#: torch.compile leaves layers for sequences as they are (torch/_dynamo/config.py: allow_rnn), and refuses scripted
+#: modules (torch/_dynamo/eval_frame.py).
+LeftAsIs = Literal["recurrent", "scripted"]
+_LEFT_AS_IS: dict[LeftAsIs, re.Pattern[str]] = {
+    "recurrent": expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$"),
+    # TorchScript records the functions that it runs, and the pass of each graph that it differentiates
+    "scripted": expression(r"(forward|<forward op>)$"),
+}
+#: Phases of the model itself; where nothing tells the phases apart, all launches count.
+_OF_MODEL = tuple(PHASES.index(phase) for phase in ("forward", "unknown"))
+
+
+def left_as_is(trace: Trace) -> LeftAsIs | None:
+    """What launches most of the forward pass and torch.compile leaves as it is; on the CPU, what holds most of its ops.
+    Similar pattern: a model with one such part among others, which are compiled."""
+    for what, names in _LEFT_AS_IS.items():
+        parts = rows_named(trace, (Kind.CPU_OP,), names.match)
+        if not len(parts):
+            continue
+        calls = find_launches(trace).call
+        work = calls[calls >= 0].astype(np.int64) if (calls >= 0).any() else trace.events.rows(Kind.CPU_OP)
+        forward = work[is_in(SITE_PHASE[site_of(trace, work)], _OF_MODEL)]
+        if 2 * np.count_nonzero(innermost(trace, parts, forward) >= 0) > len(forward):
+            return what
+    return None
 
 
 Purpose = Literal["training", "inference", "unknown"]

@@ -26,6 +26,7 @@ from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_itera
 from tb_steptime.metrics.idle.gaps import ENOUGH_LAUNCHES, REACHED_AT_MOST_NS
 from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8, is_in, median, values_at
 
@@ -317,6 +318,8 @@ def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
     own[rest] = 0
     own[count : 2 * count] += after_ns
     start[rest] = end[rest] - own[rest]
+    hidden, hiding = _hidden_waits(host, work)
+    own[hidden], start[hidden] = 0, end[hidden]
     unpaced = paced[~is_in(paced + count, batches.after)] + count
     release[unpaced] = start[unpaced]
     unexplained = np.zeros(len(start), np.int64)
@@ -328,7 +331,7 @@ def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
     contended = np.append(np.zeros(2 * count, np.int64), start_times.contended_ns)
     lanes = host_edges(host)
     lanes.lag_ns[lanes.after >= count] += unexplained[lanes.after[lanes.after >= count]]
-    parts = [lanes, *start_times.edges, returns, batches, _room(host, work), _would_wait(host, work, waits)]
+    parts = [lanes, *start_times.edges, returns, hiding, batches, _room(host, work), _would_wait(host, work, waits)]
     del lanes, start_times, returns, batches
     edges = joined(parts)
     del parts
@@ -367,6 +370,33 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
     finishing = edges_of(EdgeKind.RETURN, copies + base, finished + len(host))
     returning = edges_of(EdgeKind.RETURN, work_row[holds] + base, calls[holds] + len(host), lag, sure)
     return waits, joined([returning, staging, finishing]), after_ns
+
+
+#: Minimum length of a wait that no call shows, minimum share of it in which a device works, and minimum number of such
+#: waits: one or two may end then by chance.
+_LONG_NS, _WORKING, _FEWEST = 100_000, 0.9, 3
+
+
+def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
+    """The host's stretches without a call that end when no device has anything left to do, and the edges from the last
+    work to them; none where most that are as long, and beside which a device works, end at another moment, as those of
+    a slow host do. Of CUDA's driver, which Numba, Warp and PhysX call, Kineto records launches alone, and no waits
+    (CuptiActivityProfiler.cpp: handleDriverActivity); it recorded none for events up to 2023.
+
+    host     |l|............|l|............|l|     waits     |l|........|l|........|l|     works
+    device      kkkkkkkkkkkk   kkkkkkkkkkkk                     kkkkkkkkkkkk kkkkkkkkkkkk
+    """
+    works, ends = Intervals.union(work.start_ns, work.end_ns), np.argsort(work.end_ns, kind="stable")
+    long = np.flatnonzero(host.start_ns - host.begin_ns >= _LONG_NS)
+    length = (host.start_ns - host.begin_ns)[long]
+    beside = works.overlap_ns(host.begin_ns[long], host.start_ns[long]) >= _WORKING * length
+    long, length = long[beside], length[beside]
+    since = host.start_ns[long] - works.end[np.searchsorted(works.start, host.start_ns[long]) - 1]
+    waits = (since >= 0) & (since < RETURN_NS)
+    if np.count_nonzero(waits) < _FEWEST or 2 * length[waits].sum() <= length.sum():
+        waits[:] = False
+    last = ends[np.searchsorted(work.end_ns[ends], host.start_ns[long[waits]], side="right") - 1]
+    return long[waits], edges_of(EdgeKind.RETURN, last + 2 * len(host), long[waits], since[waits])
 
 
 def _finished_copies(host: Host, work: Activities) -> Int64:
@@ -458,6 +488,7 @@ def wait_error(trace: Trace, graph: Graph) -> float | None:
     before, after = graph.edges.before, graph.edges.after
     waits = np.zeros(len(graph), bool)
     waits[after[graph.edges.kind == EdgeKind.RETURN]] = True
+    waits &= graph.event >= 0
     arrives = waits[after] & (graph.edges.kind == EdgeKind.LANE)
     arrived, call = before[arrives], after[arrives]
     replayed = (began + graph.own_ns)[call] - (began + graph.own_ns)[arrived]

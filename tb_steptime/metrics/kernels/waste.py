@@ -226,8 +226,8 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     """Kernel time that is wasted by the shape or the number of launches; means per step.
 
     small_grids, small_tails   None if the trace does not contain the shapes of launches
-    optimizer       short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is
-                    idle while an optimizer runs
+    optimizer       short kernels of the elements of one tensor each that optimizers launch; the gain is the time in
+                    which the GPU is idle while an optimizer runs
     attention       attention that is computed by separate ops; None if there is none
     chains          chains of kernels that a compiler would fuse
     copies          copies within the GPU
@@ -389,8 +389,14 @@ def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:
     return 1.0 - double / (peaks.tf32 or peaks.fp32) if peaks and double else 1.0
 
 
+#: Families of kernels that compute the elements of one tensor, which one kernel can do for many tensors. Others it
+#: cannot: products (Muon, Shampoo), and those that hold the whole update of a tensor already (bitsandbytes).
+_OF_ELEMENTS = ("aten", "elementwise")
+
+
 def _optimizer(kernels: _Kernels, device: int) -> Waste:
     chosen = kernels.in_optimizer & (kernels.dur < SHORT_NS) & ~_named(kernels, lambda name: MANY_TENSORS in name)
+    chosen &= kernel_answers(kernels.trace).where(lambda answer: answer.family in _OF_ELEMENTS)[kernels.rows]
     waste = kernels.waste(chosen)
     idle = optimizer_updates(kernels.trace) - busy_intervals(kernels.trace, device)
     return msgspec.structs.replace(waste, gain_ns=int(kernels.steps.overlap_ns(idle).sum()) / len(kernels.steps.steps))

@@ -319,3 +319,36 @@ def test_a_loop_over_cells_computes_a_given_sequence(loop: str, launches: str, l
             names=_CELLS,
         )
         assert job_kind(trace).sequence_layer == expected
+
+
+_PARTS = [
+    ("aten::lstm", "recurrent"),
+    ("aten::rnn_tanh", "recurrent"),
+    ("aten::lstm_cell", None),
+    ("forward", "scripted"),
+    ("<forward op>", "scripted"),
+    ("aten::forward", None),
+]
+
+
+@pytest.mark.parametrize(("part", "left"), _PARTS)
+def test_what_launches_most_and_no_compiler_takes(part: str, left: str | None):
+    names = {"p": part, "m": "aten::mm"}
+    for launches, expected in ((".kj.k.", left), (".k..k.", None)):
+        trace = timeline(
+            f"""
+            step     | 000000 |
+            op       | .pp.m. |
+            runtime  | {launches} |
+            kernel 7 | {launches} |""",
+            names=names,
+        )
+        assert job_kind(trace).left_as_is == expected
+
+
+@pytest.mark.parametrize(("part", "left"), _PARTS)
+def test_what_holds_most_ops_on_the_cpu_and_no_compiler_takes(part: str, left: str | None):
+    names = {"p": part, "m": "aten::mm", "a": "aten::add"}
+    for inside, expected in (("aba..", left), (".....", None)):
+        trace = timeline(f"step | 0000000 |\nop | ppppp.m |\nop | {inside}.. |", names=names)
+        assert job_kind(trace).left_as_is == expected

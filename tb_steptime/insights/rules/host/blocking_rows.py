@@ -95,6 +95,10 @@ WAITING_OPS = (
         'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler', in_libraries=True),
     _op("clip_grad", r"clip_grad", "Clip gradients without waiting for the GPU",
         "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)", in_libraries=True),
+    # bitsandbytes (backends/cuda/ops.py: int8_vectorwise_quant) asks whether a value is above the threshold, if that is
+    # not 0
+    _op("outliers", r"MatMul8bitLt|bitsandbytes::int8_", "Quantize to 8 bits without a search for outliers",
+        "BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=0.0)  # check the results, or use load_in_4bit=True"),
     # TorchRec's ranges and ops around exchanges of sparse features, whose sizes are read back in each step
     _op("exchange", r"(?i)sparse_data_dist|all2all_\w*data|fbgemm::", "Compute the sizes of exchanges on the CPU",
         "sizes = lengths.sum(1).tolist()  # before lengths, of the sparse features, are on the GPU", in_libraries=True),

@@ -19,6 +19,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.rules.communication.exchange_cards import NO_BROADCAST, exchanged_one_by_one_ns
 from tb_steptime.insights.rules.communication.fewer_exchanges import KEPT_IN_BUCKETS, VIEWS
+from tb_steptime.insights.rules.host.blocking_rows import calls_of
 from tb_steptime.insights.rules.host.idle_cards import BACKWARD, BETWEEN, HOOKS, bucket_late_ns, late_card, model_late
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
@@ -181,7 +182,8 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     """Fires when an optimizer launches many short kernels, and the GPU's wait for them is worth a card.
 
     Similar pattern: short kernels of another range: only those within `Optimizer.step` count. LBFGS and SparseAdam,
-    which have no other form, and whose step a compiler leaves as it is: no card.
+    which have no other form, and whose step a compiler leaves as it is: no card. Optimizers that mostly multiply or
+    decompose matrices (Shampoo), or launch one kernel of their own for each tensor (bitsandbytes): no card.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
 
@@ -193,21 +195,28 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     Left out: the kernels' time on the GPU.
     """
     kernels = _short_kernels(facts)
-    if kernels < MANY_KERNELS:
+    if kernels < max(MANY_KERNELS, sum(row.launches for row in sites_of(facts.host, OPTIMIZER)) / 2):
         return None
     wait_ns = late_ns(facts.host, OPTIMIZER)
-    title, why = (
-        phrase("Let the optimizer update all tensors at once"),
-        phrase(
-            "The optimizer launches {count} short kernels a step, and the GPU is idle for {idle} meanwhile.",
-            count=count(round(kernels)),
-            idle=ns(wait_ns),
-        ),
-    )
     how = _form_for_many_tensors(facts.job.optimizer)
-    if how == _COMPILE and (not facts.job.compiles or facts.job.optimizer in _LEFT_AS_IS):
+    title = phrase(
+        "Compile the optimizer's step" if how == _COMPILE else "Let the optimizer update all tensors at once"
+    )
+    why = phrase(
+        "The optimizer launches {count} short kernels a step, and the GPU is idle for {idle} meanwhile.",
+        count=count(round(kernels)),
+        idle=ns(wait_ns),
+    )
+    if how == _COMPILE and not _compiles(facts):
         return None
     return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, wait_ns, how)
+
+
+def _compiles(facts: Facts) -> bool:
+    """Whether a compiler shortens the optimizer's step. Decompositions stay as they are (torch/_inductor/lowering.py:
+    make_fallback), and wait for the GPU."""
+    decomposes = any("linalg_" in (row.outer_op or "") for row in calls_of(facts, "optimizer"))
+    return facts.job.compiles and facts.job.optimizer not in _LEFT_AS_IS and not decomposes
 
 
 def fused_optimizer(facts: Facts) -> Insight | None:

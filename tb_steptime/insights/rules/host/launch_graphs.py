@@ -43,7 +43,9 @@ def launch_graphs(facts: Facts) -> Insight | None:
     other reasons of the same partition. Autograd's anomaly detection waits after each op, and no graph can be captured
     with it: `anomaly_detection` comes first. A job that captures the same ops in this recording has its graphs.
     Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass. A loop
-    over the cell of a recurrent layer: the advice is the layer.
+    over the cell of a recurrent layer: the advice is the layer. A model that launches mostly in such layers, which
+    torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
+    before it was scripted.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -72,7 +74,9 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = replace(advice, how=_OF_LOSS)  # cuDNN's layers refuse gradients of gradients, too
     elif not in_use and layer is not None:
         advice = _Advice(f"Run the whole sequence in one `nn.{layer}`", _LATE_CELLS, _OF_SEQUENCE.format(layer=layer))
-    elif not facts.job.compiles:
+    elif not in_use and facts.job.left_as_is == "scripted":
+        advice = replace(advice, how=_OF_SCRIPTED)
+    elif not facts.job.compiles or (not in_use and facts.job.left_as_is == "recurrent"):
         advice = replace(advice, how=_BY_HAND)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
     short = less(model.short, model.short, waits.not_graphs_ns)
@@ -166,7 +170,10 @@ _OF_LOSS = """with torch.cuda.graph(graph):  # torch.compile refuses gradients o
 #: cuDNN and MIOpen compute a sequence in one call, for which they need all of its inputs.
 _OF_SEQUENCE = """layer = torch.nn.{layer}(features, hidden)  # one call for the sequence, if all inputs are known
 # otherwise graphs, or a larger batch"""
-#: Where torch.compile has no code for the GPU: graphs of torch need none.
+#: The module before torch.jit.script, trace or freeze.
+_OF_SCRIPTED = """model = torch.compile(eager_model, mode="reduce-overhead")  # it refuses a scripted module
+# or a larger batch"""
+#: Where torch.compile has no code for the GPU or the layers: graphs of torch need none.
 _BY_HAND = "model = torch.cuda.make_graphed_callables(model, (batch,))  # static shapes\n# or a larger batch"
 _INPUTS = "# prepare the next inputs while a graph runs"
 _FEWER_OPS = "# capture what runs between the graphs, too, or do it in fewer ops"

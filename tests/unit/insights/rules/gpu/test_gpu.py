@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import Any
 
 import pytest
@@ -508,6 +510,24 @@ def test_an_optimizer_of_few_kernels_takes_all_tensors_at_once():
 def test_an_optimizer_that_no_compiler_touches_has_no_other_form(optimizer: str, fires: bool):
     drawing = optimizing(120, f"user Optimizer.step#{optimizer}.step")
     assert (found("tiny_optimizer_kernels", drawing, names={"q": ADD}, cell_ns=US) is not None) is fires
+
+
+_OWN = "void kOptimizerStatic8bit2StateBlockwise<__nv_bfloat16, 0, 256, 1>(__nv_bfloat16*, __nv_bfloat16*)"
+
+
+@pytest.mark.parametrize(
+    ("cells", "fires"),
+    [("qqq", True), ("ppq", False), ("pqq", True), ("bbb", False), ("bqq", True)],
+    ids=["elements", "mostly products", "some products", "a kernel of its own for each tensor", "some of these"],
+)
+def test_only_work_on_elements_is_done_for_all_tensors_at_once(cells: str, fires: bool):
+    each = itertools.cycle(cells)
+    mark, lines = optimizing(201, "user Optimizer.step#Muon.step").split("runtime")
+    drawing = f"{mark}runtime{re.sub('q', lambda _: next(each), lines)}"
+    insight = found("tiny_optimizer_kernels", drawing, names={"q": ADD, "p": SGEMM, "b": _OWN}, cell_ns=US)
+    assert (insight is not None) is fires
+    if insight is not None:
+        assert insight.why.values["count"].value == 67 * cells.count("q")
 
 
 def test_tiny_kernels_elsewhere_or_behind_a_full_queue_are_not_the_optimizer_s():

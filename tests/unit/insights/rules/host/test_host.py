@@ -74,6 +74,25 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
 
 
 @pytest.mark.parametrize(
+    ("job", "how"),
+    [
+        ({}, "torch.compile(model,"),
+        ({"left_as_is": "recurrent"}, "make_graphed_callables(model,"),
+        ({"left_as_is": "scripted"}, "torch.compile(eager_model,"),
+        ({"left_as_is": "recurrent", "compiled_share": 0.5}, "torch.compile(model,"),
+        ({"left_as_is": "scripted", "double_backward": True}, "cuda.graph("),
+    ],
+    ids=["compiled", "recurrent", "scripted", "compiled already", "gradients of gradients"],
+)
+def test_no_model_is_compiled_that_a_compiler_leaves_or_refuses(job: dict[str, Any], how: str):
+    insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", JobKind(purpose="training", **job))
+    assert insight is not None and insight.how is not None
+    code = "".join(line.split("#")[0] for line in insight.how.splitlines())
+    ways = ("torch.compile(model,", "torch.compile(eager_model,", "make_graphed_callables(model,", "cuda.graph(")
+    assert [each for each in ways if each in code] == [how]
+
+
+@pytest.mark.parametrize(
     ("job", "layer"),
     [
         ({}, True),
@@ -955,6 +974,9 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
     [
         ("aten::_local_scalar_dense", "aten::item", "cudaMemcpyAsync", "item"),
         ("aten::_local_scalar_dense", "aten::is_nonzero", "cudaMemcpyAsync", "truth"),
+        ("aten::_local_scalar_dense", "MatMul8bitLt", "cudaMemcpyAsync", "outliers"),
+        ("aten::is_nonzero", "bitsandbytes::int8_vectorwise_quant", "cudaMemcpyAsync", "outliers"),
+        ("aten::is_nonzero", "MatMul4Bit", "cudaMemcpyAsync", "truth"),
         ("aten::nonzero", "aten::index", "cudaMemcpyAsync", "mask"),
         ("aten::masked_select", "aten::masked_select", "cudaMemcpyAsync", "mask"),
         ("aten::_unique2", "aten::_unique2", "cudaMemcpyAsync", "unique"),
