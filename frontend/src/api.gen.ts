@@ -2013,6 +2013,7 @@ export interface JobEvidence {
  * compiles        whether torch.compile has code for the GPUs; True if these are not known
  * double_backward   whether gradients are differentiated, too, for which torch.compile has no code
  * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
+ * left_as_is      what launches most of the forward pass and torch.compile leaves as it is; None without such
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
  * evidence        events that show the values above, a few for each
  */
@@ -2035,6 +2036,7 @@ export interface JobKind {
   compiles: boolean;
   double_backward: boolean;
   sequence_layer: string | null;
+  left_as_is: "recurrent" | "scripted" | null;
 }
 
 /**
@@ -2554,8 +2556,8 @@ export interface LaunchTimes {
 /**
  * Kernel time that is wasted by the shape or the number of launches; means per step.
  * small_grids, small_tails   None if the trace does not contain the shapes of launches
- * optimizer       short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is
- * idle while an optimizer runs
+ * optimizer       short kernels of the elements of one tensor each that optimizers launch; the gain is the time in
+ * which the GPU is idle while an optimizer runs
  * attention       attention that is computed by separate ops; None if there is none
  * chains          chains of kernels that a compiler would fuse
  * copies          copies within the GPU
