@@ -57,7 +57,7 @@ def _apart(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | Non
     return arguments[:place], arguments[place + 1 :]
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Returns a parser of the command that the first argument names, else of all commands, which takes 5 ms."""
     named = [command for command in COMMANDS if list(arguments[:1]) == [command.name]]
     parser = argparse.ArgumentParser(prog="tb-steptime", description="Where the step time of a PyTorch job goes.")
