@@ -115,9 +115,11 @@ def _only(step: SteadyStep, selects: Callable[[Edges], Bool]) -> SteadyStep:
 
 
 def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step in which no call waits for a device, unless what follows depends on what it waits for."""
+    """The step in which no call waits for a device, unless what follows depends on what it waits for. Waits that no
+    call shows stay: what they wait for, and whether that is needed, is not known."""
     needed = in_token_waits(trace, step.graph.event)
-    return without_calls(step, step.graph.waits & ~needed) if needed.any() else without(step, *HOLDS)
+    calls = step.graph.waits & ~needed if needed.any() else step.graph.role != Role.STRETCH
+    return without_calls(step, calls)
 
 
 def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:

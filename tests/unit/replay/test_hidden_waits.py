@@ -84,3 +84,4 @@ def test_the_device_sets_the_pace_of_a_host_that_waits_for_it():
     assert (working.pace, working.trusted, working.wrong_by) == (Bound.HOST.value, True, 0)
     cell_ns = 20 * US
     assert (waiting.sensitivity.host, waiting.sensitivity.device) == (15 * cell_ns, 2 * cell_ns)
+    assert waiting.sensitivity.blocking == 16 * cell_ns  # no call waits
