@@ -1279,6 +1279,29 @@ def test_steps_that_do_more_are_not_slow(excess_us: dict[int, int], part: str, i
     assert (card(host_result(**some_slow(excess_us, part)), "slow_steps") is not None) == is_slow
 
 
+@pytest.mark.parametrize(
+    ("part", "launches", "purpose", "server", "is_slow"),
+    [
+        ("kernel", 100, "training", None, True),
+        ("kernel", 91, "training", None, True),
+        ("kernel", 90, "training", None, False),
+        ("kernel", 110, "training", None, False),  # a validation
+        ("nothing_recorded", 110, "training", None, True),
+        ("kernel", 100, "inference", None, False),  # a prompt between single tokens
+        ("kernel", 100, "unknown", "vllm", False),
+        ("nothing_recorded", 100, "inference", None, True),
+        ("cpu_forward", 100, "inference", "vllm", True),
+    ],
+)
+def test_a_step_that_computes_something_else_is_not_slow(
+    part: str, launches: int, purpose: Purpose, server: Server | None, is_slow: bool
+):
+    steps = some_slow({4: 300}, part)
+    steps["steps"][4] = msgspec.structs.replace(steps["steps"][4], launches=launches)
+    job = JobKind(purpose=purpose, server=server)
+    assert (card(host_result(**steps), "slow_steps", job) is not None) == is_slow
+
+
 def test_without_launch_calls_no_step_is_called_slow():
     """Steps then end with their marks on the host, which in some of them waits for room in the queue."""
     unlinked = msgspec.structs.replace(LAUNCHES, unlinked=round(LAUNCHES.activities * 5))
