@@ -402,7 +402,8 @@ def _repeats(trace: Trace, kernels: StreamKernels) -> Bool:
     kernel_name, op_name = trace.events.name[trace.kernels.event[kernels.row]], trace.events.name[op]
     differs = (np.diff(kernel_name, prepend=-1) != 0) | (np.diff(op_name, prepend=-1) != 0) | (op < 0) | kernels.broken
     number = np.cumsum(differs) - 1
-    return np.bincount(number)[number] >= _REPEATED if len(number) else differs
+    repeats: Bool = np.bincount(number)[number] >= _REPEATED if len(number) else differs
+    return repeats
 
 
 def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind, steps: int) -> ChainsOfKind:
