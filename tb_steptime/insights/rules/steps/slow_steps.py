@@ -39,6 +39,8 @@ _WORK = ("kernel", "communication", "memory", "launch_latency", "cpu_")
 
 #: From this difference on, as a share of the usual number of launches, a step computes something else.
 _OTHER_LAUNCHES = 0.1
+#: Up to this ratio to the usual time for each launch, a step is longer because it launches more.
+_IN_PROPORTION = 1.15
 
 #: Segments that do not count here: waits for batches have cards of their own, and a tail is the end of the recording.
 _OF_OTHERS = ("data_loading", "tail")
@@ -54,7 +56,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     a GPU, steps that other processes disturb: these do not come at equal distances, and their ops take longer, too. An
     update of the weights every few steps, or an evaluation: such steps do more, and all of them are longer by the same
     time, come at equal distances, or compute longer with another number of launches. An inference whose kernels take
-    longer has more to compute in that step: a prompt between single tokens, or a larger batch.
+    longer, or that launches as much more, has more to compute in that step: a prompt between single tokens, a larger
+    batch, or the encoder of the next window.
 
     Needs: at least four steps after the first one, fewer have no outliers; launch calls where there is a GPU.
 
@@ -75,7 +78,7 @@ def slow_steps(facts: Facts) -> Insight | None:
     alike = len(slow) > 1 and slow[-1].excess_ns >= (1 - _ALIKE) * slow[0].excess_ns
     belong_together = alike or regular
     if host.device is not None and all(
-        _grew(each, _WORK) if belong_together else _computes_other(facts, host, each) for each in slow
+        (belong_together and _grew(each, _WORK)) or _computes_other(facts, host, each) for each in slow
     ):
         return None  # the loop computes more in these steps, so that they have to be longer
     if host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
@@ -141,14 +144,17 @@ def _grew(step: Grown, parts: tuple[str, ...]) -> bool:
 
 
 def _computes_other(facts: Facts, host: HostResult, step: Grown) -> bool:
-    """Whether the GPU computes longer in the step since it has something else to compute: in inference, where inputs
-    set how much that is, and elsewhere if the step launches more or less than the others."""
-    if not _grew(step, ("kernel",)):
-        return False
-    launches = {each.name: each.launches for each in host.steps[1:]}
-    usual = median(list(launches.values()))
-    differs = abs(launches[step.step] - usual) >= _OTHER_LAUNCHES * usual
-    return differs or facts.job.purpose == "inference" or facts.job.server is not None
+    """Whether the step takes longer since it has something else to compute: the GPU computes longer, and the step
+    launches more or less than the others. In inference, inputs set how much there is to compute, so that kernels alone
+    or as many more launches show it."""
+    steps = {each.name: each for each in host.steps[1:]}
+    launches, usual = steps[step.step].launches, median([each.launches for each in steps.values()])
+    differs, on_gpu = abs(launches - usual) >= _OTHER_LAUNCHES * usual, _grew(step, ("kernel",))
+    if facts.job.purpose != "inference" and facts.job.server is None:
+        return on_gpu and differs
+    usual_ns = median([_own_ns(each) for each in steps.values()])
+    in_proportion = _own_ns(steps[step.step]) * usual <= _IN_PROPORTION * usual_ns * launches
+    return on_gpu or (differs and in_proportion)
 
 
 def _own_ns(step: HostStep) -> int:

@@ -1145,6 +1145,8 @@ def test_where_an_op_of_pytorch_reads_a_value_it_is_named(outer_op: str, why: st
         ({"count": 8.0}, JobKind(), {"torch.stack(values)"}),
         ({"count": 8.0}, JobKind(execution="compiled"), {"torch.stack(values)", "graph_breaks"}),
         ({"count": 8.0}, JobKind(purpose="inference"), {"x.tolist()"}),
+        ({"count": 1.0}, JobKind(execution="graphs"), {"x.tolist()"}),
+        ({"count": 1.0}, JobKind(execution="graphs", purpose="training"), {"print(loss.item())"}),
         ({"count": 8.0, "phase": "backward"}, JobKind(), {"torch.stack(values)"}),
         ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"in its step()"}),
     ],
@@ -1350,6 +1352,10 @@ def test_steps_that_do_more_are_not_slow(excess_us: dict[int, int], part: str, i
 @pytest.mark.parametrize(
     ("part", "launches", "purpose", "server", "is_slow"),
     [
+        ("nothing_recorded", 133, "inference", None, False),  # as much more work as time: the next window of a text
+        ("nothing_recorded", 133, "training", None, True),
+        ("nothing_recorded", 115, "inference", None, True),  # 1.16 times as long for each launch
+        ("nothing_recorded", 116, "inference", None, False),
         ("kernel", 100, "training", None, True),
         ("kernel", 91, "training", None, True),
         ("kernel", 90, "training", None, False),
