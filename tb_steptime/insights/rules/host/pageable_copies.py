@@ -150,7 +150,19 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     title = "Copy the next batch while kernels run" if _has_kernels(facts) else _OF_TENSOR[0]
     if _are_of_model(calls_of(facts, "pageable")):
         title, how = _OF_MODEL
+    elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
+        how = f"{how}\n{_OFFLOADED}"
     return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
+
+
+#: Mean size of tensors from which on many of them in a row may be the weights of layers.
+_AS_WEIGHTS = 1 << 20
+#: Accelerate copies the weights of layers that it keeps on the CPU for each pass through them.
+_OFFLOADED = "# weights of layers on the CPU, as of device_map: quantize them until all fit on the GPU"
+
+
+def _are_large_in_a_row(row: CopyRow) -> bool:
+    return row.in_a_row >= _MORE_THAN_A_BATCH and (row.bytes or 0) >= _AS_WEIGHTS * row.count
 
 
 def _waits_ns(facts: Facts) -> int:

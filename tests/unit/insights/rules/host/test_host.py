@@ -939,6 +939,25 @@ def test_weights_that_move_to_the_gpu_and_back_have_one_card(
     )
 
 
+@pytest.mark.parametrize(
+    ("changes", "purpose", "may_be_weights"),
+    [
+        ({"bytes": 40 << 20}, "inference", True),
+        ({"bytes": (40 << 20) - 1}, "inference", False),  # features of a batch
+        ({"bytes": 40 << 20, "in_a_row": 16.0}, "inference", True),
+        ({"bytes": 40 << 20, "in_a_row": 15.0}, "inference", False),
+        ({"bytes": 40 << 20}, "training", False),
+    ],
+)
+def test_large_tensors_in_a_row_may_be_weights_of_layers_on_the_cpu(
+    changes: dict[str, Any], purpose: Purpose, may_be_weights: bool
+):
+    host = host_result(copies=[moved("HtoD", **changes)])
+    insight = card(host, "pageable_batch_copies", JobKind(purpose=purpose))
+    assert insight is not None
+    assert ("device_map" in (insight.how or "")) is may_be_weights
+
+
 def test_a_measurement_of_the_link_moves_no_weights(monkeypatch: pytest.MonkeyPatch):
     host, job = host_result(copies=[moved("HtoD"), moved("DtoH")]), JobKind(purpose="inference")
     kernels = judged(host, job).insights
