@@ -43,6 +43,7 @@ class CopyRow(msgspec.Struct, frozen=True):
     op                 the outermost op, or else the named range, with the most copy time
     least_ns           what they would take at the peak rate of the link between host and device; None for copies within
                        one of them, and where bytes or the rate are not known
+    in_a_row           those of them that follow another one of these copies, with no kernel between the two
     """
 
     direction: str
@@ -57,6 +58,7 @@ class CopyRow(msgspec.Struct, frozen=True):
     blocked_ns: int
     op: str | None
     least_ns: int | None = None
+    in_a_row: float = 0.0
 
 
 def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
@@ -99,6 +101,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
         blocked_ns=int(groups.blocked_ns[is_in(groups.copy, rows)].sum()) // steps,
         op=_maker(trace, rows),
         least_ns=_least_ns(trace, activity, steps) if each.direction in _OVER_LINK else None,
+        in_a_row=_in_a_row(trace, activity) / steps,
     )
 
 
@@ -123,6 +126,17 @@ def copied_bytes(trace: Trace, activity: Int32) -> Int64:
     """Bytes of these copies, rows of the event table; -1 where not recorded."""
     nbytes = trace.events.bytes
     return np.full(len(activity), -1, np.int64) if nbytes is None else nbytes[activity].astype(np.int64)
+
+
+def _in_a_row(trace: Trace, activity: Int32) -> int:
+    """Returns how many of these copies follow another one of them on their device, with no kernel between the two."""
+    events, number = trace.events, 0
+    for device in distinct(events.device[activity]).tolist():
+        copies = np.sort(events.start_ns[activity[events.device[activity] == device]])
+        kernels = events.rows(Kind.KERNEL)
+        starts = np.sort(events.start_ns[kernels[events.device[kernels] == device]])
+        number += int((np.diff(np.searchsorted(starts, copies)) == 0).sum())
+    return number
 
 
 def _hidden_ns(trace: Trace, rows: Int64) -> int:

@@ -309,6 +309,9 @@ NAMED_OPS = 4
 
 #: Kernels on complex numbers: inductor leaves their ops as they are (`unsupported_input_tensor` in its lowering.py).
 _COMPLEX = expression(r"\bcomplex<|7complexI[fd]")
+#: From this many calls in a row on, the same op with the same kernel is called for each of many tensors, or over and
+#: over to measure it: no call passes its result on to the next one.
+_REPEATED = 16
 _FUSIBLE = (KernelKind.ELEMENTWISE, KernelKind.REDUCTION, KernelKind.CONCATENATION, KernelKind.COPY)
 
 
@@ -377,8 +380,8 @@ def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
 
 def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
     """Returns the chains of two or more kernels. Concatenations alone, as of keys and then of values, are none: the
-    first one passes nothing on to the second."""
-    excluded = excluded | are_named(trace, trace.kernels.event[kernels.row], _COMPLEX.search)
+    first one passes nothing on to the second. Likewise one op that is called many times in a row."""
+    excluded = excluded | _repeats(trace, kernels) | are_named(trace, trace.kernels.event[kernels.row], _COMPLEX.search)
     fusible = is_in(kernels.kind, _FUSIBLE) & kernels.of_layer & ~excluded
     begins = fusible & (kernels.broken | ~np.concatenate(([False], fusible))[:-1])
     number = np.cumsum(begins) - 1
@@ -391,6 +394,16 @@ def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
     total = exact_sums(number, dur, len(first))
     longest = np.maximum.reduceat(dur, first) if len(first) else total
     return _Chains(row, number, first, total, np.minimum(total - longest, total * (1 - STAYS_FRACTION)))
+
+
+def _repeats(trace: Trace, kernels: StreamKernels) -> Bool:
+    """Says which kernels are in a row of many with the same name and the same name of their op."""
+    op = kernel_origins(trace).op[kernels.row].astype(np.int64)
+    kernel_name, op_name = trace.events.name[trace.kernels.event[kernels.row]], trace.events.name[op]
+    differs = (np.diff(kernel_name, prepend=-1) != 0) | (np.diff(op_name, prepend=-1) != 0) | (op < 0) | kernels.broken
+    number = np.cumsum(differs) - 1
+    repeats: Bool = np.bincount(number)[number] >= _REPEATED if len(number) else differs
+    return repeats
 
 
 def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind, steps: int) -> ChainsOfKind:

@@ -81,8 +81,8 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
         return _how_to_update(facts, op)
     if op.id != "item":
         return op.how
-    if facts.infers:
-        return _READ_AT_ONCE
+    if facts.infers or (facts.job.execution == "graphs" and not facts.trains):
+        return _READ_AT_ONCE  # graphs show no layers; those of a training show its backward pass
     if sum(row.count for row in rows if waiting_op(row) is op) < MANY_READS:
         return op.how
     return f"{_STACKED}\n{_BREAKS}" if facts.job.execution in ("compiled", "mixed") else _STACKED

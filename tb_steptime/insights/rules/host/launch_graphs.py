@@ -45,7 +45,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
     Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass. A loop
     over the cell of a recurrent layer: the advice is the layer. A model that launches mostly in such layers, which
     torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
-    before it was scripted.
+    before it was scripted. An inference that concatenates, as a cache of keys and values that grows does: the advice
+    asks for a static one, since each length would have a graph of its own.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -78,6 +79,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = replace(advice, how=_OF_SCRIPTED)
     elif not facts.job.compiles or (not in_use and facts.job.left_as_is == "recurrent"):
         advice = replace(advice, how=_BY_HAND)
+    elif advice is _OF_INFERENCE and _concatenates(facts):
+        advice = replace(advice, how=_OF_CACHE)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
     short = less(model.short, model.short, waits.not_graphs_ns)
     return _card(facts, "launch_graphs", short, model.launches, advice)
@@ -117,6 +120,11 @@ def between_graphs(facts: Facts) -> Insight | None:
 def how_to_schedule_ahead(facts: Facts, script: str) -> str:
     """Returns how the CPU prepares the next batch while the GPU works. script: what a script does for it."""
     return _LOOK if facts.job.schedules_ahead else _of_server(facts, _SCHEDULED_BY, script)
+
+
+def _concatenates(facts: Facts) -> bool:
+    """Whether tensors are concatenated, as keys and values of earlier tokens are with those of the next one."""
+    return facts.waste is not None and any(each.kind == "concatenation" for each in facts.waste.copies)
 
 
 def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
@@ -161,6 +169,9 @@ class _Advice(msgspec.Struct, frozen=True):
 _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger batch'
 _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=graph_breaks names what breaks it up'
 _STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
+#: A graph is captured again for each new shape (`cudagraph_skip_dynamic_graphs` in inductor's config.py).
+_OF_CACHE = """model = torch.compile(model, mode="reduce-overhead")  # static shapes: each new one is captured again
+# keys and values that grow: generate(..., cache_implementation="static")  # Hugging Face"""
 _BREAKS = """TORCH_LOGS=graph_breaks python ...  # names what breaks it up, such as .item()
 # then one graph: torch.compile(model, mode="reduce-overhead")"""
 #: Gradients of gradients: torch.compile refuses them, and make_graphed_callables does not support them.

@@ -129,7 +129,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
     medium for that reason. Where the copies take most of the step, the gain is that of pinned memory at the peak rate
     of the link to the host, and none is promised if that rate is not known. A CPU that waits in these copies and is
-    ahead all the same loses nothing.
+    ahead all the same loses nothing. In inference, many tensors in a row to the GPU, and about as many bytes back:
+    these are weights that the script moves, and neither a batch nor its results.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -140,13 +141,28 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
 
     Left out: the copies' time during which kernels run.
     """
+    weights = _moved_weights(facts)
+    if weights:
+        return _weights_card(facts, weights)
     how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
     template = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
     title = "Copy the next batch while kernels run" if _has_kernels(facts) else _OF_TENSOR[0]
     if _are_of_model(calls_of(facts, "pageable")):
         title, how = _OF_MODEL
+    elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
+        how = f"{how}\n{_OFFLOADED}"
     return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
+
+
+#: Mean size of tensors from which on many of them in a row may be the weights of layers.
+_AS_WEIGHTS = 1 << 20
+#: Accelerate copies the weights of layers that it keeps on the CPU for each pass through them.
+_OFFLOADED = "# weights of layers on the CPU, as of device_map: quantize them until all fit on the GPU"
+
+
+def _are_large_in_a_row(row: CopyRow) -> bool:
+    return row.in_a_row >= _MORE_THAN_A_BATCH and (row.bytes or 0) >= _AS_WEIGHTS * row.count
 
 
 def _waits_ns(facts: Facts) -> int:
@@ -166,8 +182,8 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
     medium for that reason. Where the copies take most of the step, the gain is that of pinned memory at the peak rate
     of the link to the host, and none is promised if that rate is not known. Values such as a loss, which take no time
-    to copy: cards about waits are about them. A checkpoint that few of the steps write: what less than half of the
-    steps copy does not count.
+    to copy: cards about waits are about them. Weights that move to the GPU and back: one card is about both ways. A
+    checkpoint that few of the steps write: what less than half of the steps copy does not count.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -178,10 +194,52 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     Left out: the copies' time during which kernels run, and the idle time after them.
     """
     template = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
+    if _moved_weights(facts):
+        return None
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
     title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
     return _alone_card(facts, "pageable_result_copies", title, template, _BACK, rows, facts.usual_copies_ns)
+
+
+def _moved_weights(facts: Facts) -> list[CopyRow]:
+    """Returns the pageable copies to the GPU and back of an inference that keeps a part of its models on the host: they
+    are mostly of many tensors in a row, of about as many bytes both ways. Otherwise an empty list."""
+    rows = [row for row in facts.host.copies if row.pageable and row.direction in _UNHIDDEN]
+    bursts = [row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH and 2 * row.in_a_row >= row.count]
+    sizes = [row.bytes or 0 for row in bursts]
+    both_ways = {row.direction for row in bursts} == set(_UNHIDDEN) and 2 * min(sizes) >= max(sizes)
+    computes = facts.overview.mean_parts_ns.kernel >= _LEAST_COMPUTING * facts.step_ns
+    return sorted(bursts, key=lambda row: row.direction == "DtoH") if both_ways and computes and facts.infers else []
+
+
+#: Kernels take more of the step in a model than in a measurement of the link to the host.
+_LEAST_COMPUTING = 0.05
+#: What Diffusers offers: its group offloading copies the next layers while kernels run.
+_KEEP_WEIGHTS = """pipe.to("cuda")  # if they fit, in place of pipe.enable_model_cpu_offload()
+# Diffusers, if not: pipe.unet.enable_group_offload(..., use_stream=True)  # copies while kernels run"""
+_MOVED = (
+    "{bytes} a step go to the GPU and {back} come back, many tensors in a row, as the weights of offloaded "
+    "models do: for {alone} of it no kernel runs."
+)
+
+
+def _weights_card(facts: Facts, rows: list[CopyRow]) -> Insight | None:
+    to_gpu, back = rows
+    alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
+    values = {"bytes": _bytes([to_gpu]), "back": _bytes([back]), "alone": ns(alone_ns)}
+    return host_card(
+        facts,
+        id="pageable_batch_copies",
+        title=phrase("Keep the weights on the GPU"),
+        why=filled(_MOVED, values),
+        how=_KEEP_WEIGHTS,
+        gain_ns=alone_ns,
+        formula=_ALONE,
+        best=Confidence.MEDIUM,
+        why_confidence=phrase("The copies are recorded; whether all weights fit on the GPU is not."),
+        part="memcpy",
+    )
 
 
 _IN_COPIES = (

@@ -37,6 +37,11 @@ _ALIKE = 0.1
 #: Segments that grow if a step does more work: kernels, exchanges, copies, and ops that launch them.
 _WORK = ("kernel", "communication", "memory", "launch_latency", "cpu_")
 
+#: From this difference on, as a share of the usual number of launches, a step computes something else.
+_OTHER_LAUNCHES = 0.1
+#: Up to this ratio to the usual time for each launch, a step is longer because it launches more.
+_IN_PROPORTION = 1.15
+
 #: Segments that do not count here: waits for batches have cards of their own, and a tail is the end of the recording.
 _OF_OTHERS = ("data_loading", "tail")
 
@@ -50,7 +55,9 @@ def slow_steps(facts: Facts) -> Insight | None:
     ends with its mark on the host, whatever the GPU still has to do, and differs as far as the host runs ahead. Without
     a GPU, steps that other processes disturb: these do not come at equal distances, and their ops take longer, too. An
     update of the weights every few steps, or an evaluation: such steps do more, and all of them are longer by the same
-    time or come at equal distances.
+    time, come at equal distances, or compute longer with another number of launches. An inference whose kernels take
+    longer, or that launches as much more, has more to compute in that step: a prompt between single tokens, a larger
+    batch, or the encoder of the next window.
 
     Needs: at least four steps after the first one, fewer have no outliers; launch calls where there is a GPU.
 
@@ -69,7 +76,10 @@ def slow_steps(facts: Facts) -> Insight | None:
         return None
     regular = _is_regular(host, slow)
     alike = len(slow) > 1 and slow[-1].excess_ns >= (1 - _ALIKE) * slow[0].excess_ns
-    if host.device is not None and (alike or regular) and all(_grew(each, _WORK) for each in slow):
+    belong_together = alike or regular
+    if host.device is not None and all(
+        (belong_together and _grew(each, _WORK)) or _computes_other(facts, host, each) for each in slow
+    ):
         return None  # the loop computes more in these steps, so that they have to be longer
     if host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
         return None  # only a loop that itself does something now and then, outside ops
@@ -131,6 +141,20 @@ def _is_regular(host: HostResult, slow: list[Grown]) -> bool:
 def _grew(step: Grown, parts: tuple[str, ...]) -> bool:
     """Whether most of the step's excess is in segments whose ids begin like this."""
     return sum(part.excess_ns for part in step.grown if part.id.startswith(parts)) >= OWN_FRACTION * step.excess_ns
+
+
+def _computes_other(facts: Facts, host: HostResult, step: Grown) -> bool:
+    """Whether the step takes longer since it has something else to compute: the GPU computes longer, and the step
+    launches more or less than the others. In inference, inputs set how much there is to compute, so that kernels alone
+    or as many more launches show it."""
+    steps = {each.name: each for each in host.steps[1:]}
+    launches, usual = steps[step.step].launches, median([each.launches for each in steps.values()])
+    differs, on_gpu = abs(launches - usual) >= _OTHER_LAUNCHES * usual, _grew(step, ("kernel",))
+    if facts.job.purpose != "inference" and facts.job.server is None:
+        return on_gpu and differs
+    usual_ns = median([_own_ns(each) for each in steps.values()])
+    in_proportion = _own_ns(steps[step.step]) * usual <= _IN_PROPORTION * usual_ns * launches
+    return on_gpu or (differs and in_proportion)
 
 
 def _own_ns(step: HostStep) -> int:

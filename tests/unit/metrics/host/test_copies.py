@@ -50,7 +50,7 @@ def test_copies_by_their_way():
         nbytes={"c": 1000, "e": 500},
     )  # fmt: skip
     assert copy_rows(trace) == [
-        CopyRow("HtoD", "Pinned", "Device", False, 2.0, 5_000, 3_000, 1_000, 0.5e9, 0, "aten::to"),
+        CopyRow("HtoD", "Pinned", "Device", False, 2.0, 5_000, 3_000, 1_000, 0.5e9, 0, "aten::to", in_a_row=1.0),
         CopyRow("DtoH", "Device", "Pageable", True, 1.0, 2_000, 0, 500, 0.25e9, 5_000, "to_host"),
     ]
 
@@ -88,6 +88,30 @@ def test_the_least_time_is_that_of_the_link_to_the_host(device: Device, least_ns
         devices={0: device},
     )
     assert {row.direction: row.least_ns for row in copy_rows(trace)} == {"HtoD": least_ns, "DtoD": None}
+
+
+@pytest.mark.parametrize(
+    ("kernels", "in_a_row"),
+    [
+        (".k..............", 3.0),
+        (".kkkkkkkkkkkkk..", 3.0),  # it began before them
+        ("....k...........", 2.0),
+        ("....k..k..k.....", 0.0),
+        (".............kk.", 3.0),
+    ],
+)
+def test_copies_in_a_row_have_no_kernel_of_their_device_between(kernels: str, in_a_row: float):
+    """A copy back does not end the row."""
+    trace = timeline(
+        f"""
+        step          | 0000000000000000 |
+        runtime       | kc.c.c.cdq...... |
+        memcpy 9      | ...c.dc..c..c... |
+        kernel 7      | {kernels} |
+        kernel 7 gpu1 | .......qqqqqqqqq |""",
+        names={"c": "Memcpy HtoD (Pageable -> Device)", "d": "Memcpy DtoH (Device -> Pageable)"},
+    )
+    assert {row.direction: row.in_a_row for row in copy_rows(trace)} == {"HtoD": in_a_row, "DtoH": 0.0}
 
 
 def test_copies_outside_the_steps_are_left_out():

@@ -65,6 +65,20 @@ def test_what_is_no_chain(drawing: str):
     assert found(drawing, N=node, t="triton_poi_fused_mul_0") == []
 
 
+@pytest.mark.parametrize(("calls", "other", "number"), [(15, "a", 15), (16, "a", 0), (16, "b", 17)])
+def test_an_op_that_is_called_many_times_in_a_row_passes_nothing_on(calls: int, other: str, number: int):
+    """As a benchmark calls it. other: the kernel of one more call, of another op, in the middle; "a" for none."""
+    first = calls // 2 if other != "a" else calls
+    rest = calls - first
+    order = "a" * first + (other + "a" * rest if rest else "")
+    drawing = f"""
+        step     | {"1" * (2 * len(order) + 2)} |
+        op       | {"".join(each.upper() + "." for each in order)}.. |
+        runtime  | {"".join(each + "." for each in order)}.. |
+        kernel 7 | .{"".join(each + "." for each in order)}. |"""
+    assert sum(each.kernels for each in found(drawing)) == number
+
+
 @pytest.mark.parametrize(("kernels", "number"), [("abc", 3), ("ac", 3), ("c", 3), ("", 0)])
 def test_concatenations_alone_pass_nothing_on(kernels: str, number: int):
     """All three kernels but these concatenate."""

@@ -10,8 +10,11 @@ import pytest
 
 from tb_steptime.analyses.host import HostResult, HostStep, JudgedRows
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.rules.host import pageable_copies
 from tb_steptime.insights.rules.host.blocking_rows import waiting_op
 from tb_steptime.insights.severity import may_be_added, remark_of_view
+from tb_steptime.metrics.gpu.activities import KernelSite
+from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
@@ -19,7 +22,7 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobKind, Purpose, Ranks, Server
-from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
+from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
@@ -150,6 +153,31 @@ def test_a_server_captures_by_its_options(id: str, server: Server, command: str)
     ]
     assert [command in (how or "") for how in hows] == [False, True]
     assert "torch.compile" not in (hows[1] or "")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "job", "is_static"),
+    [
+        (["layout", "concatenation"], JobKind(purpose="inference"), True),
+        (["layout"], JobKind(purpose="inference"), False),
+        (["concatenation"], JobKind(purpose="training"), False),
+        (["concatenation"], JobKind(purpose="inference", compiled_share=0.5), False),
+        (["concatenation"], JobKind(purpose="inference", compiles=False, vendor="nvidia"), False),
+    ],
+)
+def test_graphs_of_a_growing_cache_need_a_static_one(kinds: list[CopyKind], job: JobKind, is_static: bool):
+    nothing, of_kernel = Waste(None, 0.0, 0.0, 0.0), KernelSite("k", "k", "aten::cat", None, None, None)
+    copies = [CopiesOfKind(kind, "aten::cat", of_kernel, 2.0, 3.0) for kind in kinds]
+    sites = [site(FORWARD, late(100))]
+    rows = JudgedRows(
+        steps=[0, 1, 2, 3], sites=sites, blocking=[], blocking_bubble_ns=0, copies=[], pauses=[], exchange_ns=0,
+        communication=None, waste=LaunchWaste(None, None, nothing, nothing, copies=copies), obstacles=[], rates=None,
+        waits=None, long_gaps=[], full_queue_ns=0, bucket_copies=0.0, bucket_late_ns=0, before_graphs_ns=0,
+        host_functions_ns=0, several_devices=None, anomaly=None, observed_ns=0,
+    )  # fmt: skip
+    insight = card(host_result(sites, judged=rows), "launch_graphs", job)
+    assert insight is not None
+    assert ("cache_implementation" in (insight.how or "")) is is_static
 
 
 @pytest.mark.parametrize(
@@ -879,6 +907,65 @@ def batch(bubble: int, **changes: Any) -> BlockingRow:
     return blocking(bubble, **(moved | changes))
 
 
+def moved(direction: str, **changes: Any) -> CopyRow:
+    """Forty tensors that move between host and GPU in one go."""
+    row = msgspec.structs.replace(copy(direction), count=40.0, in_a_row=39.0)
+    row = row if direction == "HtoD" else msgspec.structs.replace(row, source="Device", target="Pageable")
+    return msgspec.structs.replace(row, **changes)
+
+
+@pytest.mark.parametrize(
+    ("to_gpu", "back", "purpose", "are_weights"),
+    [
+        ({}, {}, "inference", True),
+        ({}, {}, "training", False),
+        ({}, {"bytes": 500_000}, "inference", True),
+        ({}, {"bytes": 490_000}, "inference", False),  # results
+        ({}, {"in_a_row": 15.0}, "inference", False),  # one copy for each of the batches
+        ({"count": 79.0}, {}, "inference", False),
+        ({"count": 78.0}, {}, "inference", True),
+        ({"source": "Pinned", "pageable": False}, {}, "inference", False),
+    ],
+)
+def test_weights_that_move_to_the_gpu_and_back_have_one_card(
+    to_gpu: dict[str, Any], back: dict[str, Any], purpose: Purpose, are_weights: bool
+):
+    to_gpu_row, back_row = moved("HtoD", **to_gpu), moved("DtoH", **back)
+    insights = judged(host_result(copies=[to_gpu_row, back_row]), JobKind(purpose=purpose)).insights
+    apart = [("pageable_batch_copies", "Copy the next batch while kernels run", 100 * US)]
+    together = [("pageable_batch_copies", "Keep the weights on the GPU", 200 * US)]
+    assert [(each.id, plain(each.title), each.gain_ns) for each in insights] == (
+        together if are_weights else apart if to_gpu_row.pageable else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "purpose", "may_be_weights"),
+    [
+        ({"bytes": 40 << 20}, "inference", True),
+        ({"bytes": (40 << 20) - 1}, "inference", False),  # features of a batch
+        ({"bytes": 40 << 20, "in_a_row": 16.0}, "inference", True),
+        ({"bytes": 40 << 20, "in_a_row": 15.0}, "inference", False),
+        ({"bytes": 40 << 20}, "training", False),
+    ],
+)
+def test_large_tensors_in_a_row_may_be_weights_of_layers_on_the_cpu(
+    changes: dict[str, Any], purpose: Purpose, may_be_weights: bool
+):
+    host = host_result(copies=[moved("HtoD", **changes)])
+    insight = card(host, "pageable_batch_copies", JobKind(purpose=purpose))
+    assert insight is not None
+    assert ("device_map" in (insight.how or "")) is may_be_weights
+
+
+def test_a_measurement_of_the_link_moves_no_weights(monkeypatch: pytest.MonkeyPatch):
+    host, job = host_result(copies=[moved("HtoD"), moved("DtoH")]), JobKind(purpose="inference")
+    kernels = judged(host, job).insights
+    monkeypatch.setattr(pageable_copies, "_LEAST_COMPUTING", 1.1)  # of the step, as if kernels took next to nothing
+    assert [(each.id, each.gain_ns) for each in kernels] == [("pageable_batch_copies", 200 * US)]
+    assert [(each.id, each.gain_ns) for each in judged(host, job).insights] == [("pageable_batch_copies", 100 * US)]
+
+
 def test_a_pageable_batch_is_pinned():
     insight = card(host_result(blocking=[batch(50 * US)]), "pageable_copies")
     assert insight is not None
@@ -1077,6 +1164,8 @@ def test_where_an_op_of_pytorch_reads_a_value_it_is_named(outer_op: str, why: st
         ({"count": 8.0}, JobKind(), {"torch.stack(values)"}),
         ({"count": 8.0}, JobKind(execution="compiled"), {"torch.stack(values)", "graph_breaks"}),
         ({"count": 8.0}, JobKind(purpose="inference"), {"x.tolist()"}),
+        ({"count": 1.0}, JobKind(execution="graphs"), {"x.tolist()"}),
+        ({"count": 1.0}, JobKind(execution="graphs", purpose="training"), {"print(loss.item())"}),
         ({"count": 8.0, "phase": "backward"}, JobKind(), {"torch.stack(values)"}),
         ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"in its step()"}),
     ],
@@ -1277,6 +1366,33 @@ def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str
 )
 def test_steps_that_do_more_are_not_slow(excess_us: dict[int, int], part: str, is_slow: bool):
     assert (card(host_result(**some_slow(excess_us, part)), "slow_steps") is not None) == is_slow
+
+
+@pytest.mark.parametrize(
+    ("part", "launches", "purpose", "server", "is_slow"),
+    [
+        ("nothing_recorded", 133, "inference", None, False),  # as much more work as time: the next window of a text
+        ("nothing_recorded", 133, "training", None, True),
+        ("nothing_recorded", 115, "inference", None, True),  # 1.16 times as long for each launch
+        ("nothing_recorded", 116, "inference", None, False),
+        ("kernel", 100, "training", None, True),
+        ("kernel", 91, "training", None, True),
+        ("kernel", 90, "training", None, False),
+        ("kernel", 110, "training", None, False),  # a validation
+        ("nothing_recorded", 110, "training", None, True),
+        ("kernel", 100, "inference", None, False),  # a prompt between single tokens
+        ("kernel", 100, "unknown", "vllm", False),
+        ("nothing_recorded", 100, "inference", None, True),
+        ("cpu_forward", 100, "inference", "vllm", True),
+    ],
+)
+def test_a_step_that_computes_something_else_is_not_slow(
+    part: str, launches: int, purpose: Purpose, server: Server | None, is_slow: bool
+):
+    steps = some_slow({4: 300}, part)
+    steps["steps"][4] = msgspec.structs.replace(steps["steps"][4], launches=launches)
+    job = JobKind(purpose=purpose, server=server)
+    assert (card(host_result(**steps), "slow_steps", job) is not None) == is_slow
 
 
 def test_without_launch_calls_no_step_is_called_slow():
