@@ -124,6 +124,35 @@ def test_idle_time_that_no_launch_ends_is_not_the_host_s():
 
 
 @pytest.mark.parametrize(
+    ("op", "outer_op", "reads", "job", "fixed"),
+    [
+        ("aten::nonzero", "aten::where", 8.0, {}, True),
+        ("aten::nonzero", "aten::index", 24.0, {"purpose": "inference"}, True),
+        ("aten::_unique2", "aten::_unique2", 9.0, {}, True),
+        ("aten::nonzero", "aten::where", 7.0, {}, False),
+        ("aten::_local_scalar_dense", "aten::item", 24.0, {}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"double_backward": True}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"left_as_is": "scripted"}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"compiles": False}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"server": "vllm"}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"compiled_share": 0.5}, False),
+    ],
+    ids=["experts", "masks", "unique", "few", "values", "twice", "scripted", "no compiler", "server", "compiled"],
+)
+def test_no_graph_holds_calls_that_read_sizes(op: str, outer_op: str, reads: float, job: dict[str, Any], fixed: bool):
+    kind = JobKind(**{"purpose": "training", "vendor": "nvidia", **job})
+    waits = [blocking(0, op=op, outer_op=outer_op, source=None, count=reads)]
+    insight = card(host_result([site(FORWARD, late(100))], blocking=waits), "launch_graphs", kind)
+    assert insight is not None and insight.how is not None
+    said = (
+        plain(insight.title) == "Fix the shapes, then launch the model as CUDA graphs",
+        f"{reads:.0f} calls that read sizes" in plain(insight.why),
+        "grouped_mm" in insight.how,
+    )
+    assert said == (fixed, fixed, fixed)
+
+
+@pytest.mark.parametrize(
     ("sites", "title"),
     [
         ([FORWARD], "Launch the forward pass as a CUDA graph"),
