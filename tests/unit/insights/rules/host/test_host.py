@@ -446,6 +446,32 @@ def long_gap(name: str | None, ms: float, *, inside: str | None = None, compiles
     return LongGap("1", STEP, STEP + int(ms * 1000) * US, int(ms * 1000) * US, doing, name, inside, compiles, compiles)
 
 
+@pytest.mark.parametrize(
+    ("busiest", "share", "waits"),
+    [
+        ("queue.py(154): get", 0.5, True),
+        ("/usr/lib/python3.11/threading.py(323): wait", 0.9, True),
+        ("C:\\Python311\\Lib\\concurrent\\futures\\_base.py(428): result", 0.9, True),
+        ("<built-in method acquire of _thread.lock object at 0x7f>", 0.9, True),
+        ("<built-in method get of _queue.SimpleQueue object at 0x7f>", 0.9, True),
+        ("queue.py(154): get", 0.49, False),
+        ("app/jobs/queue.py(9): get", 0.9, False),
+        ("<built-in method get of dict object at 0x7f>", 0.9, False),
+        ("<built-in function sleep>", 0.9, False),
+        (None, 0.0, False),
+    ],
+)
+def test_a_function_that_waits_for_another_thread_is_not_the_one_to_shorten(
+    busiest: str | None, share: float, waits: bool
+):
+    gap = long_gap("train.py(9): fetch", 0.06)
+    gap = msgspec.structs.replace(gap, busiest=busiest, busiest_ns=round(share * gap.late_ns))
+    insight = card(waited(gap), "long_stretches")
+    assert insight is not None and insight.how is not None
+    title = "Find out what fetch waits for" if waits else "Shorten fetch, or overlap it with GPU work"
+    assert (plain(insight.title), "py-spy dump" in insight.how) == (title, waits)
+
+
 def waited(
     *gaps: LongGap,
     late_us: int = 60,
@@ -952,6 +978,14 @@ def test_what_the_model_copies_in_its_forward_pass_is_no_batch(of_model: dict[st
     titles = {plain(each.title) for each in judged(host).insights if each.id.startswith("pageable")}
     of_batch = {"Pin the memory of the copied tensors", "Copy the next batch while kernels run"}
     assert titles == ({"Keep on the GPU what the model copies there"} if kept else of_batch)
+
+
+@pytest.mark.parametrize(("copies", "of_batch"), [(15.0, True), (16.0, False)])
+def test_copies_of_more_tensors_than_a_batch_has_are_of_no_batch(copies: float, of_batch: bool):
+    rows = [msgspec.structs.replace(copy(), count=copies)]
+    insight = card(host_result(copies=rows), "pageable_batch_copies")
+    assert insight is not None
+    assert plain(insight.title) == f"Copy {'the next batch' if of_batch else 'these tensors'} while kernels run"
 
 
 @pytest.mark.parametrize(
