@@ -48,7 +48,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
     over the cell of a recurrent layer: the advice is the layer. A model that launches mostly in such layers, which
     torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
     before it was scripted. A loop over experts or images that reads how many rows each one has, which no graph can
-    hold: the advice is fixed shapes first.
+    hold: the advice is fixed shapes first. FSDP, which allocates its weights again and again, so that no graph can hold
+    their addresses: the advice is to compile its blocks, or more work for each launch.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -70,6 +71,10 @@ def launch_graphs(facts: Facts) -> Insight | None:
         return _card(facts, "launch_graphs", split, model.launches, _OF_PIECES, _NEEDED)
     if not model.short:
         return None
+    short = less(model.short, model.short, waits.not_graphs_ns)
+    if facts.job.left_as_is == "sharded" and facts.compiles_model and facts.job.server is None:
+        advice, guess = (_OF_COMPILED_SHARDS, None) if _is_compiled(facts) else (_OF_SHARDS, _FEWER)
+        return _card(facts, "launch_graphs", short, model.launches, advice, guess)
     advice = _advice(facts, model.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
     layer = facts.job.sequence_layer if facts.job.vendor in ("nvidia", "amd") else None
@@ -84,7 +89,6 @@ def launch_graphs(facts: Facts) -> Insight | None:
     elif not in_use and facts.job.server is None and _sizes_read(facts) >= MANY_READS:
         advice = _OF_SIZES
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
-    short = less(model.short, model.short, waits.not_graphs_ns)
     return _card(facts, "launch_graphs", short, model.launches, advice)
 
 
@@ -189,6 +193,10 @@ _OF_SCRIPTED = """model = torch.compile(eager_model, mode="reduce-overhead")  # 
 _OF_FIXED_SHAPES = """model.part = torch.compile(model.part, mode="reduce-overhead")  # a part without these calls
 # experts of a layer: torch.nn.functional.grouped_mm in place of a loop over them
 # Hugging Face: Model.from_pretrained(name, experts_implementation="grouped_mm")"""
+_MORE_WORK = "batch_size = 2 * batch_size  # or longer sequences, if memory allows"
+_OF_BLOCKS = """for block in model.blocks:
+    block.compile()  # before fully_shard(block); no graphs: FSDP allocates the weights again and again
+# or a larger batch"""
 #: Where torch.compile has no code for the GPU or the layers: graphs of torch need none.
 _BY_HAND = "model = torch.cuda.make_graphed_callables(model, (batch,))  # static shapes\n# or a larger batch"
 _INPUTS = "# prepare the next inputs while a graph runs"
@@ -214,6 +222,7 @@ _BROKEN_UP = (
     "the GPU waits for the CPU between two of them."
 )
 _NEEDED = phrase("The wait is measured; whether the model needs these calls is not recorded.")
+_FEWER = phrase("Compiled code has fewer launches; how many fewer is not recorded.")
 _BESIDE = (
     "{Graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, with a median of {each}, "
     "(starts|start) late."
@@ -248,6 +257,8 @@ _OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED,
 _OF_PIECES = _Advice("Keep the compiled model in one piece", _BROKEN_UP, _BREAKS)
 _OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)
 _OF_SIZES = _Advice("Fix the shapes, then launch the model as {graph}s", _LATE_SIZES, _OF_FIXED_SHAPES)
+_OF_SHARDS = _Advice("Compile each block, or compute more in each launch", _LATE, _OF_BLOCKS)
+_OF_COMPILED_SHARDS = _Advice("Compute more in each launch", _LATE_COMPILED, _MORE_WORK)
 _OF_MODEL = _Advice("Launch the model as a {graph}", _LATE, _COMPILE)
 #: Advice for training, by whether the forward pass is late and whether the backward pass is late.
 _OF_PASSES = {

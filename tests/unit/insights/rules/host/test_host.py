@@ -124,6 +124,23 @@ def test_idle_time_that_no_launch_ends_is_not_the_host_s():
 
 
 @pytest.mark.parametrize(
+    ("job", "title", "confidence"),
+    [
+        ({}, "Compile each block, or compute more in each launch", Confidence.LOW),
+        ({"compiled_share": 0.5}, "Compute more in each launch", Confidence.MEDIUM),
+        ({"compiles": False}, "Launch the forward pass as a CUDA graph", Confidence.MEDIUM),
+        ({"double_backward": True}, "Launch the forward pass as a CUDA graph", Confidence.MEDIUM),
+    ],
+)
+def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], title: str, confidence: Confidence):
+    kind = JobKind(**{"purpose": "training", "vendor": "nvidia", "left_as_is": "sharded", **job})
+    insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", kind)
+    assert insight is not None and insight.how is not None
+    assert (plain(insight.title), insight.confidence) == (title, confidence)
+    assert ("reduce-overhead" in insight.how, "block.compile()" in insight.how) == (False, title.startswith("Compile"))
+
+
+@pytest.mark.parametrize(
     ("op", "outer_op", "reads", "job", "fixed"),
     [
         ("aten::nonzero", "aten::where", 8.0, {}, True),
