@@ -109,12 +109,14 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 
-#: Functions of Python's library that wait for another thread or process, such as one that fills a queue with batches.
+#: Functions of Python's library that wait for another thread or process, such as one that fills a queue with batches;
+#: and that of DALI, whose pipeline runs in threads of its own: it "blocks until the results become available".
 _WAITS_FOR_OTHERS = expression(
     r"(^|[/\\](python3\.\d+|[Ll]ib)[/\\])(queue|threading|concurrent[/\\]futures[/\\]_base)\.py\(\d+\): "
-    r"(get|join|wait|result)$|<built-in method (acquire of _thread|get of _queue)"
+    r"(get|join|wait|result)$|(^|[/\\])nvidia[/\\]dali[/\\]pipeline\.py\(\d+\): _?(share_)?outputs$"
+    r"|<built-in method (acquire of _thread|get of _queue)"
 )
-_HOW_TO_SEE_OTHERS = "py-spy dump --pid PID  # shows what the other threads do meanwhile; workers have a PID each"
+_HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
 
 
 def _waits_for_others(name: str, call: LongGap | None) -> bool:

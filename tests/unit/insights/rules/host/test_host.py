@@ -471,6 +471,8 @@ def long_gap(name: str | None, ms: float, *, inside: str | None = None, compiles
         ("C:\\Python311\\Lib\\concurrent\\futures\\_base.py(428): result", 0.9, True),
         ("<built-in method acquire of _thread.lock object at 0x7f>", 0.9, True),
         ("<built-in method get of _queue.SimpleQueue object at 0x7f>", 0.9, True),
+        ("nvidia/dali/pipeline.py(1223): share_outputs", 0.9, True),
+        ("app/pipeline.py(12): share_outputs", 0.9, False),
         ("queue.py(154): get", 0.49, False),
         ("app/jobs/queue.py(9): get", 0.9, False),
         ("<built-in method get of dict object at 0x7f>", 0.9, False),
