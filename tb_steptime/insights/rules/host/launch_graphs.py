@@ -134,9 +134,11 @@ def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
 
 
 def _sizes_read(facts: Facts) -> float:
-    """Returns how many calls of the script a step wait for the size of a result, such as that of aten::nonzero.
-    torch.compile breaks the model up at each, and what follows has another shape in each step."""
-    return sum(row.count for row in calls_of(facts, "plain") if waiting_op(row).id in ("mask", "unique"))
+    """Returns how many calls of the model a step wait for the size of a result, such as that of aten::nonzero:
+    torch.compile breaks the model up at each, and what follows has another shape in each step. What metrics read
+    behind the passes does not count."""
+    rows = [row for row in calls_of(facts, "plain") if row.phase in ("forward", "unknown")]
+    return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique"))
 
 
 def _is_compiled(facts: Facts) -> bool:

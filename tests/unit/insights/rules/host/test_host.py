@@ -156,9 +156,13 @@ def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], titl
     ],
     ids=["experts", "masks", "unique", "few", "values", "twice", "scripted", "no compiler", "server", "compiled"],
 )
-def test_no_graph_holds_calls_that_read_sizes(op: str, outer_op: str, reads: float, job: dict[str, Any], fixed: bool):
+@pytest.mark.parametrize(("phase", "of_model"), [("forward", True), ("unknown", True), ("other", False)])
+def test_no_graph_holds_calls_that_read_sizes(
+    op: str, outer_op: str, reads: float, job: dict[str, Any], fixed: bool, phase: PhaseId, of_model: bool
+):
     kind = JobKind(**{"purpose": "training", "vendor": "nvidia", **job})
-    waits = [blocking(0, op=op, outer_op=outer_op, source=None, count=reads)]
+    waits = [blocking(0, op=op, outer_op=outer_op, source=None, count=reads, phase=phase)]
+    fixed = fixed and of_model
     insight = card(host_result([site(FORWARD, late(100))], blocking=waits), "launch_graphs", kind)
     assert insight is not None and insight.how is not None
     said = (
