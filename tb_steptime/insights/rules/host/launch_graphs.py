@@ -86,7 +86,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = replace(advice, how=_OF_SCRIPTED)
     elif not facts.job.compiles or (not in_use and facts.job.left_as_is == "recurrent"):
         advice = replace(advice, how=_BY_HAND)
-    elif not in_use and facts.job.server is None and _sizes_read(facts) >= MANY_READS:
+    elif advice is not _CAPTURE_MORE and facts.job.server is None and _sizes_read(facts) >= MANY_READS:
         advice = _OF_SIZES
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
     return _card(facts, "launch_graphs", short, model.launches, advice)

@@ -152,7 +152,7 @@ def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], titl
         ("aten::nonzero", "aten::where", 24.0, {"left_as_is": "scripted"}, False),
         ("aten::nonzero", "aten::where", 24.0, {"compiles": False}, False),
         ("aten::nonzero", "aten::where", 24.0, {"server": "vllm"}, False),
-        ("aten::nonzero", "aten::where", 24.0, {"compiled_share": 0.5}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"compiled_share": 0.5}, True),
     ],
     ids=["experts", "masks", "unique", "few", "values", "twice", "scripted", "no compiler", "server", "compiled"],
 )
