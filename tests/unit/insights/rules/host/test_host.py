@@ -1156,6 +1156,14 @@ def test_where_an_op_of_pytorch_reads_a_value_it_is_named(outer_op: str, why: st
     assert (plain(insight.why), insight.how is None) == (why, outer_op == "aten::istft")
 
 
+@pytest.mark.parametrize(("count", "at_once"), [(7.0, False), (8.0, True)])
+def test_many_conditions_are_asked_at_once(count: float, at_once: bool):
+    row = blocking(50 * US, op="aten::_local_scalar_dense", outer_op="aten::is_nonzero", source=None, count=count)
+    insight = card(host_result(blocking=[row]), "sync_bubble")
+    assert insight is not None and insight.how is not None
+    assert ("torch.stack(conditions)" in insight.how, "torch.where(" in insight.how) == (at_once, True)
+
+
 @pytest.mark.parametrize(
     ("changes", "job", "said"),
     [
