@@ -36,6 +36,7 @@ from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_
 from tb_steptime.metrics.phases.marks import differentiates_gradients, engine_nodes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
+from tb_steptime.trace.host_ranges import FSDP
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace, find_launches, named_in, rows_named, shared
@@ -267,7 +268,7 @@ class JobKind(msgspec.Struct, frozen=True):
     compiles        whether torch.compile has code for the GPUs; True if these are not known
     double_backward   whether gradients are differentiated, too, for which torch.compile has no code
     sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
-    left_as_is      what launches most of the forward pass and torch.compile leaves as it is; None without such
+    left_as_is      what launches most of the forward pass and torch.compile leaves as it is; FSDP's hooks; or None
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
     """
@@ -367,8 +368,10 @@ def _takes(trace: Trace) -> Int64:
 
 
 #: torch.compile leaves layers for sequences as they are (torch/_dynamo/config.py: allow_rnn), and refuses scripted
-#: modules (torch/_dynamo/eval_frame.py).
-LeftAsIs = Literal["recurrent", "scripted"]
+#: modules (torch/_dynamo/eval_frame.py). It compiles modules of FSDP between FSDP's hooks, which it leaves as they are,
+#: and no graph holds their weights: FSDP frees these and allocates them again (`_dynamo_disable` and `alloc_storage` in
+#: torch/distributed/fsdp/_fully_shard).
+LeftAsIs = Literal["recurrent", "scripted", "sharded"]
 _LEFT_AS_IS: dict[LeftAsIs, re.Pattern[str]] = {
     "recurrent": expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$"),
     # TorchScript records the functions that it runs, and the pass of each graph that it differentiates
@@ -380,7 +383,8 @@ _OF_MODEL = tuple(PHASES.index(phase) for phase in ("forward", "unknown"))
 
 def left_as_is(trace: Trace) -> LeftAsIs | None:
     """What launches most of the forward pass and torch.compile leaves as it is; on the CPU, what holds most of its ops.
-    Similar pattern: a model with one such part among others, which are compiled."""
+    "sharded" where none does, and FSDP's hooks break the model up. Similar pattern: a model with one such part among
+    others, which are compiled."""
     for what, names in _LEFT_AS_IS.items():
         parts = rows_named(trace, (Kind.CPU_OP,), names.match)
         if not len(parts):
@@ -390,7 +394,7 @@ def left_as_is(trace: Trace) -> LeftAsIs | None:
         forward = work[is_in(SITE_PHASE[site_of(trace, work)], _OF_MODEL)]
         if 2 * np.count_nonzero(innermost(trace, parts, forward) >= 0) > len(forward):
             return what
-    return None
+    return "sharded" if len(rows_named(trace, (Kind.USER,), FSDP.match)) else None
 
 
 Purpose = Literal["training", "inference", "unknown"]

@@ -24,6 +24,10 @@ from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct, distinct_in, is_in
 
+#: FSDP2's ranges, and those of FSDP1 that exchange. FSDP1's forward is left out, as it contains the model's own
+#: exchanges.
+FSDP = expression(r"FSDP::|FullyShardedDataParallel\._")
+
 
 def host_ranges(trace: Trace) -> Intervals:
     """When the host runs an op or a named range."""

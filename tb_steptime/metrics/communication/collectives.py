@@ -28,7 +28,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import collective_kernels, collective_names, has_device_activity
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.host_ranges import is_host_range
+from tb_steptime.trace.host_ranges import FSDP, is_host_range
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.table import (
@@ -359,9 +359,6 @@ def _add_batch(trace: Trace, columns: dict[str, Int64], at: int, messages: Int64
     columns["batched"][at] = len(messages) > 1
 
 
-#: FSDP2's ranges, and those of FSDP1 that exchange. FSDP1's forward is left out, as it contains the model's own
-#: exchanges.
-_FSDP = expression(r"FSDP::|FullyShardedDataParallel\._")
 _REQUEST = "c10d::"
 #: gloo runs a reduce-scatter as an all-reduce.
 _RUN_AS = {KINDS.index("reduce_scatter"): KINDS.index("all_reduce")}
@@ -376,7 +373,7 @@ def launching_calls(trace: Trace) -> Int64:
 
 def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
     """Whether a range of FSDP encloses each call. calls: rows of the event table, -1 for none."""
-    return innermost(trace, rows_named(trace, (Kind.USER,), _FSDP.match), calls) >= 0
+    return innermost(trace, rows_named(trace, (Kind.USER,), FSDP.match), calls) >= 0
 
 
 #: Autograd functions of torch, apex and mmcv that exchange the statistics of a batch, forwards and backwards.

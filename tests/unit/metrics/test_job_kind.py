@@ -352,3 +352,26 @@ def test_what_holds_most_ops_on_the_cpu_and_no_compiler_takes(part: str, left: s
     for inside, expected in (("aba..", left), (".....", None)):
         trace = timeline(f"step | 0000000 |\nop | ppppp.m |\nop | {inside}.. |", names=names)
         assert job_kind(trace).left_as_is == expected
+
+
+@pytest.mark.parametrize(
+    ("hook", "part", "left"),
+    [
+        ("FSDP::pre_forward (layers.0)", "aten::mm", "sharded"),
+        ("FullyShardedDataParallel._pre_forward", "aten::mm", "sharded"),
+        ("FullyShardedDataParallel.forward", "aten::mm", None),
+        ("FSDP::pre_forward (layers.0)", "forward", "scripted"),
+        ("forward", "aten::mm", None),
+    ],
+)
+def test_hooks_that_break_compiled_code_up(hook: str, part: str, left: str | None):
+    trace = timeline(
+        f"""
+        step        | 000000 |
+        user {hook} | h..... |
+        op          | .pp... |
+        runtime     | .kk... |
+        kernel 7    | .kk... |""",
+        names={"p": part},
+    )
+    assert job_kind(trace).left_as_is == left

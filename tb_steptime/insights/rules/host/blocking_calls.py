@@ -72,6 +72,8 @@ _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or whil
 #: From so many reads a step on they are not of the few values that a loop prints.
 MANY_READS = 8
 _STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
+#: Such as whether the gradient of each parameter is finite.
+_ASKED_AT_ONCE = "if torch.stack(conditions).any():  # waits once for all of them"
 _BREAKS = "# TORCH_LOGS=graph_breaks names those that also split the compiled code"
 
 
@@ -79,11 +81,14 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
     """Returns the code. What reads values depends on the job and on how many are read."""
     if rows[0].phase == "optimizer" and op.id in ("item", "truth"):
         return _how_to_update(facts, op)
+    reads = sum(row.count for row in rows if waiting_op(row) is op)
+    if op.id == "truth" and reads >= MANY_READS:
+        return f"{_ASKED_AT_ONCE}\n{op.how}"
     if op.id != "item":
         return op.how
     if facts.infers or (facts.job.execution == "graphs" and not facts.trains):
         return _READ_AT_ONCE  # graphs show no layers; those of a training show its backward pass
-    if sum(row.count for row in rows if waiting_op(row) is op) < MANY_READS:
+    if reads < MANY_READS:
         return op.how
     return f"{_STACKED}\n{_BREAKS}" if facts.job.execution in ("compiled", "mixed") else _STACKED
 

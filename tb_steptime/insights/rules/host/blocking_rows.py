@@ -89,10 +89,13 @@ def _op(id: str, names: str, title: str, how: str | None = None, in_libraries: b
 
 #: Ordered from specific to general: ops in the first rows call ops in the last rows.
 WAITING_OPS = (
-    # scaler.py may hold a scaler of data
+    # scaler.py may hold a scaler of data. Fused optimizers of torch take the scale and what the scaler found as tensors
+    # (torch/optim/adam.py and sgd.py: _step_supports_amp_scaling), and GradScaler.step() then reads nothing.
     _op("grad_scaler", r"(?i)grad_?scaler|(?<![a-z])scaler(\.(un)?scale|\.step|\.update|\()|_amp_update_scale",
         "Scale gradients without waiting for the GPU",
-        'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler', in_libraries=True),
+        "torch.optim.AdamW(model.parameters(), fused=True)  # or Adam, SGD: they take what the scaler found\n"
+        'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler, on GPUs that compute in BF16',
+        in_libraries=True),
     _op("clip_grad", r"clip_grad", "Clip gradients without waiting for the GPU",
         "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)", in_libraries=True),
     # bitsandbytes (backends/cuda/ops.py: int8_vectorwise_quant) asks whether a value is above the threshold, if that is

@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import less, sites_of
+from tb_steptime.insights.rules.host.blocking_calls import MANY_READS
+from tb_steptime.insights.rules.host.blocking_rows import calls_of, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import (
     BACKWARD,
     FORWARD,
@@ -46,7 +48,10 @@ def launch_graphs(facts: Facts) -> Insight | None:
     over the cell of a recurrent layer: the advice is the layer. A model that launches mostly in such layers, which
     torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
     before it was scripted. An inference that concatenates, as a cache of keys and values that grows does: the advice
-    asks for a static one, since each length would have a graph of its own.
+    asks for a static one, since each length would have a graph of its own. A loop over experts or images that reads how
+    many rows each one has, which no graph can hold: the advice is fixed shapes first. FSDP, which allocates its weights
+    again and again, so that no graph can hold their addresses: the advice is to compile its blocks, or more work for
+    each launch.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -68,6 +73,10 @@ def launch_graphs(facts: Facts) -> Insight | None:
         return _card(facts, "launch_graphs", split, model.launches, _OF_PIECES, _NEEDED)
     if not model.short:
         return None
+    short = less(model.short, model.short, waits.not_graphs_ns)
+    if facts.job.left_as_is == "sharded" and facts.compiles_model and facts.job.server is None:
+        advice, guess = (_OF_COMPILED_SHARDS, None) if _is_compiled(facts) else (_OF_SHARDS, _FEWER)
+        return _card(facts, "launch_graphs", short, model.launches, advice, guess)
     advice = _advice(facts, model.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
     layer = facts.job.sequence_layer if facts.job.vendor in ("nvidia", "amd") else None
@@ -79,10 +88,11 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = replace(advice, how=_OF_SCRIPTED)
     elif not facts.job.compiles or (not in_use and facts.job.left_as_is == "recurrent"):
         advice = replace(advice, how=_BY_HAND)
+    elif advice is not _CAPTURE_MORE and facts.job.server is None and _sizes_read(facts) >= MANY_READS:
+        advice = _OF_SIZES
     elif advice is _OF_INFERENCE and _concatenates(facts):
         advice = replace(advice, how=_OF_CACHE)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
-    short = less(model.short, model.short, waits.not_graphs_ns)
     return _card(facts, "launch_graphs", short, model.launches, advice)
 
 
@@ -132,6 +142,14 @@ def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
     return script if facts.job.server is None else options[facts.job.server]
 
 
+def _sizes_read(facts: Facts) -> float:
+    """Returns how many calls of the model a step wait for the size of a result, such as that of aten::nonzero:
+    torch.compile breaks the model up at each, and what follows has another shape in each step. What metrics read
+    behind the passes does not count."""
+    rows = [row for row in calls_of(facts, "plain") if row.phase in ("forward", "unknown")]
+    return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique"))
+
+
 def _is_compiled(facts: Facts) -> bool:
     return (facts.job.compiled_share or 0.0) >= COMPILED
 
@@ -150,6 +168,7 @@ def _card(
         "graph": graph,
         "Graph": text(name[:1].upper() + name[1:]),
         "share": fraction(facts.job.graph_share),
+        "sizes": count(round(_sizes_read(facts))),
         "late": ns(gain_ns),
     }
     title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
@@ -184,6 +203,14 @@ _OF_SEQUENCE = """layer = torch.nn.{layer}(features, hidden)  # one call for the
 #: The module before torch.jit.script, trace or freeze.
 _OF_SCRIPTED = """model = torch.compile(eager_model, mode="reduce-overhead")  # it refuses a scripted module
 # or a larger batch"""
+#: torch.nn.functional.grouped_mm takes the ends of the experts' rows as a tensor (`offs`), which no call reads.
+_OF_FIXED_SHAPES = """model.part = torch.compile(model.part, mode="reduce-overhead")  # a part without these calls
+# experts of a layer: torch.nn.functional.grouped_mm in place of a loop over them
+# Hugging Face: Model.from_pretrained(name, experts_implementation="grouped_mm")"""
+_MORE_WORK = "batch_size = 2 * batch_size  # or longer sequences, if memory allows"
+_OF_BLOCKS = """for block in model.blocks:
+    block.compile()  # before fully_shard(block); no graphs: FSDP allocates the weights again and again
+# or a larger batch"""
 #: Where torch.compile has no code for the GPU or the layers: graphs of torch need none.
 _BY_HAND = "model = torch.cuda.make_graphed_callables(model, (batch,))  # static shapes\n# or a larger batch"
 _INPUTS = "# prepare the next inputs while a graph runs"
@@ -196,6 +223,10 @@ _LATE_CELLS = (
     "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time. "
     "Those of the forward pass are mostly in cells, one for each element of a sequence."
 )
+_LATE_SIZES = (
+    "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time. "
+    "No graph can hold the {sizes} calls that read sizes of results from the GPU."
+)
 _LATE_COMPILED = (
     "The model is compiled, yet its {launches} (launch|launches) a step, with a median of {each} of GPU work, "
     "(comes|come) late."
@@ -205,6 +236,7 @@ _BROKEN_UP = (
     "the GPU waits for the CPU between two of them."
 )
 _NEEDED = phrase("The wait is measured; whether the model needs these calls is not recorded.")
+_FEWER = phrase("Compiled code has fewer launches; how many fewer is not recorded.")
 _BESIDE = (
     "{Graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, with a median of {each}, "
     "(starts|start) late."
@@ -238,6 +270,9 @@ _CAPTURE_MORE = _Advice("Capture more of the step in {graph}s", _BESIDE, _COMPIL
 _OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED, _REDUCE)
 _OF_PIECES = _Advice("Keep the compiled model in one piece", _BROKEN_UP, _BREAKS)
 _OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)
+_OF_SIZES = _Advice("Fix the shapes, then launch the model as {graph}s", _LATE_SIZES, _OF_FIXED_SHAPES)
+_OF_SHARDS = _Advice("Compile each block, or compute more in each launch", _LATE, _OF_BLOCKS)
+_OF_COMPILED_SHARDS = _Advice("Compute more in each launch", _LATE_COMPILED, _MORE_WORK)
 _OF_MODEL = _Advice("Launch the model as a {graph}", _LATE, _COMPILE)
 #: Advice for training, by whether the forward pass is late and whether the backward pass is late.
 _OF_PASSES = {

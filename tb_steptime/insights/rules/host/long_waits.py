@@ -22,6 +22,7 @@ from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
 from tb_steptime.metrics.steps.repeated_work import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, joined, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
+from tb_steptime.text.patterns import expression
 
 #: Maximum length of the name of a called function, which follows the name of its caller.
 CALL_LENGTH = 24
@@ -56,7 +57,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the CPU of
     which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the CPU
     works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph: how
-    long it takes in a step is not known.
+    long it takes in a step is not known. A function that waits for another thread, as for a queue of batches: the card
+    asks what it waits for.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -79,7 +81,7 @@ def long_stretches(facts: Facts) -> Insight | None:
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     how = None if facts.host.with_stack else _STACKS
     if name is not None:
-        title, how = _advice(facts, name, {gap.doing for gap in gaps if gap.name == name})
+        title, how = _advice(facts, name, [gap for gap in gaps if gap.name == name])
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
     why = _why(facts, gaps, names) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if title.template == _OVERLAP:
@@ -90,8 +92,9 @@ def long_stretches(facts: Facts) -> Insight | None:
 _OF_FEW = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {late}: too few for a graph to help."
 
 
-def _advice(facts: Facts, name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
-    """Returns title and code of the card if most of the waits have this name. doing: the kinds of work that have it."""
+def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, str | None]:
+    """Returns title and code of the card if most of the waits have this name. gaps: the longest of those."""
+    doing: set[Kinds] = {gap.doing for gap in gaps}
     if "update" in doing:
         how = f"{_MOVE}\n{_HOW_TO_UPDATE}" if facts.job.ranks == "one" else _HOW_TO_UPDATE
         return phrase("Shorten the optimizer's step on the CPU"), how
@@ -101,7 +104,26 @@ def _advice(facts: Facts, name: str, doing: set[Kinds]) -> tuple[Phrase, str | N
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
+    if _waits_for_others(name, _busiest(gaps)):
+        return phrase("Find out what {name} waits for", name=short), _HOW_TO_SEE_OTHERS
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
+
+
+#: Functions of Python's library that wait for another thread or process, such as one that fills a queue with batches;
+#: and that of DALI, whose pipeline runs in threads of its own: it "blocks until the results become available".
+_WAITS_FOR_OTHERS = expression(
+    r"(^|[/\\](python3\.\d+|[Ll]ib)[/\\])(queue|threading|concurrent[/\\]futures[/\\]_base)\.py\(\d+\): "
+    r"(get|join|wait|result)$|(^|[/\\])nvidia[/\\]dali[/\\]pipeline\.py\(\d+\): _?(share_)?outputs$"
+    r"|<built-in method (acquire of _thread|get of _queue)"
+)
+_HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
+
+
+def _waits_for_others(name: str, call: LongGap | None) -> bool:
+    """Whether most of the time with this name is a wait for another thread: then this function does not take it. call:
+    the gap with the most time in one call."""
+    mostly = call is not None and 2 * call.busiest_ns >= call.late_ns
+    return any(_WAITS_FOR_OTHERS.search(each) for each in (name, (call.busiest if mostly and call else None) or ""))
 
 
 def _how_to_overlap(facts: Facts, name: str) -> str | None:

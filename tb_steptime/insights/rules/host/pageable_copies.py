@@ -130,7 +130,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     medium for that reason. Where the copies take most of the step, the gain is that of pinned memory at the peak rate
     of the link to the host, and none is promised if that rate is not known. A CPU that waits in these copies and is
     ahead all the same loses nothing. In inference, many tensors in a row to the GPU, and about as many bytes back:
-    these are weights that the script moves, and neither a batch nor its results.
+    these are weights that the script moves, and neither a batch nor its results. Weights that an optimizer has updated
+    on the CPU: without a loader, copies of more tensors than a batch has are called no batch.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -148,6 +149,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     template = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
     title = "Copy the next batch while kernels run" if _has_kernels(facts) else _OF_TENSOR[0]
+    if _has_kernels(facts) and how is _AHEAD and sum(row.count for row in rows) >= _MORE_THAN_A_BATCH:
+        title = "Copy these tensors while kernels run"
     if _are_of_model(calls_of(facts, "pageable")):
         title, how = _OF_MODEL
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):

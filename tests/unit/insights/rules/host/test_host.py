@@ -127,6 +127,56 @@ def test_idle_time_that_no_launch_ends_is_not_the_host_s():
 
 
 @pytest.mark.parametrize(
+    ("job", "title", "confidence"),
+    [
+        ({}, "Compile each block, or compute more in each launch", Confidence.LOW),
+        ({"compiled_share": 0.5}, "Compute more in each launch", Confidence.MEDIUM),
+        ({"compiles": False}, "Launch the forward pass as a CUDA graph", Confidence.MEDIUM),
+        ({"double_backward": True}, "Launch the forward pass as a CUDA graph", Confidence.MEDIUM),
+    ],
+)
+def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], title: str, confidence: Confidence):
+    kind = JobKind(**{"purpose": "training", "vendor": "nvidia", "left_as_is": "sharded", **job})
+    insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", kind)
+    assert insight is not None and insight.how is not None
+    assert (plain(insight.title), insight.confidence) == (title, confidence)
+    assert ("reduce-overhead" in insight.how, "block.compile()" in insight.how) == (False, title.startswith("Compile"))
+
+
+@pytest.mark.parametrize(
+    ("op", "outer_op", "reads", "job", "fixed"),
+    [
+        ("aten::nonzero", "aten::where", 8.0, {}, True),
+        ("aten::nonzero", "aten::index", 24.0, {"purpose": "inference"}, True),
+        ("aten::_unique2", "aten::_unique2", 9.0, {}, True),
+        ("aten::nonzero", "aten::where", 7.0, {}, False),
+        ("aten::_local_scalar_dense", "aten::item", 24.0, {}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"double_backward": True}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"left_as_is": "scripted"}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"compiles": False}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"server": "vllm"}, False),
+        ("aten::nonzero", "aten::where", 24.0, {"compiled_share": 0.5}, True),
+    ],
+    ids=["experts", "masks", "unique", "few", "values", "twice", "scripted", "no compiler", "server", "compiled"],
+)
+@pytest.mark.parametrize(("phase", "of_model"), [("forward", True), ("unknown", True), ("other", False)])
+def test_no_graph_holds_calls_that_read_sizes(
+    op: str, outer_op: str, reads: float, job: dict[str, Any], fixed: bool, phase: PhaseId, of_model: bool
+):
+    kind = JobKind(**{"purpose": "training", "vendor": "nvidia", **job})
+    waits = [blocking(0, op=op, outer_op=outer_op, source=None, count=reads, phase=phase)]
+    fixed = fixed and of_model
+    insight = card(host_result([site(FORWARD, late(100))], blocking=waits), "launch_graphs", kind)
+    assert insight is not None and insight.how is not None
+    said = (
+        plain(insight.title) == "Fix the shapes, then launch the model as CUDA graphs",
+        f"{reads:.0f} calls that read sizes" in plain(insight.why),
+        "grouped_mm" in insight.how,
+    )
+    assert said == (fixed, fixed, fixed)
+
+
+@pytest.mark.parametrize(
     ("sites", "title"),
     [
         ([FORWARD], "Launch the forward pass as a CUDA graph"),
@@ -443,6 +493,34 @@ EVALUATE, CROP = "/home/me/eval.py(9): evaluate", "/site-packages/a/data.py(9): 
 def long_gap(name: str | None, ms: float, *, inside: str | None = None, compiles: bool = False) -> LongGap:
     doing = "nothing" if name is None else "frame" if source_line(name) else "call" if inside else "op"
     return LongGap("1", STEP, STEP + int(ms * 1000) * US, int(ms * 1000) * US, doing, name, inside, compiles, compiles)
+
+
+@pytest.mark.parametrize(
+    ("busiest", "share", "waits"),
+    [
+        ("queue.py(154): get", 0.5, True),
+        ("/usr/lib/python3.11/threading.py(323): wait", 0.9, True),
+        ("C:\\Python311\\Lib\\concurrent\\futures\\_base.py(428): result", 0.9, True),
+        ("<built-in method acquire of _thread.lock object at 0x7f>", 0.9, True),
+        ("<built-in method get of _queue.SimpleQueue object at 0x7f>", 0.9, True),
+        ("nvidia/dali/pipeline.py(1223): share_outputs", 0.9, True),
+        ("app/pipeline.py(12): share_outputs", 0.9, False),
+        ("queue.py(154): get", 0.49, False),
+        ("app/jobs/queue.py(9): get", 0.9, False),
+        ("<built-in method get of dict object at 0x7f>", 0.9, False),
+        ("<built-in function sleep>", 0.9, False),
+        (None, 0.0, False),
+    ],
+)
+def test_a_function_that_waits_for_another_thread_is_not_the_one_to_shorten(
+    busiest: str | None, share: float, waits: bool
+):
+    gap = long_gap("train.py(9): fetch", 0.06)
+    gap = msgspec.structs.replace(gap, busiest=busiest, busiest_ns=round(share * gap.late_ns))
+    insight = card(waited(gap), "long_stretches")
+    assert insight is not None and insight.how is not None
+    title = "Find out what fetch waits for" if waits else "Shorten fetch, or overlap it with GPU work"
+    assert (plain(insight.title), "py-spy dump" in insight.how) == (title, waits)
 
 
 def waited(
@@ -1012,6 +1090,14 @@ def test_what_the_model_copies_in_its_forward_pass_is_no_batch(of_model: dict[st
     assert titles == ({"Keep on the GPU what the model copies there"} if kept else of_batch)
 
 
+@pytest.mark.parametrize(("copies", "of_batch"), [(15.0, True), (16.0, False)])
+def test_copies_of_more_tensors_than_a_batch_has_are_of_no_batch(copies: float, of_batch: bool):
+    rows = [msgspec.structs.replace(copy(), count=copies)]
+    insight = card(host_result(copies=rows), "pageable_batch_copies")
+    assert insight is not None
+    assert plain(insight.title) == f"Copy {'the next batch' if of_batch else 'these tensors'} while kernels run"
+
+
 @pytest.mark.parametrize(
     ("others_us", "low_us", "gain_us"),
     [(0, 150, 150), (0, 300, 200), (0, 90, 100), (100, 150, 100), (100, 180, 120), (201, 300, 100)],
@@ -1155,6 +1241,14 @@ def test_where_an_op_of_pytorch_reads_a_value_it_is_named(outer_op: str, why: st
     )
     assert insight is not None
     assert (plain(insight.why), insight.how is None) == (why, outer_op == "aten::istft")
+
+
+@pytest.mark.parametrize(("count", "at_once"), [(7.0, False), (8.0, True)])
+def test_many_conditions_are_asked_at_once(count: float, at_once: bool):
+    row = blocking(50 * US, op="aten::_local_scalar_dense", outer_op="aten::is_nonzero", source=None, count=count)
+    insight = card(host_result(blocking=[row]), "sync_bubble")
+    assert insight is not None and insight.how is not None
+    assert ("torch.stack(conditions)" in insight.how, "torch.where(" in insight.how) == (at_once, True)
 
 
 @pytest.mark.parametrize(
