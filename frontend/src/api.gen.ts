@@ -794,6 +794,7 @@ export interface CopyRates {
  * op                 the outermost op, or else the named range, with the most copy time
  * least_ns           what they would take at the peak rate of the link between host and device; None for copies within
  * one of them, and where bytes or the rate are not known
+ * in_a_row           those of them that follow another one of these copies, with no kernel between the two
  */
 export interface CopyRow {
   direction: string;
@@ -808,6 +809,7 @@ export interface CopyRow {
   blocked_ns: number;
   op: string | null;
   least_ns: number | null;
+  in_a_row: number;
 }
 
 /** The step after some cards: parts_ns sums to duration_ns. */
@@ -2013,7 +2015,7 @@ export interface JobEvidence {
  * compiles        whether torch.compile has code for the GPUs; True if these are not known
  * double_backward   whether gradients are differentiated, too, for which torch.compile has no code
  * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
- * left_as_is      what launches most of the forward pass and torch.compile leaves as it is; None without such
+ * left_as_is      what launches most of the forward pass and torch.compile leaves as it is; FSDP's hooks; or None
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
  * evidence        events that show the values above, a few for each
  */
@@ -2036,7 +2038,7 @@ export interface JobKind {
   compiles: boolean;
   double_backward: boolean;
   sequence_layer: string | null;
-  left_as_is: "recurrent" | "scripted" | null;
+  left_as_is: "recurrent" | "scripted" | "sharded" | null;
 }
 
 /**
