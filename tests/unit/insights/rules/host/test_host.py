@@ -1010,7 +1010,7 @@ def test_weights_that_move_to_the_gpu_and_back_have_one_card(
 ):
     to_gpu_row, back_row = moved("HtoD", **to_gpu), moved("DtoH", **back)
     insights = judged(host_result(copies=[to_gpu_row, back_row]), JobKind(purpose=purpose)).insights
-    apart = [("pageable_batch_copies", "Copy the next batch while kernels run", 100 * US)]
+    apart = [("pageable_batch_copies", "Copy these tensors while kernels run", 100 * US)]
     together = [("pageable_batch_copies", "Keep the weights on the GPU", 200 * US)]
     assert [(each.id, plain(each.title), each.gain_ns) for each in insights] == (
         together if are_weights else apart if to_gpu_row.pageable else []
