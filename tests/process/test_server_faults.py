@@ -148,7 +148,8 @@ def test_a_reader_that_ends_leaves_none_of_its_helpers(ending, tmp_path, monkeyp
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 1}
     trace.write_text(json.dumps({"traceEvents": [event | {"ts": number} for number in range(20_000)]}))
     command = [sys.executable, "-c", _READER, str(trace), str(tmp_path)]
-    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # as the tab starts it: only one thread may fork
+    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment)
     helpers = until(lambda: len(found := [each for each in children(reader.pid) if stopped(each)]) == 2 and found)
     if ending == "stdin":
         reader.stdin.close()
