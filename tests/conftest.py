@@ -59,14 +59,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-#: What a module speaks of whose tests pass without torch or real traces, and say more with them. All others skip what
-#: they lack, and what was skipped is run again anyway.
+#: A test module with one of these words may check more where torch or real traces are available, although its tests
+#: pass without them. Other tests are skipped if they need torch or a trace, and skipped tests run again anyway.
 MAY_SAY_MORE = re.compile(
     r"\b(?:REAL|EVERY|SNAPSHOTS|PFTRACES|reference|is_there|is_real_trace_there|find_spec)\b"
     r"|^ *(?:import|from) torch\b|\btb_steptime import record\b|/ \"examples\"",
     re.MULTILINE,
 )
-#: Other modules of tests that one imports, or runs: `from tests.judged import corpus`, `-m tests.fuzz`.
+#: Test modules that another module imports or runs: `from tests.judged import corpus`, `-m tests.fuzz`.
 USED = re.compile(r"\bfrom (tests(?:\.\w+)*) import ([\w, ]+|\([^)]*\))|\b(tests\.(?:fuzz|judged|truth)[\w.]*)")
 
 
@@ -86,7 +86,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @cache
 def may_say_more(module: Path) -> bool:
-    """Whether a module of tests, or one that it uses, speaks of what depends on torch or real traces."""
+    """Whether a test module, or a module that it uses, may check more where torch or real traces are available."""
     seen, left = {module, *_files("tests.drawn.real_traces")}, [module]
     while left:
         text = left.pop().read_text("utf-8")

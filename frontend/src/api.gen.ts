@@ -794,7 +794,7 @@ export interface CopyRates {
  * op                 the outermost op, or else the named range, with the most copy time
  * least_ns           what they would take at the peak rate of the link between host and device; None for copies within
  * one of them, and where bytes or the rate are not known
- * in_a_row           those of them that follow another one of these copies, with no kernel between the two
+ * in_a_row           number of these copies a step that follow another of them without a kernel in between
  */
 export interface CopyRow {
   direction: string;
@@ -2015,7 +2015,7 @@ export interface JobEvidence {
  * compiles        whether torch.compile has code for the GPUs; True if these are not known
  * double_backward   whether gradients are differentiated, too, for which torch.compile has no code
  * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
- * left_as_is      what launches most of the forward pass and torch.compile leaves as it is; FSDP's hooks; or None
+ * left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
  * evidence        events that show the values above, a few for each
  */

@@ -18,7 +18,7 @@ _COLOURS = {part.id: part.colour for part in PART_MEANINGS}
 
 
 class Details(TypedDict, total=False):
-    """What a card may have besides, as `Insight` says."""
+    """Optional fields of a card, which `Insight` explains."""
 
     how: str | None
     steps: list[str]
@@ -51,11 +51,12 @@ def card(
 ) -> Insight:
     """Returns the card.
 
-    best: its confidence in the best recording; here: that in one like this, with the reason; counted: whether few
-    recorded steps do not lower it. gain_ns: what it gains at most; now_ns: what of it now, None for all; sure_ns: the
-    gain that decides how grave it is, None for now_ns. later: the title where it gains nothing now, None for
-    `later_title`. colour: None for that of the part. A card that is about a time and gains none of it says that no gain
-    is computed, unless `instead` says something else.
+    best: the confidence in a recording with enough steps. here: the confidence in this recording and the reason, where
+    they differ from that. counted: a recording of few steps does not lower the confidence. gain_ns: the largest gain.
+    now_ns: the part of it that is gained now, None for all of it. sure_ns: the gain that decides the severity, None for
+    now_ns. later: the title of a card that gains nothing now, None for `later_title`. colour: None for the colour of
+    the part. If there is no gain but `about_ns` is given, the card says that the gain is not computed, unless `instead`
+    says something else.
     """
     if not gain_ns and "about_ns" in details:
         details.setdefault("instead", phrase("gain not computed"))

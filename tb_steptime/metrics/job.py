@@ -268,7 +268,7 @@ class JobKind(msgspec.Struct, frozen=True):
     compiles        whether torch.compile has code for the GPUs; True if these are not known
     double_backward   whether gradients are differentiated, too, for which torch.compile has no code
     sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
-    left_as_is      what launches most of the forward pass and torch.compile leaves as it is; FSDP's hooks; or None
+    left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
     """
@@ -382,9 +382,9 @@ _OF_MODEL = tuple(PHASES.index(phase) for phase in ("forward", "unknown"))
 
 
 def left_as_is(trace: Trace) -> LeftAsIs | None:
-    """What launches most of the forward pass and torch.compile leaves as it is; on the CPU, what holds most of its ops.
-    "sharded" where none does, and FSDP's hooks break the model up. Similar pattern: a model with one such part among
-    others, which are compiled."""
+    """The kind of code that launches most of the forward pass, or on the CPU holds most of its ops, and that
+    torch.compile does not compile. "sharded" if there is none and the hooks of FSDP divide the model. None for other
+    models, also for one in which such code is a smaller part."""
     for what, names in _LEFT_AS_IS.items():
         parts = rows_named(trace, (Kind.CPU_OP,), names.match)
         if not len(parts):

@@ -378,10 +378,11 @@ _LONG_NS, _WORKING, _FEWEST = 100_000, 0.9, 3
 
 
 def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
-    """The host's stretches without a call that end when no device has anything left to do, and the edges from the last
-    work to them; none where most that are as long, and beside which a device works, end at another moment, as those of
-    a slow host do. Of CUDA's driver, which Numba, Warp and PhysX call, Kineto records launches alone, and no waits
-    (CuptiActivityProfiler.cpp: handleDriverActivity); it recorded none for events up to 2023.
+    """Returns stretches of the host without a call that end when all devices become idle, and the edges to them from
+    the last work of the devices. The host waits in these stretches although no call shows it: of CUDA's driver, which
+    Numba, Warp and PhysX use, Kineto records launches and no waits (CuptiActivityProfiler.cpp: handleDriverActivity),
+    and until 2023 it recorded no waits for events. Both are empty if most long stretches beside work of a device end at
+    another time, as those of a slow host do.
 
     host     |l|............|l|............|l|     waits     |l|........|l|........|l|     works
     device      kkkkkkkkkkkk   kkkkkkkkkkkk                     kkkkkkkkkkkk kkkkkkkkkkkk

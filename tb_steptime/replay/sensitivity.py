@@ -115,8 +115,8 @@ def _only(step: SteadyStep, selects: Callable[[Edges], Bool]) -> SteadyStep:
 
 
 def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step in which no call waits for a device, unless what follows depends on what it waits for. Waits that no
-    call shows stay: what they wait for, and whether that is needed, is not known."""
+    """The step in which no call waits for a device, unless what follows depends on the result of that work. Waits
+    without a recorded call stay, because the recording does not show whether the job needs them."""
     needed = in_token_waits(trace, step.graph.event)
     calls = step.graph.waits & ~needed if needed.any() else step.graph.role != Role.STRETCH
     return without_calls(step, calls)

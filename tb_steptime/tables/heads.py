@@ -26,7 +26,7 @@ def _heads(tables: Iterable[Table[Any]]) -> list[Metric]:
 
 #: Tables whose rows are types of results.
 TABLES: tuple[Table[Any], ...] = (*_LISTED, *(table for room in _ROOMS for table in _tables(room)))
-#: Those of a room with heads of no table are in the order of its COLUMNS.
+#: The heads of all columns. A module with COLUMNS has heads that belong to no table, too, and sets the order there.
 HEADS: tuple[Metric, ...] = (
     *_heads(_LISTED),
     *(metric for room in _ROOMS for metric in getattr(room, "COLUMNS", None) or _heads(_tables(room))),

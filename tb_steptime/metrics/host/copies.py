@@ -43,7 +43,7 @@ class CopyRow(msgspec.Struct, frozen=True):
     op                 the outermost op, or else the named range, with the most copy time
     least_ns           what they would take at the peak rate of the link between host and device; None for copies within
                        one of them, and where bytes or the rate are not known
-    in_a_row           those of them that follow another one of these copies, with no kernel between the two
+    in_a_row           number of these copies a step that follow another of them without a kernel in between
     """
 
     direction: str
@@ -129,11 +129,10 @@ def copied_bytes(trace: Trace, activity: Int32) -> Int64:
 
 
 def _in_a_row(trace: Trace, activity: Int32) -> int:
-    """Returns how many of these copies follow another one of them on their device, with no kernel between the two."""
-    events, number = trace.events, 0
+    """Returns how many of these copies follow another of them on their device without a kernel in between."""
+    events, kernels, number = trace.events, trace.events.rows(Kind.KERNEL), 0
     for device in distinct(events.device[activity]).tolist():
         copies = np.sort(events.start_ns[activity[events.device[activity] == device]])
-        kernels = events.rows(Kind.KERNEL)
         starts = np.sort(events.start_ns[kernels[events.device[kernels] == device]])
         number += int((np.diff(np.searchsorted(starts, copies)) == 0).sum())
     return number
