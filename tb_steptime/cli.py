@@ -73,7 +73,7 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from tb_steptime.terminal.tensorboard_start import why_it_cannot_start
-        from tb_steptime.trace.kineto.native.choice import reader_name
+        from tb_steptime.trace.extension import reader_name
 
         print(f"{parser.prog} {__version__} (traces are read by {reader_name()})")
         if problem := why_it_cannot_start():

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,12 @@ SOURCES = "f8c158978be79410"
 LEAST_ROWS = 1_000
 
 _Column = npt.NDArray[Any]
+#: Arguments: int64 columns as bytes (durations, releases, edges and links), and the number of copies. Returns the
+#: starts.
+Sweep = Callable[..., bytes]
+#: Arguments: int64 columns as bytes (durations, releases, edges, numbers of chosen nodes), and how far to look back.
+#: Returns the paths.
+Reduce = Callable[..., tuple[bytes, bytes, bytes]]
 
 
 def extension() -> Any:
@@ -36,6 +42,23 @@ def extension() -> Any:
     except ImportError:
         return None
     return built if built.BUILT_FROM == SOURCES else None
+
+
+def sweep_function() -> Sweep | None:
+    """C's sweep of a graph; None without the extension."""
+    built = extension()
+    return cast(Sweep, built.sweep) if built else None
+
+
+def reduce_function() -> Reduce | None:
+    """C's reduction of a graph; None without the extension."""
+    built = extension()
+    return cast(Reduce, built.reduce) if built else None
+
+
+def reader_name() -> str:
+    """Name of the reader of events, for display."""
+    return "C" if extension() else "Python only"
 
 
 def one_pass(name: str, fills: Sequence[type], *columns: _Column, for_each: int = 1) -> list[_Column] | None:
