@@ -22,7 +22,7 @@ from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.processes import Processes
 from tb_steptime.trace.kineto.source import Extent, OnProgress, Source, head_of, ignore_progress, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables, windows
-from tb_steptime.trace.mangled.demangling import demangled_names
+from tb_steptime.trace.mangled import demangled_names
 from tb_steptime.trace.model import AnnotationTable, GraphNodeTable, Trace, no_counters
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 from tb_steptime.trace.quality import repaired
