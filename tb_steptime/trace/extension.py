@@ -20,7 +20,7 @@ import numpy.typing as npt
 PURE = "TB_STEPTIME_PURE"
 #: Hash of the sources in `trace/kineto/native/`, as `build_backend/extension.py` computes it. An extension built from
 #: other sources is not used.
-SOURCES = "f8c158978be79410"
+SOURCES = "03cf5659cbe8eaeb"
 #: Minimum number of rows for a pass in C. With fewer, numpy takes as little time.
 LEAST_ROWS = 1_000
 
@@ -62,7 +62,7 @@ def reader_name() -> str:
 
 
 def one_pass(name: str, fills: Sequence[type], *columns: _Column, for_each: int = 1) -> list[_Column] | None:
-    """Run the named pass of `passes.h` on the columns, which must have the types that it expects, and return the
+    """Run the named pass of `passes.c` on the columns, which must have the types that it expects, and return the
     columns that it fills. The first column determines the number of rows.
 
     fills: the types of the columns that it fills; for_each: maximum number of output rows per input row. None: Python
