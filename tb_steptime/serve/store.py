@@ -223,7 +223,7 @@ class Store:
             page = compare_page(*map(self._pooled, spans, reversed(spans)))
             return msgspec.structs.replace(page, scaling=self.ranks.scaling(base, candidate))
         except TraceError as error:
-            raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
+            raise SpanFailed(Problem.of(error)) from None
         except KeyError:
             raise UnknownSpan(base) from None
         except (OSError, DamagedSummary) as error:

@@ -19,7 +19,7 @@ from tb_steptime.insights.wording.compare import (
 )
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.tables.notes import note_line
-from tb_steptime.terminal.output import aligned, paragraphs, shortened
+from tb_steptime.terminal.output import aligned, cut_off, paragraphs
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import (
     GAP,
@@ -197,7 +197,7 @@ def _match(row: RowChange) -> str:
 def _name(row: RowChange, table: TableId) -> str:
     names = dict.fromkeys(printable(name) for name in (row.base_short, row.candidate_short) if name)
     most = NAME_LENGTH if len(names) == 1 else NAME_LENGTH // 2
-    shown = " -> ".join(shortened(name, most) for name in names)
+    shown = " -> ".join(cut_off(name, most) for name in names)
     return f"{printable(row.op)}: {shown}" if row.op and table in ("blocking", "copies") else shown
 
 

@@ -117,7 +117,7 @@ def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice,
     try:
         return compared_side(name, spans, with_gains=is_base)
     except TraceError as error:
-        problems.append(Problem(error.problem, error.path, error.hint))
+        problems.append(Problem.of(error))
         return None
 
 
@@ -131,7 +131,7 @@ def _measured(
         try:
             return measured_span(span, on_progress)
         except NoSuchStepsError as error:
-            without_steps.append(Problem(error.problem, span.path, error.hint))
+            without_steps.append(Problem.of(error, span.path))
             return None
 
     for _, measured in read_found(spans, problems, read, *choice):

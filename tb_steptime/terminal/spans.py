@@ -60,7 +60,7 @@ def read_found(
             try:
                 content = read(span, bar.show)
             except TraceError as error:
-                problems.append(Problem(error.problem, span.path, error.hint))
+                problems.append(Problem.of(error, span.path))
                 continue
         yield span, content
 
