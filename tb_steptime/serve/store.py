@@ -35,7 +35,7 @@ from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.sources import SourceText, source_text, user_folders
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.catalogue import METRIC_BY_ID
 from tb_steptime.serve.answers import ChainPage, ComparePage, RunsPage, SnapshotPage
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
@@ -199,7 +199,7 @@ class Store:
     def series(self, named: SpanNames, metric: str) -> TrendSeries:
         """One metric of some spans, since `trends` returns only the metrics that were requested. Raises UnknownSpan
         where there is no such metric."""
-        if metric not in {each.id for each in METRICS}:
+        if metric not in METRIC_BY_ID:
             raise UnknownSpan(metric)
         return self._trends.series([span for span in self.directory.spans()[1] if named.hold(span.found)], metric)
 
