@@ -26,7 +26,7 @@ from tb_steptime.trace.kineto.document import Outline
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.parts.sink import ReadEvents
 from tb_steptime.trace.kineto.reader import TraceBuilder
-from tb_steptime.trace.kineto.source import OnProgress, Source, ignore_progress
+from tb_steptime.trace.kineto.source import TEXT_BYTES, OnProgress, Source, head_of, ignore_progress
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.perfetto.packets import Packets
 from tb_steptime.trace.perfetto.sink import PacketSink
@@ -130,7 +130,6 @@ _REGISTERS = 65_536
 
 #: Maximum number of neighbouring traces that are opened: the ranks of a job have the same GPUs.
 _MOST_BESIDE = 8
-_HEAD_BYTES = 64 * 1024
 _PROPERTIES = re.compile(rb'"deviceProperties"\s*:\s*\[')
 _DECODER = msgspec.json.Decoder(list[dict[str, Any]])
 
@@ -189,19 +188,9 @@ def beside(path: Path, capabilities: set[Capability]) -> list[dict[str, Any]] | 
 def _properties(path: Path) -> list[dict[str, Any]]:
     """The device properties in a trace's head; empty if there are none in it."""
     try:
-        source = Source(path)
+        head = head_of(path, TEXT_BYTES)
     except TraceError:
         return []
-    try:
-        head = b""
-        for chunk in source.chunks():
-            head += chunk
-            if len(head) >= _HEAD_BYTES:
-                break
-    except TraceError:
-        return []
-    finally:
-        source.close()
     match = _PROPERTIES.search(head)
     end = head.find(b"]", match.end()) if match else -1
     if match is None or end < 0:
