@@ -47,7 +47,7 @@ def span_kernels(span: FoundSpan, trace: Trace, by: By) -> SpanKernels:
 
 
 def kernel_text(span: SpanKernels, width: int) -> str:
-    """Returns the table for a terminal of that width, without a line end at the end."""
+    """Returns the table for a terminal of that width, without a trailing newline."""
     devices = sorted({row.device for row in span.kernels})
     lines = [span_heading(span)]
     for device in devices:

@@ -103,7 +103,7 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
 
 
 def line_text(span: SpanLines) -> str:
-    """Returns the table for a terminal, without a line end at the end."""
+    """Returns the table for a terminal, without a trailing newline."""
     head = span_heading(span)
     if span.line_of is None:
         return f"{head}\n\n{plain(MISSING['no_stacks'])}"

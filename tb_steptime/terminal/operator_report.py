@@ -187,7 +187,7 @@ _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device 
 
 
 def span_text(span: FoundSpan, trace: Trace, choice: OperatorChoice, width: int) -> str:
-    """Returns the tables for a terminal of that width, without a line end at the end."""
+    """Returns the tables for a terminal of that width, without a trailing newline."""
     text = operator_text(span_operators(span, trace, choice), width)
     folded = module_rows(find_modules(windowed(trace, choice)), folded=True)[0] if choice.by == "module" else []
     if not folded:

@@ -7,7 +7,7 @@ memory.
     device        2222222222233333333334444444444445555
     slice               |low ------------------ high|       and the calls that launched the 2s in it
 
-From the begin of the first step's mark to the end of the last step's mark, or of the last activity that it launched.
+From the start of the first step's mark to the end of the last step's mark, or of the last activity that it launched.
 """
 
 from __future__ import annotations
