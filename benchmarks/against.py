@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent.parent
 _READ = """
 import sys, time
 from tb_steptime.trace.kineto import read_trace
-from tb_steptime.trace.kineto.native.choice import reader_name
+from tb_steptime.trace.extension import reader_name
 before = time.process_time()
 read_trace(sys.argv[1])
 print(time.process_time() - before, reader_name())

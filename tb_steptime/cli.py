@@ -72,13 +72,38 @@ class _Version(argparse.Action):
     """Prints the version and the reader, and whether TensorBoard can start; these are only looked up then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from tb_steptime.terminal.tensorboard_start import why_it_cannot_start
-        from tb_steptime.trace.kineto.native.choice import reader_name
+        from tb_steptime.trace.extension import reader_name
 
         print(f"{parser.prog} {__version__} (traces are read by {reader_name()})")
         if problem := why_it_cannot_start():
             sys.stderr.write(f"{problem}\n")
         parser.exit()
+
+
+#: The first release of TensorBoard that does without `pkg_resources`.
+_WITHOUT_PKG_RESOURCES = (2, 21)
+
+
+def why_it_cannot_start() -> str | None:
+    """Says why the installed TensorBoard cannot start, and how to fix it; None where no problem is known or none is
+    installed. Without `pkg_resources`, its releases up to 2.20 end before they look for any plugin, so only the command
+    line can say why."""
+    import importlib.util
+    import re
+    from importlib import metadata
+
+    try:
+        installed = metadata.version("tensorboard")
+    except metadata.PackageNotFoundError:
+        return None
+    numbers = re.match(r"(\d+)\.(\d+)", installed)
+    independent = numbers is None or (int(numbers[1]), int(numbers[2])) >= _WITHOUT_PKG_RESOURCES
+    if independent or importlib.util.find_spec("pkg_resources") is not None:
+        return None
+    return (
+        f"TensorBoard {installed} cannot start here: it imports pkg_resources, which setuptools 82 and later do not "
+        "have. Either pip install 'tensorboard>=2.21' or pip install 'setuptools<82'."
+    )
 
 
 def write_utf8(stream: TextIO) -> None:

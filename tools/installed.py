@@ -35,7 +35,7 @@ SECONDS = 60.0
 def check(logdir: Path, reader: str) -> None:
     """Raises AssertionError, and what urllib and subprocess raise."""
     import tb_steptime
-    from tb_steptime.trace.kineto.native.choice import reader_name
+    from tb_steptime.trace.extension import reader_name
 
     home = Path(tb_steptime.__file__).parent
     assert home.parent != Path.cwd(), f"{home} is of the checkout"

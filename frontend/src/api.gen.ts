@@ -2045,7 +2045,7 @@ export interface JobKind {
  * A job over the ranks that were recorded at the same time.
  * ranks: ascending. missing: ranks below world_size without a recording. world_size: None where no file states it.
  * steps: those that any rank recorded, in order. metrics: ids of the catalogue that some rank measured; each has a
- * matrix (`matrices.rank_matrix`), that of step_time, in ns, is here.
+ * matrix (`spans.matrix_values`), that of step_time, in ns, is here.
  * matched_steps: number of steps whose collectives are matched over ranks; with three steps or more the first one is
  * left out, in which ranks wait for each other's profiler to start. unmatched: why nothing is matched, else None.
  * balance, exchange: None where unmatched. late: at most five ranks for which others wait, the latest first; a

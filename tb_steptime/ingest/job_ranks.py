@@ -19,7 +19,7 @@ from tb_steptime.ingest.names import machine_of
 from tb_steptime.trace.file_names import rank_in_name
 
 if TYPE_CHECKING:
-    from tb_steptime.ranks.spans import RankFacts, RankSpan
+    from tb_steptime.ranks.spans import RankSpan
 
 #: Notes which say that a file ends before its recording did.
 _CUT = {"truncated-file", "corrupt-file"}
@@ -75,19 +75,17 @@ def rank_spans(job: Sequence[RecordedRank]) -> list[RankSpan]:
         raise TraceError(problem, "", "Name files for their ranks, such as rank3_trace.json.gz.")
     from tb_steptime.ranks.spans import rank_span  # imported late: not needed where no job is found
 
-    return [rank_span(_facts(each), each.measured.results) for each in job]
-
-
-def _facts(each: RecordedRank) -> RankFacts:
-    from tb_steptime.ranks.spans import RankFacts
-
-    facts = each.measured.facts
-    return RankFacts(
-        key=each.found.id,
-        worker=each.found.worker,
-        rank=each.rank,
-        host=machine_of(each.found.worker),
-        world_size=facts.world_size,
-        cut_short=any(note.id in _CUT for note in facts.notes),
-        gap=not facts.gaps.keys().isdisjoint(_MATCHED),
-    )
+    return [
+        rank_span(
+            each.measured.results,
+            key=each.found.id,
+            worker=each.found.worker,
+            rank=each.rank,
+            host=machine_of(each.found.worker),
+            world_size=facts.world_size,
+            cut_short=any(note.id in _CUT for note in facts.notes),
+            gap=not facts.gaps.keys().isdisjoint(_MATCHED),
+        )
+        for each in job
+        for facts in [each.measured.facts]
+    ]

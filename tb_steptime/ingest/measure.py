@@ -17,17 +17,16 @@ from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.text import Note, text
 from tb_steptime.trace.ops import graph_kernels
-from tb_steptime.trace.reading import read_trace
+from tb_steptime.trace.reading import OnProgress, ignore_progress, read_trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 
 if TYPE_CHECKING:
     from tb_steptime.trace.model import Trace
-    from tb_steptime.trace.reading import ReadProgress
 
 
 def measure_file(
     path: str | AnyPath,
-    on_progress: Callable[[ReadProgress], None] | None = None,
+    on_progress: OnProgress = ignore_progress,
     leave_out: Collection[str] = (),
     *,
     whole_recording: bool = False,
@@ -88,7 +87,7 @@ def _with_gaps(facts: SpanFacts, gaps: dict[str, str]) -> SpanFacts:
 
 def read_file(
     path: str | AnyPath,
-    on_progress: Callable[[ReadProgress], None] | None = None,
+    on_progress: OnProgress = ignore_progress,
     *,
     whole_recording: bool = False,
     processes: int = 1,

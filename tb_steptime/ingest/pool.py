@@ -8,11 +8,12 @@ This module knows only files and ids; the caller handles a finished summary file
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,17 @@ from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.trace.kineto.source import likely_text_bytes
 
 logger = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def without_log() -> Iterator[None]:
+    """Logs nothing meanwhile, for a command that prints a line for each file that cannot be read."""
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = False
+
 
 #: A process that has read more bytes of JSON than this ends after the trace, and so frees all its memory.
 _READS_MORE_BELOW_BYTES = 200_000_000

@@ -35,7 +35,7 @@ from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.ingest.names import NamePlaces
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.reading import ReadProgress
+    from tb_steptime.trace.reading import OnProgress, ReadProgress
 
 #: Niceness of the process: TensorBoard, and whatever else the user runs, goes first.
 NICENESS = 5
@@ -131,9 +131,7 @@ def _read(make: Callable[[], AnyPath]) -> Message:
         return Refused(f"The file cannot be read: {error.strerror}", "Check that it is still there and may be read.")
 
 
-def _summary(
-    trace: AnyPath, fallback: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
-) -> AnyPath:
+def _summary(trace: AnyPath, fallback: Path, say_progress: OnProgress, options: Set[str] = frozenset()) -> AnyPath:
     from tb_steptime.ingest.measure import measure_file
     from tb_steptime.ingest.summaries.layout import stamp
     from tb_steptime.ingest.summaries.reading import is_newer
@@ -150,9 +148,7 @@ def _summary(
         return write_summary(content, places)
 
 
-def _events(
-    trace: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
-) -> Path:
+def _events(trace: AnyPath, folder: Path, say_progress: OnProgress, options: Set[str] = frozenset()) -> Path:
     from tb_steptime.ingest.measure import read_file
     from tb_steptime.timeline.build import write_events
 
@@ -162,11 +158,9 @@ def _events(
     return folder
 
 
-def _slice(
-    trace: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
-) -> Path:
+def _slice(trace: AnyPath, folder: Path, say_progress: OnProgress, options: Set[str] = frozenset()) -> Path:
     from tb_steptime.errors import TraceError
-    from tb_steptime.trace.kineto.slices.file import write_slice
+    from tb_steptime.trace.kineto.slices import write_slice
     from tb_steptime.trace.reading import plan_slice
 
     (steps,) = _values(options, STEPS)
@@ -181,9 +175,7 @@ def _slice(
     return place
 
 
-def _snapshot(
-    path: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
-) -> Path:
+def _snapshot(path: AnyPath, folder: Path, say_progress: OnProgress, options: Set[str] = frozenset()) -> Path:
     from tb_steptime.snapshots.reading import read_snapshot, save_snapshot
 
     snapshot = read_snapshot(path)
@@ -204,7 +196,7 @@ def _keeping(trace: AnyPath) -> Iterator[None]:
         raise TraceError(f"What was read of it cannot be kept: {error.strerror}", trace, hint) from error
 
 
-_Maker = Callable[[AnyPath, Path, "Callable[[ReadProgress], None]", Set[str]], AnyPath]
+_Maker = Callable[[AnyPath, Path, "OnProgress", Set[str]], AnyPath]
 _MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _slice, "snapshot": _snapshot}
 
 
@@ -220,7 +212,7 @@ def _take_stdout() -> Callable[[Message], None]:
     return say
 
 
-def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProgress], None]:
+def _every(seconds: float, say: Callable[[Message], None]) -> OnProgress:
     last = 0.0
 
     def on_progress(progress: ReadProgress) -> None:

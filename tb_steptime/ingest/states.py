@@ -6,6 +6,8 @@ import enum
 
 import msgspec
 
+from tb_steptime.errors import TraceError
+
 
 class SpanState(enum.Enum):
     UNREAD = "unread"  # waiting in the queue
@@ -30,6 +32,11 @@ class Problem(msgspec.Struct, frozen=True):
     problem: str
     file: str
     hint: str
+
+    @staticmethod
+    def of(error: TraceError, file: object = None) -> Problem:
+        """Returns the problem of a trace. file: what the user calls it, where that is not the path of the error."""
+        return Problem(error.problem, error.path if file is None else str(file), error.hint)
 
     def __str__(self) -> str:
         return f"{self.file}: {self.problem}. {self.hint}"

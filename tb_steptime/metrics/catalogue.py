@@ -93,6 +93,7 @@ OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {metric.id: (metric, of)
 
 #: The catalogue, in the order in which a chooser lists it.
 METRICS: tuple[Metric, ...] = tuple(metric for table in (OF_PROCESS, OF_DEVICE) for metric, _ in table.values())
+METRIC_BY_ID: Mapping[str, Metric] = {metric.id: metric for metric in METRICS}
 
 #: Metrics for which lower is worse; for all others higher is worse, if they can be bad at all.
 MORE_IS_BETTER = frozenset((

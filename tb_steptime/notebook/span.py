@@ -27,7 +27,7 @@ from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.base import Series
-from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.catalogue import METRIC_BY_ID
 from tb_steptime.metrics.kernels.table import By
 from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.notebook import span_tables
@@ -254,9 +254,6 @@ class Span:
         return span_html(self._name, self.measured.facts, overview, self.judgement, [*self.quality, *self.notes])
 
 
-_METRICS = {metric.id: metric for metric in METRICS}
-
-
 @dataclass(frozen=True, eq=False)
 class SpanFigure:
     """One figure.
@@ -278,7 +275,7 @@ class SpanFigure:
 
     def __str__(self) -> str:
         """The value as text: `52.4 ms`, or a dash with the reason."""
-        text = quantity(Quantity(self.value, _METRICS[self.id].unit)).replace(GAP, " ")
+        text = quantity(Quantity(self.value, METRIC_BY_ID[self.id].unit)).replace(GAP, " ")
         return text if self.value is not None else f"{text} ({self.reason})"
 
     def __repr__(self) -> str:
@@ -289,13 +286,13 @@ class Figures(Mapping[str, SpanFigure]):
     """Figures by id; `docs/figures.md` defines each."""
 
     def __init__(self, series: Sequence[Series]) -> None:
-        self._series = {each.metric: each for each in series if each.metric in _METRICS}
+        self._series = {each.metric: each for each in series if each.metric in METRIC_BY_ID}
 
     def __getitem__(self, id: str) -> SpanFigure:
         """KeyError for an id that is not in the catalogue, with the one that may be meant."""
         if id not in self._series:
             raise KeyError(f"{id!r} is no figure.{did_you_mean(str(id), self._series)}")
-        series, metric = self._series[id], _METRICS[id]
+        series, metric = self._series[id], METRIC_BY_ID[id]
         return SpanFigure(
             id=id,
             label=metric.label,
@@ -316,7 +313,9 @@ class Figures(Mapping[str, SpanFigure]):
     @property
     def table(self) -> Table:
         """A row for each figure: id, label, unit, device, value, reason."""
-        lines = (FigureLine(_METRICS[each.id], each.device, None, each.value, each.reason) for each in self.values())
+        lines = (
+            FigureLine(METRIC_BY_ID[each.id], each.device, None, each.value, each.reason) for each in self.values()
+        )
         rows = (FIGURES.values(line, Surface.ROWS) for line in lines)
         return Table(FIGURES.id, FIGURES.kinds_on(Surface.ROWS), rows)
 

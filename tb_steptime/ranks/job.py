@@ -24,7 +24,6 @@ from tb_steptime.ranks.delays.late import (
     late_ranks,
 )
 from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, MatchedGroup, Matching, instances_of, match
-from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.messages import Links, matched_messages, message_pairs, message_steps, messages, user_links
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.pipeline.xray import pipeline
@@ -44,11 +43,12 @@ from tb_steptime.ranks.result import (
     LateGroup,
     LateRank,
     PathRank,
+    RankMatrix,
     RankRow,
     RoutedTokens,
 )
 from tb_steptime.ranks.routing import of_rank, routed_tokens, with_tokens
-from tb_steptime.ranks.spans import Members, RankSpan, members, step_names
+from tb_steptime.ranks.spans import Members, RankSpan, matrix_values, measured_metrics, members, step_names
 from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
 from tb_steptime.text import Note, Reason, count, ns, text
 from tb_steptime.trace.table import Float64, Int64, distinct
@@ -72,7 +72,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
         ranks=[_row(span) for span in job_members.spans],
         missing=job_members.missing,
         steps=[_step(name, job_members.spans, step_ns[:, column]) for column, name in enumerate(names)],
-        step_time=rank_matrix(job_members.spans, "step_time"),
+        step_time=_step_time(step_ns),
         metrics=measured_metrics(job_members.spans),
         on_device=any(on_device(span) for span in job_members.spans),
         experts_reason=next(filter(None, (span.ranks_result.experts_reason for span in job_members.spans)), None),
@@ -120,6 +120,11 @@ def _row(span: RankSpan) -> RankRow:
         cut_short=span.cut_short,
         experts=span.ranks_result.experts,
     )
+
+
+def _step_time(step_ns: Float64) -> RankMatrix:
+    values = [[None if value != value else value for value in row] for row in step_ns.tolist()]
+    return RankMatrix("step_time", values, Reason("no_rank_measures_it") if np.isnan(step_ns).all() else None)
 
 
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:

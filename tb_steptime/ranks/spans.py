@@ -1,5 +1,10 @@
 """One rank's recording in the form that the analysis of a job needs: columns with the figures of every step. A job may
-have a thousand ranks."""
+have a thousand ranks.
+
+        step 5  step 6  step 7
+rank 0     101     102     101      a metric over ranks and steps
+rank 1     101     102       .      it was cut off
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ import numpy as np
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.text import Note, count
 from tb_steptime.trace.table import Float64, Int64
 
@@ -75,25 +81,29 @@ class RankSpan:
         return self.origin_ns + int(self.step_start_ns[row]), int(self.step_ns[row])
 
 
-@dataclass(frozen=True)
-class RankFacts:
-    """What the caller knows of a span from its head and its name."""
-
-    key: str
-    worker: str
-    rank: int
-    host: str | None = None
-    world_size: int | None = None
-    cut_short: bool = False
-    gap: bool = False
-
-
-def rank_span(facts: RankFacts, results: Mapping[str, msgspec.Struct]) -> RankSpan:
-    """Makes the span from its facts and results. Raises what reading results raises."""
+def rank_span(
+    results: Mapping[str, msgspec.Struct],
+    *,
+    key: str,
+    worker: str,
+    rank: int,
+    host: str | None = None,
+    world_size: int | None = None,
+    cut_short: bool = False,
+    gap: bool = False,
+) -> RankSpan:
+    """Makes the span from its results, and what the caller knows from its head and its name. Raises what reading
+    results raises."""
     trends = results["trends"]
     assert isinstance(trends, TrendsResult)
     return RankSpan(
-        **vars(facts),
+        key=key,
+        worker=worker,
+        host=host,
+        rank=rank,
+        world_size=world_size,
+        cut_short=cut_short,
+        gap=gap,
         origin_ns=trends.origin_ns,
         step_names=tuple(step.name for step in trends.steps),
         step_start_ns=np.array([step.start_ns for step in trends.steps], np.int64),
@@ -122,6 +132,23 @@ def step_names(spans: Sequence[RankSpan]) -> list[str]:
 def _place(name: str) -> int:
     number = _NUMBER.search(name)
     return int(number[1]) if number else -1
+
+
+def matrix_values(spans: Sequence[RankSpan], metric: str) -> Float64:
+    """Returns (ranks, steps), NaN where the value is not known."""
+    names = step_names(spans)
+    place = {name: column for column, name in enumerate(names)}
+    values = np.full((len(spans), len(names)), np.nan)
+    for row, span in enumerate(spans):
+        if metric in span.figures:
+            values[row, [place[name] for name in span.step_names]] = span.figures[metric]
+    return values
+
+
+def measured_metrics(spans: Sequence[RankSpan]) -> list[str]:
+    """Returns the ids of the metrics that some rank measures in some step, in the order of the catalogue."""
+    measured = {metric for span in spans for metric in span.figures}
+    return [metric.id for metric in METRICS if metric.id in measured]
 
 
 #: Maximum number of ranks of a job: a file may state any number, and ranks without a recording are listed.

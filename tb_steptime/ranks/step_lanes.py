@@ -26,7 +26,7 @@ from tb_steptime.trace.table import Int64
 
 @dataclass(frozen=True)
 class Lane:
-    """The lane of one rank, in times of the picture. own: from the begin of its step to the end of everything that the
+    """The lane of one rank, in times of the picture. own: from the start of its step to the end of everything that the
     step launched, without waits and transfers; shift_ns: converts a time of the picture to one relative to the origin
     of its span."""
 

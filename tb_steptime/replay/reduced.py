@@ -28,7 +28,7 @@ from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import free, without_batches
 from tb_steptime.replay.steady import SteadyStep, less_excess, less_time_off, step_of_nodes
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, joined
-from tb_steptime.trace.kineto.native.choice import reduce_function
+from tb_steptime.trace.extension import reduce_function
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in

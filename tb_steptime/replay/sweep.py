@@ -13,7 +13,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.kineto.native.choice import sweep_function
+from tb_steptime.trace.extension import sweep_function
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
 
 

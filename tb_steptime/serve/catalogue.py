@@ -14,7 +14,7 @@ from tb_steptime.insights.wording.ranks import ROLE_LABELS
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.insights.wording.terms import AMD_LABELS, TERMS, Term
 from tb_steptime.metrics.base import Metric, PartMeaning
-from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, MORE_IS_BETTER, TILES
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRIC_BY_ID, METRICS, MORE_IS_BETTER, TILES
 from tb_steptime.metrics.data_loading.recorded_workers import LIMIT_WORDS, PRODUCTION_PARTS
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
@@ -125,7 +125,5 @@ def _view(id: str, title: str) -> ViewMeaning:
 
 def _figures() -> list[Metric]:
     """Returns the meanings of time bins and columns that are not among the metrics, without duplicates."""
-    known = {metric.id for metric in METRICS}
-    return list(
-        {metric.id: metric for metric in (*TIME_BIN_METRICS, *HEADS, *HOST_FIGURES) if metric.id not in known}.values()
-    )
+    figures = {metric.id: metric for metric in (*TIME_BIN_METRICS, *HEADS, *HOST_FIGURES)}
+    return [metric for id, metric in figures.items() if id not in METRIC_BY_ID]

@@ -48,7 +48,7 @@ from tb_steptime.insights.wording.ranks import (
     step_ns,
 )
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.catalogue import METRIC_BY_ID
 from tb_steptime.ranks.result import JobRanks, JobReplay
 from tb_steptime.ranks.scaling import ScaledJob, scaling
 from tb_steptime.ranks.step_lanes import Arrival, Lane, StepLanes
@@ -224,7 +224,7 @@ class Ranks:
         job = find_job(span, run_spans)
         if metric in WAIT_METRICS:
             return self._waits(job, span, metric)
-        if metric not in {each.id for each in METRICS}:
+        if metric not in METRIC_BY_ID:
             raise UnknownSpan(metric)
         return rank_map(job.spans, self.figures.get(job.spans, metric), metric)
 

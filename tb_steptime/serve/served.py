@@ -103,7 +103,7 @@ def open_span(span: FoundSpan) -> ServedSpan:
     try:
         return ServedSpan(span, read_summary(span.summary))
     except TraceError as error:
-        return ServedSpan(span, problem=Problem(error.problem, span.file, error.hint))
+        return ServedSpan(span, problem=Problem.of(error, span.file))
 
 
 def neighbours_of(span: ServedSpan, family: Iterable[ServedSpan]) -> list[ServedSpan]:

@@ -35,7 +35,7 @@ from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.sources import SourceText, source_text, user_folders
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.catalogue import METRIC_BY_ID
 from tb_steptime.serve.answers import ChainPage, ComparePage, RunsPage, SnapshotPage
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
@@ -133,15 +133,10 @@ class Store:
 
     def page(self, id: str, view: str, *, work: bool) -> SpanPage | Waiting:
         """Raises UnknownSpan, SpanFailed."""
-        span = self._find(id)
-        if span.measured is None:
-            return self.reader.wait(span, work=work)
         try:
-            return self._page(span, view)
+            return self._of_results([self._find(id)], lambda span: self._page(span, view), work)
         except KeyError:
             raise UnknownSpan(view) from None
-        except (OSError, DamagedSummary) as error:
-            return self.reader.again(span, error, work=work)
 
     def opening(self, address: Address, view: str, *, work: bool) -> Opening:
         """Returns what the first picture shows. Raises UnknownSpan where there is no such view."""
@@ -204,7 +199,7 @@ class Store:
     def series(self, named: SpanNames, metric: str) -> TrendSeries:
         """One metric of some spans, since `trends` returns only the metrics that were requested. Raises UnknownSpan
         where there is no such metric."""
-        if metric not in {each.id for each in METRICS}:
+        if metric not in METRIC_BY_ID:
             raise UnknownSpan(metric)
         return self._trends.series([span for span in self.directory.spans()[1] if named.hold(span.found)], metric)
 
@@ -215,19 +210,16 @@ class Store:
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
         """Compares the worker of one span with that of another, using all their spans that are read. Two spans of the
         same worker are compared on their own. Raises UnknownSpan, SpanFailed."""
-        spans = self._find(base), self._find(candidate)
-        for span in spans:
-            if span.measured is None:
-                return self.reader.wait(span, work=work)
         try:
-            page = compare_page(*map(self._pooled, spans, reversed(spans)))
-            return msgspec.structs.replace(page, scaling=self.ranks.scaling(base, candidate))
+            return self._of_results([self._find(base), self._find(candidate)], self._comparison, work)
         except TraceError as error:
-            raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
+            raise SpanFailed(Problem.of(error)) from None
         except KeyError:
             raise UnknownSpan(base) from None
-        except (OSError, DamagedSummary) as error:
-            return self.reader.again(spans[0], error, work=work)
+
+    def _comparison(self, base: ServedSpan, candidate: ServedSpan) -> ComparePage:
+        page = compare_page(self._pooled(base, candidate), self._pooled(candidate, base))
+        return msgspec.structs.replace(page, scaling=self.ranks.scaling(base.found.id, candidate.found.id))
 
     def _pooled(self, span: ServedSpan, other: ServedSpan) -> list[ServedSpan]:
         if other.is_of_worker(span.found):
@@ -295,13 +287,7 @@ class Store:
     def source(self, id: str, file: str, *, work: bool) -> SourceText | Waiting:
         """Returns a file that lines of the Operators view name. Raises UnknownSpan, UnknownEvent (none does),
         SpanFailed."""
-        span = self._find(id)
-        if span.measured is None:
-            return self.reader.wait(span, work=work)
-        try:
-            text = span_source(span, file)
-        except (OSError, DamagedSummary) as error:
-            return self.reader.again(span, error, work=work)
+        text = self._of_results([self._find(id)], lambda span: span_source(span, file), work)
         if text is None:
             raise UnknownEvent(file)
         return text
@@ -332,6 +318,17 @@ class Store:
 
     def close(self) -> None:
         self.reader.close()
+
+    def _of_results(self, spans: Sequence[ServedSpan], answer: Callable[..., T], work: bool) -> T | Waiting:
+        """Answers with the results of spans, once they are at hand. A summary that is gone or damaged has the first
+        span read again. Raises SpanFailed."""
+        for span in spans:
+            if span.measured is None:
+                return self.reader.wait(span, work=work)
+        try:
+            return answer(*spans)
+        except (OSError, DamagedSummary) as error:
+            return self.reader.again(spans[0], error, work=work)
 
     def _of_events(self, id: str, answer: Callable[[EventFile], T], work: bool) -> T | Waiting:
         """Answers with the single events of a span, once they are at hand. Raises UnknownSpan, SpanFailed."""

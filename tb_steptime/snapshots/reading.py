@@ -193,15 +193,8 @@ class _SnapshotRows:
 
     def snapshot(self, top: Record, path: AnyPath, size: int) -> Snapshot:
         device = self._devices(top)
-        entries = Entries(
-            np.frombuffer(self.entries["action"], np.uint8),
-            device.astype(np.int16),
-            np.frombuffer(self.entries["address"], np.uint64),
-            np.frombuffer(self.entries["size"], np.int64),
-            np.frombuffer(self.entries["stream"], np.int64),
-            np.frombuffer(self.entries["time_us"], np.int64),
-            np.frombuffer(self.entries["stack"], np.int32),
-        )
+        columns = {name: np.frombuffer(values, values.typecode) for name, values in self.entries.items()}
+        entries = Entries(device=device.astype(np.int16), **columns)
         self.lost["actions"] += int(np.count_nonzero(entries.action == Action.OTHER))
         order = np.lexsort((entries.time_us, entries.device))
         on_device = order[device[order] >= 0]
@@ -236,16 +229,10 @@ class _SnapshotRows:
     def _on_devices(self, count: int) -> tuple[Segments, Blocks]:
         """The first segments are those of devices; those of the host follow, if there are any."""
         columns = {name: np.array(values[:count]) for name, values in self.segments.items()}
-        segments = Segments(
-            columns["device"].astype(np.int16),
-            columns["address"],
-            columns["size"],
-            columns["stream"],
-            columns["large"].astype(bool),
-            columns["expandable"].astype(bool),
-            columns["stack"],
-        )
-        segment = np.repeat(np.arange(count, dtype=np.int32), columns["blocks"])
+        block_count = columns.pop("blocks")
+        narrow = {"device": np.int16, "large": np.bool_, "expandable": np.bool_}
+        segments = Segments(**columns | {name: columns[name].astype(kind) for name, kind in narrow.items()})
+        segment = np.repeat(np.arange(count, dtype=np.int32), block_count)
         blocks = {name: np.array(values[: len(segment)]) for name, values in self.blocks.items()}
         placed = blocks.pop("placed").astype(bool)
         follow = columns["address"][segment] + _before(blocks["size"], segment).astype(np.uint64)

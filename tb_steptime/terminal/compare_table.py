@@ -17,9 +17,9 @@ from tb_steptime.insights.wording.compare import (
     residual_text,
     warning_texts,
 )
-from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.catalogue import METRIC_BY_ID
 from tb_steptime.tables.notes import note_line
-from tb_steptime.terminal.output import aligned, paragraphs, shortened
+from tb_steptime.terminal.output import aligned, cut_off, paragraphs
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import (
     GAP,
@@ -39,7 +39,6 @@ ROWS, NAME_LENGTH = 8, 44
 #: Parts that take less than this share of the step on both sides have no line in the table.
 LEAST_FRACTION = 0.001
 
-_METRICS = {metric.id: metric for metric in METRICS}
 _HEAD = ("", "base", "candidate", "change", "95 % interval")
 Rows = Sequence[Sequence[str]]
 
@@ -141,7 +140,7 @@ def _figure_rows(comparison: Comparison) -> Rows:
 
 
 def _figure_row(each: FigureChange) -> tuple[str, str, str, str, str]:
-    metric = _METRICS[each.metric]
+    metric = METRIC_BY_ID[each.metric]
     base, candidate = (
         " to ".join(_mean(end, metric.unit) for end in ends if end is not None) or UNKNOWN
         for ends in ((each.base, each.base_high), (each.candidate, each.candidate_high))
@@ -197,7 +196,7 @@ def _match(row: RowChange) -> str:
 def _name(row: RowChange, table: TableId) -> str:
     names = dict.fromkeys(printable(name) for name in (row.base_short, row.candidate_short) if name)
     most = NAME_LENGTH if len(names) == 1 else NAME_LENGTH // 2
-    shown = " -> ".join(shortened(name, most) for name in names)
+    shown = " -> ".join(cut_off(name, most) for name in names)
     return f"{printable(row.op)}: {shown}" if row.op and table in ("blocking", "copies") else shown
 
 

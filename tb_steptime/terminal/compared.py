@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, measured_span, read_found
-from tb_steptime.trace.reading import ReadProgress
+from tb_steptime.trace.reading import OnProgress
 
 #: The steps to compare, and the recording that names the kernels of CUDA graphs.
 _Choice = tuple[StepChoice, AnyPath | None]
@@ -117,7 +117,7 @@ def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice,
     try:
         return compared_side(name, spans, with_gains=is_base)
     except TraceError as error:
-        problems.append(Problem(error.problem, error.path, error.hint))
+        problems.append(Problem.of(error))
         return None
 
 
@@ -127,11 +127,11 @@ def _measured(
     """Measures the spans that have the wanted steps. Spans that lack them are added to `without_steps`, which is
     reported only if no span has them."""
 
-    def read(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan | None:
+    def read(span: FoundSpan, on_progress: OnProgress) -> MeasuredSpan | None:
         try:
             return measured_span(span, on_progress)
         except NoSuchStepsError as error:
-            without_steps.append(Problem(error.problem, span.path, error.hint))
+            without_steps.append(Problem.of(error, span.path))
             return None
 
     for _, measured in read_found(spans, problems, read, *choice):

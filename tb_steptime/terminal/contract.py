@@ -36,13 +36,14 @@ class StepDeviceReport(msgspec.Struct, frozen=True):
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns.
+    """A step, or the mean step, which has no name and no start. start_ns is relative to the span's origin_ns.
 
-    gpu_busy_ns: any device works; devices: each by itself. before_recording_ns, once_ns, after_recording_ns,
-    profiler_ns: of duration_ns, in no verdict and in no gain: the busiest device runs work that was launched before the
-    recording; it is idle while the host does what comes once; it has no more work in this recording; it is idle while
-    the profiler itself works. steady_ns: what is left of duration_ns without excess; excess_ns: by kind, which with
-    steady_ns sum to it, but for unknown, which is not known to be excess.
+    gpu_busy_ns: time in which any device works; devices: each device by itself. Four parts of duration_ns count in no
+    verdict and no gain: before_recording_ns, in which the busiest device runs work that was launched before the
+    recording; once_ns, in which it is idle while the host does one-time work; after_recording_ns, in which it has no
+    more work in this recording; profiler_ns, in which it is idle while the profiler itself works. steady_ns:
+    duration_ns without excess; excess_ns: the excess by kind. They sum to duration_ns, without unknown, which is not
+    known to be excess.
     """
 
     name: str | None
@@ -85,11 +86,10 @@ class DeviceReport(msgspec.Struct, frozen=True):
 
 
 class InsightReport(msgspec.Struct, frozen=True):
-    """text says what to do, the numbers that show it and the setting or code. gain_ns is per step now, at most, and
-    gain_fraction its share of the step, which decides severity: from 0.05 on warning, from 0.15 on major. later_ns:
-    what it gains once something else changed, null where that is no more. lowered_from: the severity of that gain where
-    the card has a lower one, since its confidence is low; why_lowered says why. Both are null where it was not
-    lowered."""
+    """text: what to do, the numbers that show it, and the setting or code. gain_ns: the most that it gains per step
+    now; gain_fraction: its share of the step, which decides the severity (warning from 0.05, major from 0.15).
+    later_ns: the gain after something else has changed; null if it is not larger. lowered_from: the severity that the
+    gain alone would give, if low confidence lowered it; why_lowered: the reason. Both are null otherwise."""
 
     id: str
     severity: Severity
@@ -104,11 +104,11 @@ class InsightReport(msgspec.Struct, frozen=True):
 
 
 class RunReport(msgspec.Struct, frozen=True):
-    """The one recommendation of several spans of a run. card: the id of the first card of most spans, null where most
-    have none; saying: how many of spans have it. text: what it says, as the span with the median numbers has it, and
-    how far the others differ. least_, most_: what these spans say; least_workers and most_workers are null where the
-    card recommends no number of them. workers: the processes whose spans these are, where others of the run do
-    different work; empty where all spans of the run are meant."""
+    """The recommendation for several spans of a run. card: id of the first card of most spans; null where most have
+    none. saying: how many of the spans have it. text: what the card says, with the numbers of the median span, and how
+    far the others differ. least_*, most_*: the range over these spans; least_workers and most_workers are null for a
+    card that recommends no number of workers. workers: the processes of these spans, where other processes of the run
+    do different work; empty where all spans of the run are meant."""
 
     run: str
     spans: int
@@ -123,9 +123,10 @@ class RunReport(msgspec.Struct, frozen=True):
 
 
 class FindingReport(msgspec.Struct, frozen=True):
-    """What is wrong with the recording. count: rows, calls or marks that it touches; share: of what they are a part,
-    null where it is none. repaired: mended in what is measured, the file stays as it is. affects: what rests on it
-    (gpu_time, launches, host_time, steps, memory, recurrence), with the confidence that is left at most."""
+    """A fault of the recording. count: how many rows, calls or marks it affects; share: of how many, as a fraction,
+    null where there is no such number. repaired: whether the figures are corrected for it; the file stays as it is.
+    affects: what depends on it (gpu_time, launches, host_time, steps, memory, recurrence). trust: the highest
+    confidence that is left for these."""
 
     id: str
     text: str
@@ -137,7 +138,7 @@ class FindingReport(msgspec.Struct, frozen=True):
 
 
 class VerdictReport(msgspec.Struct, frozen=True):
-    """What holds the step up, and why that is so sure."""
+    """What limits the step, and how sure that is."""
 
     bound: Bound
     text: str
@@ -145,9 +146,10 @@ class VerdictReport(msgspec.Struct, frozen=True):
 
 
 class JobReport(msgspec.Struct, frozen=True):
-    """What kind of job was recorded: see the head of every view. text is that line, evidence what shows it.
+    """The kind of job that was recorded. text: the line at the head of every view; evidence: the facts that show it.
 
-    compiled_share, graph_share: of kernel time but collectives, of CPU jobs of the time in ops; the rest is eager.
+    compiled_share, graph_share: of the kernel time without collectives, or on the CPU of the time in ops; the rest is
+    eager.
     """
 
     purpose: Purpose
@@ -177,7 +179,8 @@ class PhaseReport(msgspec.Struct, frozen=True):
 
 
 class BlockingCallReport(msgspec.Struct, frozen=True):
-    """Calls that are alike, per step: how often, how long the host is blocked, how long the device idles for it."""
+    """Similar calls, per step: their number, how long they block the host, and how long the device is idle because of
+    them."""
 
     op: str | None
     outer_op: str | None
@@ -197,8 +200,8 @@ class QueueDepthReport(msgspec.Struct, frozen=True):
 
 
 class RecordedWorkerReport(msgspec.Struct, frozen=True):
-    """A worker process; ns are means per batch, cpu_share is of the time in which it makes one, est. from
-    looked_batches of them: the recorder samples the CPU time of some."""
+    """A worker process. Times are means per batch. cpu_share: of the time in which it produces a batch, est. from
+    looked_batches of them, because the recorder samples the CPU time of some batches."""
 
     worker: int
     pid: int
@@ -210,7 +213,7 @@ class RecordedWorkerReport(msgspec.Struct, frozen=True):
 
 
 class RecordedReport(msgspec.Struct, frozen=True):
-    """What a recorder measured of the batches that the steps received; cpu_share is est. from looked_batches."""
+    """What the recorder measured of the batches that the steps received. cpu_share: est. from looked_batches."""
 
     batches: int
     dataset_ns_mean: int | None
@@ -221,19 +224,21 @@ class RecordedReport(msgspec.Struct, frozen=True):
 
 
 class DataLoadingReport(msgspec.Struct, frozen=True):
-    """Null is "not known", and why_unknown says why; but for period, null where waits have none.
+    """Null means "not known", and why_unknown says why; period is also null where the waits have no period.
 
-    wait_ns_mean = exposed_ns_mean + hidden_ns_mean: of all loaders, per step. The rest is of the loader that is waited
-    for most, whether or not it has workers or a recorder:
+    wait_ns_mean = exposed_ns_mean + hidden_ns_mean: of all loaders, per step. All other fields describe the loader with
+    the longest total wait, with or without workers and recorder:
 
     iterator: its class. workers: 0 where the main process makes the batches. period: of long waits, in batches.
-    production_ns: what one process needs for one batch. consumer_ns: what the steps take without its late batches, per
-    batch: a step that takes several has several times as much. needed_workers: the fewest that keep up, at least 2 in
-    place of none. predicted_step_ns: the whole step with 1, 2, ... workers in this loader, all other waits as they are,
-    and at least what another recorded loader's workers need for the batches that the same step takes of it.
+    production_ns: time that one process needs for one batch. consumer_ns: the step without its late batches, per batch:
+    a step that takes several has several times as much. needed_workers: the smallest number that keeps up; at least 2
+    where there are none now. predicted_step_ns: the whole step with 1, 2, ... workers in this loader. All other waits
+    stay, and it is at least the time that the workers of another recorded loader need for the batches that the same
+    step takes from it.
 
-    Of a recorded loader that a thread reads of which the trace holds nothing, no wait is known: why_unknown says so;
-    needed_workers are as many as make batches as fast as that thread takes them, null where the loader sets the pace.
+    No wait is known for a recorded loader that is read by a thread which the trace does not contain: why_unknown says
+    so. needed_workers is then the number that makes batches as fast as that thread takes them, null where the loader
+    sets the pace.
     """
 
     iterator: str | None = None
@@ -254,8 +259,9 @@ class MemoryReport(msgspec.Struct, frozen=True):
     """A device whose memory was recorded; device is its number, null for the CPU, and name says which.
 
     peak_allocated_bytes: of the whole device, null where the file has no totals, as before PyTorch 1.11; at_step: the
-    step of the peak, null outside of all. growth_bytes_per_step: from the end of the first step to that of the last;
-    null with fewer than three steps. by_category: what is alive at the peak; sums to it; null where it is not known.
+    step of the peak, null where it is in no step. growth_bytes_per_step: from the end of the first step to that of the
+    last; null with fewer than three steps. by_category: what is alive at the peak; sums to it; null where it is not
+    known.
     """
 
     device: int | None
@@ -280,9 +286,9 @@ class ExcessReport(msgspec.Struct, frozen=True):
 
 
 class SpanReport(msgspec.Struct, frozen=True):
-    """unprofiled_step_ns: the median step of the same job without the profiler, and profiled_times how many times as
-    long a profiled one takes; null where the recorder did not time them, or they do not differ by more than steps do.
-    """
+    """unprofiled_step_ns: the median step of the same job without the profiler; profiled_times: how many times as long
+    a profiled step takes. Null where the recorder did not time them, or where they differ no more than steps do among
+    each other."""
 
     run: str
     worker: str

@@ -4,7 +4,6 @@ are the same."""
 from __future__ import annotations
 
 import functools
-import logging
 import posixpath
 import sys
 import time
@@ -17,11 +16,10 @@ from typing import Protocol
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, answers, identity, is_file
 from tb_steptime.files.problems import RemoteProblem
-from tb_steptime.ingest import pool
 from tb_steptime.ingest.found import FoundSpan, file_of
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import NamePlaces
-from tb_steptime.ingest.pool import ReadingQueue
+from tb_steptime.ingest.pool import ReadingQueue, without_log
 from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
@@ -115,17 +113,15 @@ def write_summaries(indexed: IndexingOutcome, readers: Readers) -> None:
     """Has the traces read, and shows the progress on stderr. An interrupt leaves only complete files."""
     ended: SimpleQueue[Ended] = SimpleQueue()
     bytes_of = {job.id: _size(job.trace) for job in indexed.to_write}
-    log = logging.getLogger(pool.__name__)
-    log.disabled = True  # what failed is printed, a line each
-    try:
-        readers.begin(indexed.to_write, lambda job, outcome: ended.put((job, outcome)))
-        with _IndexBar(bytes_of) as status:
-            for job, outcome in _each(ended, len(indexed.to_write), readers, status):
-                indexed.take(job, outcome)
-                status.ended(job, outcome)
-    finally:
-        readers.close()
-        log.disabled = False
+    with without_log():
+        try:
+            readers.begin(indexed.to_write, lambda job, outcome: ended.put((job, outcome)))
+            with _IndexBar(bytes_of) as status:
+                for job, outcome in _each(ended, len(indexed.to_write), readers, status):
+                    indexed.take(job, outcome)
+                    status.ended(job, outcome)
+        finally:
+            readers.close()
 
 
 def _each(ended: SimpleQueue[Ended], count: int, readers: Readers, status: _IndexBar) -> Iterator[Ended]:
@@ -183,7 +179,7 @@ def _freshness(span: FoundSpan, *, keep_paths: bool, names_from: AnyPath | None)
     try:
         return _is_fresh(span, keep_paths, names_from)
     except TraceError as error:
-        return Problem(error.problem, span.path, error.hint)
+        return Problem.of(error, span.path)
     except OSError as error:
         return _unreadable(span.path, error)
 

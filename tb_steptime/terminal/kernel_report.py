@@ -13,15 +13,21 @@ from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By, KernelGroup, kernel_table
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names, table_cells
+from tb_steptime.terminal.output import (
+    MIN_NAME_WIDTH,
+    TABLE_ROWS,
+    OfSpan,
+    aligned,
+    span_heading,
+    span_names,
+    table_cells,
+    width_of_names,
+)
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
 
-#: Maximum number of rows of the table. The other rows are summed up in one line.
-TABLE_ROWS = 40
-#: Minimum widths of a kernel's name: alone, and beside the name of an op, module or line. Names are cut to the space
-#: that is left in a line, but not below these widths.
-MIN_NAME_WIDTH, MIN_WIDTH_BESIDE_OP = 24, 16
+#: Minimum width of a kernel's name beside that of an op, module or line.
+MIN_WIDTH_BESIDE_OP = 16
 
 
 class SpanKernels(OfSpan, frozen=True):
@@ -41,7 +47,7 @@ def span_kernels(span: FoundSpan, trace: Trace, by: By) -> SpanKernels:
 
 
 def kernel_text(span: SpanKernels, width: int) -> str:
-    """Returns the table for a terminal of that width, without a line end at the end."""
+    """Returns the table for a terminal of that width, without a trailing newline."""
     devices = sorted({row.device for row in span.kernels})
     lines = [span_heading(span)]
     for device in devices:
@@ -58,8 +64,7 @@ def _table(rows: list[KernelGroup], by: By, width: int) -> list[str]:
     shown, more = rows[:TABLE_ROWS], rows[TABLE_ROWS:]
     sums = {id: sum(getattr(row, id) for row in more) for id in ("count", "total_ns", "share")}
     cells = table_cells(KERNELS, shown, *([sums | {"mean_ns": sums["total_ns"] / sums["count"]}] if more else []))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
+    left = width_of_names(cells, width)
     names = [_FIRST[by], *(_name(row, by, left) for row in shown), *([f"{count(len(more))} more"] if more else [])]
     return aligned([(name, *line) for name, line in zip(names, cells, strict=True)])
 

@@ -21,13 +21,11 @@ from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import LINES
-from tb_steptime.terminal.output import OfSpan, aligned, shortened, span_heading, span_names, table_cells
+from tb_steptime.terminal.output import TABLE_ROWS, OfSpan, aligned, cut_off, span_heading, span_names, table_cells
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
 from tb_steptime.trace.model import Trace
 
-#: Maximum number of rows of the table. The other rows are summed up in one line.
-TABLE_ROWS = 40
 #: Maximum length of the printed source text of a line.
 CODE_WIDTH = 48
 
@@ -105,7 +103,7 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
 
 
 def line_text(span: SpanLines) -> str:
-    """Returns the table for a terminal, without a line end at the end."""
+    """Returns the table for a terminal, without a trailing newline."""
     head = span_heading(span)
     if span.line_of is None:
         return f"{head}\n\n{plain(MISSING['no_stacks'])}"
@@ -114,7 +112,7 @@ def line_text(span: SpanLines) -> str:
     names = ["Line", *map(_name, shown), *([counted(len(more), "more line")] if more else []), "elsewhere"]
     cells = table_cells(REPORT_LINES, shown, *map(msgspec.structs.asdict, sums))
     rows = [(name, *row) for name, row in zip(names, cells, strict=True)]
-    codes = ["", *(shortened(printable(row.text or ""), CODE_WIDTH) for row in shown)]
+    codes = ["", *(cut_off(printable(row.text or ""), CODE_WIDTH) for row in shown)]
     lines = [f"{line}  {code}".rstrip() for line, code in zip(aligned(rows), codes, strict=False)]
     lines += aligned(rows)[len(codes) :]
     head += f" · the steps, {duration(span.host_ns)} on the main thread"

@@ -152,7 +152,7 @@ class SnapshotReport(msgspec.Struct, frozen=True):
 
 
 def snapshot_text(snapshot: SnapshotSummary) -> str:
-    """Returns the tables for a terminal, without a line end at the end."""
+    """Returns the tables for a terminal, without a trailing newline."""
     lines = [printable(any_path(snapshot.path).name)]
     for device in snapshot.devices:
         lines += ["", *_snapshot_device(device)]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from msgspec.structs import replace
+
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest import pool
 from tb_steptime.ingest.discovery import no_traces
 from tb_steptime.ingest.names import Place
+from tb_steptime.ingest.pool import without_log
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.store import Store, is_at_rest
 from tb_steptime.serve.wire import Index, SpanEntry
@@ -27,12 +28,8 @@ def opened_store(folder: AnyPath, problems: list[Problem]) -> Iterator[Store]:
     store = Store([Place("", folder, folder.name)])
     try:
         index = _read(store)
-        problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in index.problems]
-        problems += [
-            Problem(span.error.problem, str(folder / span.file), span.error.hint)
-            for span in _spans(index)
-            if span.error
-        ]
+        failed = [replace(span.error, file=span.file) for span in _spans(index) if span.error]
+        problems += [replace(each, file=str(folder / each.file)) for each in (*index.problems, *failed)]
         if not index.spans_total and not index.problems:
             problems.append(no_traces(folder))
         yield store
@@ -42,19 +39,14 @@ def opened_store(folder: AnyPath, problems: list[Problem]) -> Iterator[Store]:
 
 def _read(store: Store) -> Index:
     """Has all spans read, and waits for them."""
-    log = logging.getLogger(pool.__name__)
-    log.disabled = True  # what failed is printed, a line each
-    try:
-        with _SpansBar() as status:
-            while True:
-                index = store.index(work=True)
-                store.reader.want(store.directory.spans()[1])
-                if is_at_rest(index):
-                    return index
-                status.show(index)
-                time.sleep(_SECONDS_BETWEEN_LOOKS)
-    finally:
-        log.disabled = False
+    with without_log(), _SpansBar() as status:
+        while True:
+            index = store.index(work=True)
+            store.reader.want(store.directory.spans()[1])
+            if is_at_rest(index):
+                return index
+            status.show(index)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 class _SpansBar(StatusLine):

@@ -27,7 +27,16 @@ from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operato
 from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.terminal.output import OfSpan, aligned, shortened, span_heading, span_names, table_cells
+from tb_steptime.terminal.output import (
+    TABLE_ROWS,
+    OfSpan,
+    aligned,
+    cut_off,
+    span_heading,
+    span_names,
+    table_cells,
+    width_of_names,
+)
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, maybe, nbytes, printable
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
@@ -169,10 +178,6 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
     return outermost
 
 
-#: Maximum number of rows of a table. The other rows are summed up in one line.
-TABLE_ROWS = 40
-#: Minimum width of a name. Names are cut to the space that is left in a line, but not below this width.
-MIN_NAME_WIDTH = 24
 INDENT = "  "
 
 #: Columns that are unknown where an op runs only in CUDA graphs.
@@ -182,7 +187,7 @@ _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device 
 
 
 def span_text(span: FoundSpan, trace: Trace, choice: OperatorChoice, width: int) -> str:
-    """Returns the tables for a terminal of that width, without a line end at the end."""
+    """Returns the tables for a terminal of that width, without a trailing newline."""
     text = operator_text(span_operators(span, trace, choice), width)
     folded = module_rows(find_modules(windowed(trace, choice)), folded=True)[0] if choice.by == "module" else []
     if not folded:
@@ -242,9 +247,8 @@ def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width
     """Aligns the cells. The first name is the head of the column of names. Columns without any value are left out."""
     measured = [any(row[place] not in ("", UNKNOWN) for row in cells) for place in range(len(heads))]
     padded = [[cell for cell, keep in zip(row, measured, strict=True) if keep] for row in (heads, *cells)]
-    widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
-    left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
-    return aligned([(printable(shortened(name, left)), *row) for name, row in zip(names, padded, strict=True)])
+    left = width_of_names(padded, width)
+    return aligned([(printable(cut_off(name, left)), *row) for name, row in zip(names, padded, strict=True)])
 
 
 def _name(row: OperatorReportRow) -> str:

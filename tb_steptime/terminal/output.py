@@ -117,8 +117,21 @@ def bar(share: float) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def shortened(name: str, width: int) -> str:
+def cut_off(name: str, width: int) -> str:
+    """Returns the beginning of a name that is too long, with a mark behind it."""
     return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+#: Maximum number of rows of a table of a trace. The other rows are summed up in one line.
+TABLE_ROWS = 40
+#: Minimum width of a name. Names are cut to the space that is left in a line, but not below this width.
+MIN_NAME_WIDTH = 24
+
+
+def width_of_names(cells: Sequence[Sequence[str]], width: int) -> int:
+    """Returns the width that the other cells of each row leave for the name before them. width: of a line."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
 
 
 def table_cells(

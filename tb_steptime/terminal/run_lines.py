@@ -36,7 +36,7 @@ from tb_steptime.insights.run_advice import (
 )
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.terminal.contract import RunReport
-from tb_steptime.terminal.output import shortened
+from tb_steptime.terminal.output import cut_off
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
 
 if TYPE_CHECKING:
@@ -210,8 +210,8 @@ def run_table(runs: Sequence[tuple[FoundSpan, Sequence[RunSpan], RunAdvice]], wi
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, spans, step, bound, card in rows:
         begin = f"{name:<{widths[0]}}  {spans:>{widths[1]}}  {step:>{widths[2]}}  {bound:<{widths[3]}}  "
-        card_text = card if width is None else shortened(card, max(_LEAST_CARD, width - len(begin)))
-        yield shortened(f"{begin}{card_text}".rstrip(), width or len(begin) + len(card_text))
+        card_text = card if width is None else cut_off(card, max(_LEAST_CARD, width - len(begin)))
+        yield cut_off(f"{begin}{card_text}".rstrip(), width or len(begin) + len(card_text))
 
 
 def _cells(first_span: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ def _report(run: str, advice: RunAdvice, workers: list[str]) -> RunReport:
 
 def _name(span: FoundSpan, simulated: bool) -> str:
     """Returns the name of a run, marked as simulated where the name itself does not say so."""
-    name = shortened(span.run_name, _NAME)
+    name = cut_off(span.run_name, _NAME)
     return f"{name} (simulated)" if simulated and "simulated" not in name else name
 
 

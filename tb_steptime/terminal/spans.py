@@ -14,7 +14,7 @@ from tb_steptime.ingest.discovery import find_spans, name_places
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
-from tb_steptime.trace.reading import ReadProgress
+from tb_steptime.trace.reading import OnProgress
 from tb_steptime.trace.steps import only_steps
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class NoSuchStepsError(TraceError):
 def read_each(
     paths: Sequence[AnyPath],
     problems: list[Problem],
-    read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
+    read: Callable[[FoundSpan, OnProgress], T],
     steps: StepChoice = "found",
     names_from: AnyPath | None = None,
 ) -> Iterator[tuple[FoundSpan, T]]:
@@ -49,7 +49,7 @@ def read_each(
 def read_found(
     spans: Sequence[FoundSpan],
     problems: list[Problem],
-    read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
+    read: Callable[[FoundSpan, OnProgress], T],
     steps: StepChoice = "found",
     names_from: AnyPath | None = None,
 ) -> Iterator[tuple[FoundSpan, T]]:
@@ -60,7 +60,7 @@ def read_found(
             try:
                 content = read(span, bar.show)
             except TraceError as error:
-                problems.append(Problem(error.problem, span.path, error.hint))
+                problems.append(Problem.of(error, span.path))
                 continue
         yield span, content
 
@@ -74,7 +74,7 @@ def of_steps(span: FoundSpan, steps: StepChoice) -> FoundSpan:
 
 def measured_span(
     span: FoundSpan,
-    on_progress: Callable[[ReadProgress], None],
+    on_progress: OnProgress,
     leave_out: Collection[str] = UNPRINTED,
     needed_then: Sequence[str] = (),
 ) -> MeasuredSpan:
@@ -95,14 +95,14 @@ def measured_span(
     return measure_file(span.trace, on_progress, leave_out, processes=cores(), needed_then=needed_then, names=names)
 
 
-def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
+def measured_trace(span: FoundSpan, on_progress: OnProgress) -> tuple[Trace, MeasuredSpan]:
     """Returns the trace and what is measured of it, without the timeline. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_trace
 
     return measure_trace(trace_of(span, on_progress), ("timeline",), processes=cores())
 
 
-def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:
+def trace_of(span: FoundSpan, on_progress: OnProgress) -> Trace:
     """Returns the trace itself, for what a summary does not hold. Raises TraceError."""
     if span.trace is None:
         hint = "Put the trace next to it: a summary does not hold single events."

@@ -24,7 +24,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
-from tb_steptime.terminal.output import aligned, paragraphs, row, share_row, shortened, wrapped
+from tb_steptime.terminal.output import aligned, cut_off, paragraphs, row, share_row, wrapped
 from tb_steptime.text import Note, Phrase
 from tb_steptime.text.printer import (
     GAP,
@@ -192,7 +192,7 @@ def _cpu(host: HostResult) -> Iterator[str]:
     threads = counted(host.cpu.threads, "thread")
     yield row("CPU ops", host.cpu.busy_ns, f"a step, on {threads} (those of OpenMP are not recorded)")
     rows = [
-        (f"  {shortened(printable(op_name(each)), _OP_LENGTH)}", number(each.calls), duration(each.self_ns),
+        (f"  {cut_off(printable(op_name(each)), _OP_LENGTH)}", number(each.calls), duration(each.self_ns),
          percent_exact(each.self_ns / host.cpu.step_ns))
         for each in ops[:_BLOCKING_ROWS]
     ]  # fmt: skip
@@ -228,7 +228,7 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
     splits = {split.device: split for split in shares}
     rows = [
         (
-            f"{figures.device if figures.device >= 0 else UNKNOWN}  {shortened(printable(figures.name), 28)}",
+            f"{figures.device if figures.device >= 0 else UNKNOWN}  {cut_off(printable(figures.name), 28)}",
             maybe(percent_exact, figures.utilization),
             maybe(percent_exact, figures.est_sm_efficiency),
             maybe(percent_exact, figures.est_achieved_occupancy),

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,17 @@ import numpy.typing as npt
 PURE = "TB_STEPTIME_PURE"
 #: Hash of the sources in `trace/kineto/native/`, as `build_backend/extension.py` computes it. An extension built from
 #: other sources is not used.
-SOURCES = "f8c158978be79410"
+SOURCES = "03cf5659cbe8eaeb"
 #: Minimum number of rows for a pass in C. With fewer, numpy takes as little time.
 LEAST_ROWS = 1_000
 
 _Column = npt.NDArray[Any]
+#: Arguments: int64 columns as bytes (durations, releases, edges and links), and the number of copies. Returns the
+#: starts.
+Sweep = Callable[..., bytes]
+#: Arguments: int64 columns as bytes (durations, releases, edges, numbers of chosen nodes), and how far to look back.
+#: Returns the paths.
+Reduce = Callable[..., tuple[bytes, bytes, bytes]]
 
 
 def extension() -> Any:
@@ -38,8 +44,25 @@ def extension() -> Any:
     return built if built.BUILT_FROM == SOURCES else None
 
 
+def sweep_function() -> Sweep | None:
+    """C's sweep of a graph; None without the extension."""
+    built = extension()
+    return cast(Sweep, built.sweep) if built else None
+
+
+def reduce_function() -> Reduce | None:
+    """C's reduction of a graph; None without the extension."""
+    built = extension()
+    return cast(Reduce, built.reduce) if built else None
+
+
+def reader_name() -> str:
+    """Name of the reader of events, for display."""
+    return "C" if extension() else "Python only"
+
+
 def one_pass(name: str, fills: Sequence[type], *columns: _Column, for_each: int = 1) -> list[_Column] | None:
-    """Run the named pass of `passes.h` on the columns, which must have the types that it expects, and return the
+    """Run the named pass of `passes.c` on the columns, which must have the types that it expects, and return the
     columns that it fills. The first column determines the number of rows.
 
     fills: the types of the columns that it fills; for_each: maximum number of output rows per input row. None: Python

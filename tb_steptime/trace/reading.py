@@ -16,15 +16,17 @@ from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.text import Note, count
 from tb_steptime.trace import kineto
 from tb_steptime.trace.file_names import rank_in_name
-from tb_steptime.trace.kineto import ReadProgress
+from tb_steptime.trace.kineto import OnProgress, ReadProgress, ignore_progress
 from tb_steptime.trace.kineto.source import head_of, looks_like_json_trace
 from tb_steptime.trace.perfetto.recognition import is_perfetto, is_pytorch
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.kineto.slices.plan import SlicePlan
+    from tb_steptime.trace.kineto.slices import SlicePlan
     from tb_steptime.trace.model import Trace
 
-__all__ = ["ReadProgress", "is_pftrace", "looks_like_trace", "plan_slice", "read_trace"]
+__all__ = [
+    "OnProgress", "ReadProgress", "ignore_progress", "is_pftrace", "looks_like_trace", "plan_slice", "read_trace",
+]  # fmt: skip
 
 #: Bytes that suffice to distinguish the formats.
 _OPENING_BYTES = 64
@@ -32,7 +34,7 @@ _OPENING_BYTES = 64
 
 def read_trace(
     path: str | AnyPath,
-    on_progress: Callable[[ReadProgress], None] | None = None,
+    on_progress: OnProgress = ignore_progress,
     processes: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Trace:
@@ -68,13 +70,11 @@ def looks_like_trace(path: str | AnyPath) -> bool:
     return is_pytorch(head) if is_perfetto(head) else looks_like_json_trace(head)
 
 
-def plan_slice(
-    path: str | AnyPath, first: int, last: int, on_progress: Callable[[ReadProgress], None] | None = None
-) -> SlicePlan:
-    """See `kineto.slices.plan`. Raises TraceError for a `.pftrace`, too: steps are cut out of JSON alone."""
+def plan_slice(path: str | AnyPath, first: int, last: int, on_progress: OnProgress = ignore_progress) -> SlicePlan:
+    """See `kineto.slices`. Raises TraceError for a `.pftrace`, too: steps are cut out of JSON alone."""
     if is_pftrace(path):
         hint = "Open the whole file at ui.perfetto.dev, or record JSON: export_chrome_trace('trace.json.gz')."
         raise TraceError("Steps cannot be cut out of a .pftrace file", path, hint)
-    from tb_steptime.trace.kineto.slices import plan
+    from tb_steptime.trace.kineto import slices
 
-    return plan.plan_slice(path, first, last, on_progress)
+    return slices.plan_slice(path, first, last, on_progress)

@@ -14,7 +14,7 @@ from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeG
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.messages import Links
 from tb_steptime.ranks.result import JobRanks
-from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
+from tb_steptime.ranks.spans import RankSpan, rank_span
 from tb_steptime.trace.table import Float64
 from tests.truth.simulate.rank_jobs import EPOCH_NS, Ns, Ran
 
@@ -55,7 +55,7 @@ def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
     )
     trends = TrendsResult(EPOCH_NS + int(ran.clock[rank]), marks, series, [], [])
     results = {"trends": trends, "ranks": RanksResult(exchanges), "compare": CompareResult()}
-    return rank_span(RankFacts(str(rank), f"rank{rank}", rank, None, world), results)
+    return rank_span(results, key=str(rank), worker=f"rank{rank}", rank=rank, world_size=world)
 
 
 def with_parts(ran: Ran) -> list[RankSpan]:

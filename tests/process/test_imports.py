@@ -43,7 +43,7 @@ def test_summarize_imports_no_view_that_it_does_not_print(format: str, tmp_path:
         *("tb_steptime.analyses.gpu", "tb_steptime.analyses.operators", "tb_steptime.analyses.timeline"),
         *("tb_steptime.metrics.operators.op_tree", "tb_steptime.metrics.kernels.table"),
         *("tb_steptime.ranks.job", "tb_steptime.ranks.spans", "tb_steptime.serve", "tb_steptime.timeline"),
-        *("tb_steptime.trace.kineto.slices.file", "tb_steptime.trace.kineto.parts.team"),
+        *("tb_steptime.trace.kineto.slices", "tb_steptime.trace.kineto.parts.team"),
         *("tb_steptime.trace.mangled.parser", "tb_steptime.metrics.flame"),
         # numpy's masked arrays are imported by np.median, np.unique and np.isin
         *("numpy.ma", "tempfile", "statistics", "concurrent.futures", "subprocess", "csv", "gzip", "json"),

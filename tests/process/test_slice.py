@@ -264,14 +264,14 @@ def test_steps_that_are_none(three_steps, capsys, steps):
 _STOPS = """
 import sys, time
 from tb_steptime import cli
-from tb_steptime.trace.kineto.slices import file
+from tb_steptime.trace.kineto import slices
 
-whole = file.write_slice
+whole = slices.write_slice
 
 def stops(*given, **named):
     return whole(*given, **named | {"on_progress": lambda progress: time.sleep(3600)})
 
-file.write_slice = stops
+slices.write_slice = stops
 sys.exit(cli.main(sys.argv[1:]))
 """
 

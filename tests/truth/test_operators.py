@@ -14,7 +14,7 @@ import pytest
 from tb_steptime.metrics.operators.module_tree import module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
-from tb_steptime.trace.mangled.demangling import demangled
+from tb_steptime.trace.mangled import demangled
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import as_one_step

@@ -42,9 +42,8 @@ from tb_steptime.metrics.communication.exchanges import unpacked
 from tb_steptime.metrics.idle.bottleneck import UNRECORDED_FRACTION
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
-from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Cause, CauseId
-from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.ranks.spans import RankSpan, matrix_values
 from tb_steptime.trace.table import Float64, Int64, distinct
 
 #: Minimum share of the delay, and minimum time, that a cause has to explain.

@@ -40,9 +40,8 @@ import numpy as np
 from tb_steptime.ranks.arrivals import Arrivals, StepWaits, waited_for
 from tb_steptime.ranks.delays.causes import parts_of, worth_naming
 from tb_steptime.ranks.matching import MatchedGroup
-from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Balance, Cause, LateGroup, LateRank
-from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.ranks.spans import RankSpan, matrix_values
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: Maximum number of ranks that are named.

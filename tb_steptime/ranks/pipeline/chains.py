@@ -177,7 +177,7 @@ def _offsets(rank_programs: Sequence[Program]) -> list[int] | None:
 
 
 def _slack(rank_programs: Sequence[Program]) -> dict[tuple[int, int], int]:
-    """Returns for two ranks the least time in ns from the end of a pass on the first to the begin of one on the second
+    """Returns for two ranks the least time in ns from the end of a pass on the first to the start of one on the second
     that needs it, each on its own clock."""
     where = {one: (rank, column) for rank, each in enumerate(rank_programs) for column, one in enumerate(each.passes)}
     last = max(one.stage for one in where)

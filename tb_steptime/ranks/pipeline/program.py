@@ -173,7 +173,7 @@ Orders = Sequence[Sequence[Pass]]
 
 
 class ReplayedSteps(NamedTuple):
-    """The replayed steps of a pipeline. length: (steps,), from the begin of the first pass to the end of the last;
+    """The replayed steps of a pipeline. length: (steps,), from the start of the first pass to the end of the last;
     idle: for each rank (steps, passes), the idle time before each of its passes, in the given order."""
 
     length: Float64

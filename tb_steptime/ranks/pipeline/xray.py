@@ -211,7 +211,7 @@ def pass_times(each: Program) -> tuple[int, int]:
 
 
 def bubble_pieces(chain: Chain, idle: Bubbles, step: int) -> list[BubblePiece]:
-    """Returns the bubbles in one of the chain's steps, in times relative to the begin of its first pass."""
+    """Returns the bubbles in one of the chain's steps, in times relative to the start of its first pass."""
     begin, end = (int(edge[step]) for edge in window(chain))
     pieces = []
     for row, each in enumerate(chain.programs):

@@ -196,7 +196,7 @@ def paths_of_own_time(span: RankSpan, spared_ns: Int64 | None = None) -> PathCol
 
 
 def _own_order(at: Int64, wait: Int64, kind: Int64, spared_ns: Int64 | None) -> tuple[Int64, Int64, Int64]:
-    """Returns the edges of the rank's own work from each instant to the next. Nothing follows the begin of a
+    """Returns the edges of the rank's own work from each instant to the next. Nothing follows the start of a
     collective: it is reached while the work goes on."""
     follows = np.flatnonzero((kind != _CALL) & ((kind != _RETURN) | (wait > 0)))
     previous = np.searchsorted(follows, np.arange(len(at))) - 1

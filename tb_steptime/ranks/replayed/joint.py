@@ -257,7 +257,7 @@ class ReplayedJob:
         return ends.max(axis=0, keepdims=True) if self.messages else ends
 
     def _begins(self, replayed: StepTimes) -> Int64:
-        """Returns for each rank the end of the step before the counted ones, or the begin of the first counted step if
+        """Returns for each rank the end of the step before the counted ones, or the start of the first counted step if
         none was recorded before."""
         before = int(self.counted[0]) - 1
         recorded = before >= 0 and bool((replayed.ended_ns[:, before] >= 0).all())

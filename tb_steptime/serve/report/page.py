@@ -173,7 +173,7 @@ def report_file(store: Store, scalars: JobScalars, place: Place) -> IO[bytes]:
     try:
         page = report_page(included_answers(store, scalars, place=place))
     except NoProgramError as error:
-        raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
+        raise SpanFailed(Problem.of(error)) from None
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
     file.write(page)
     file.seek(0)

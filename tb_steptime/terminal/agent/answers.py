@@ -33,7 +33,7 @@ from tb_steptime.insights.wording.ranks import experts_texts, path_text, ranks_s
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline
 from tb_steptime.metrics.base import Series
-from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRIC_BY_ID, METRICS, TILES
 from tb_steptime.metrics.memory.fit.fit import MARGIN
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, FitSetting, fits, size_of
 from tb_steptime.metrics.operators.keys import By
@@ -65,7 +65,6 @@ from tb_steptime.trace.table import DEVICE_KINDS, Kind
 #: Maximum number of recordings in a list, and of kernels in a comparison. An agent can request a recording by name.
 _LISTED, _KERNELS = 100, 10
 _SHOWN = dict.fromkeys((*TILES, *HOST_TILES, *DATA_LOADING_TILES))
-_METRICS = {metric.id: metric for metric in METRICS}
 
 
 def runs(logs: Logs) -> contract.Runs:
@@ -139,7 +138,7 @@ def _idle(measured: MeasuredSpan) -> dict[str, float] | None:
 
 
 def _figure(series: Series) -> contract.FigureLine:
-    metric = _METRICS[series.metric]
+    metric = METRIC_BY_ID[series.metric]
     return contract.FigureLine(metric.id, in_unit(series.value, metric), unit_of(metric), _why(series.reason))
 
 
@@ -286,11 +285,11 @@ def _why(reason: Reason | None) -> str | None:
 
 def definitions(metrics: Sequence[str]) -> contract.Definitions:
     """Returns the definitions of these metrics, or of all where none is named. Raises RefusalError."""
-    missing = [each for each in metrics if each not in _METRICS]
+    missing = [each for each in metrics if each not in METRIC_BY_ID]
     if missing:
-        nearest = did_you_mean(missing[0], _METRICS)
-        raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(_METRICS)}.")
-    chosen = [_METRICS[each] for each in metrics] or METRICS
+        nearest = did_you_mean(missing[0], METRIC_BY_ID)
+        raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(METRIC_BY_ID)}.")
+    chosen = [METRIC_BY_ID[each] for each in metrics] or METRICS
     return contract.Definitions(
         [contract.Definition(metric.id, metric.label, unit_of(metric), metric.meaning) for metric in chosen]
     )

@@ -52,11 +52,11 @@ class FigureLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A recording. parts_ms sum to the mean step but for rounding. left_out_ms: of it, in no verdict and no gain: what
-    is from before the recording, comes once, or is after its last work. steady_step_ms: the median step without excess;
-    excess: a sentence for each kind of excess. gpu_idle_ms: of the busiest GPU, per step, by
-    reason; null without one. cards: rows of `tables.cards`. quality: what is wrong with the recording, and what can be
-    trusted."""
+    """A recording. parts_ms sum to the mean step but for rounding. left_out_ms: the part of it that counts in no
+    verdict and no gain: work from before the recording, one-time work, and what follows the last work. steady_step_ms:
+    the median step without excess; excess: a sentence for each kind of excess. gpu_idle_ms: of the busiest GPU, per
+    step, by reason; null without one. cards: rows of `tables.cards`. quality: what is wrong with the recording, and
+    what can be trusted."""
 
     run: str
     worker: str
@@ -78,8 +78,8 @@ class Summary(msgspec.Struct, frozen=True):
 
 class Job(msgspec.Struct, frozen=True):
     """Ranks of a run that were recorded at the same time. path: what decides how long a step is, null where collectives
-    are not matched; pipeline: of ranks that are the stages of one, else null; stages: rows of `tables.ranks`, which
-    sum to their step. what_if: what a step would take after changes and in more ranks, est., a sentence each;
+    are not matched; pipeline: of ranks that are the stages of one, else null; stages: rows of `tables.ranks`, which sum
+    to their step. what_if: what a step would take after changes and in more ranks, est., a sentence each;
     what_if_unknown: why that is not known, else null. experts: why the tokens of its experts are not known, a sentence
     each. cards: rows of `tables.cards`, about the job."""
 
@@ -155,8 +155,8 @@ class Kernels(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Operators(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The ops with most time of their own, on the GPU where there is one: rows of `tables.operators`, without what
-    is not measurable. more: ops that are not listed."""
+    """The ops with most time of their own, on the GPU where there is one: rows of `tables.operators`, without what is
+    not measurable. more: ops that are not listed."""
 
     operators: list[Line]
     more: int = 0
@@ -175,10 +175,10 @@ class Lines(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DeviceMemoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A device; MB are 1e6 bytes. peak_step, peak_phase: when most was allocated; largest:
-    rows of `tables.memory`, alive at the peak; categories_mb sum to the peak but for
-    rounding. grows_mb_per_step: mean growth from the end of one step to the next. without_earlier: the trace does not
-    say what was allocated before it began, and everything counts from there."""
+    """A device; MB are 1e6 bytes. peak_step, peak_phase: when most was allocated; largest: rows of `tables.memory`,
+    alive at the peak; categories_mb sum to the peak but for rounding. grows_mb_per_step: mean growth from the end of
+    one step to the next. without_earlier: the trace does not say what was allocated before it began, and everything
+    counts from there."""
 
     device: str
     peak_mb: float
@@ -220,8 +220,7 @@ class ModuleMemory(msgspec.Struct, frozen=True):
 
 class SettingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """At the recorded batch, est. step_ms: with what is computed again and copied; copied_mb: between GPU and host per
-    step; code: how it is set; best: no other setting
-    of known time needs less memory and time."""
+    step; code: how it is set; best: no other setting of known time needs less memory and time."""
 
     setting: str
     peak_mb: float | None
@@ -301,7 +300,7 @@ class BlockingCalls(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EventLine(msgspec.Struct, frozen=True):
-    """start_ms: from the begin of the recording."""
+    """start_ms: from the start of the recording."""
 
     kind: str
     name: str
@@ -340,10 +339,7 @@ UNITS = {Unit.NS: "ms", Unit.FRACTION: "share, 0 to 1"}
 
 
 def ms(ns: float) -> float:
-    """
-    >>> ms(77_501_667)
-    77.5
-    """
+    """>>> ms(77_501_667) 77.5"""
     return short(ns / 1e6)
 
 

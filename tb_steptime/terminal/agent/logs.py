@@ -19,6 +19,7 @@ from tb_steptime.ingest.summaries import fresh_summary, read_summary
 from tb_steptime.terminal.spans import measured_span, trace_of
 from tb_steptime.text import did_you_mean
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.reading import ignore_progress
 
 T = TypeVar("T")
 
@@ -71,12 +72,12 @@ class Logs:
 
     def measured(self, span: FoundSpan) -> MeasuredSpan:
         """Reads the results from the summary file, or from the trace, which may take a while. Raises RefusalError."""
-        read = partial(measured_span, span, _silent, ("timeline",))
+        read = partial(measured_span, span, ignore_progress, ("timeline",))
         return _cached(self._measured, (span.id, span.stamp), _MOST_MEASURED, read)
 
     def trace(self, span: FoundSpan) -> Trace:
         """Raises RefusalError."""
-        return _cached(self._traces, (span.id, span.stamp), _MOST_TRACES, partial(trace_of, span, _silent))
+        return _cached(self._traces, (span.id, span.stamp), _MOST_TRACES, partial(trace_of, span, ignore_progress))
 
     def snapshot(self, file: str | None) -> FoundSnapshot:
         """Returns the snapshot that its path in the log directory names. Raises RefusalError."""
@@ -94,10 +95,6 @@ def at_hand(span: FoundSpan) -> MeasuredSpan | None:
             return fresh_summary(span.trace, span.summary)
         return read_summary(span.summary) if span.summary else None
     return None
-
-
-def _silent(_: object) -> None:
-    """Ignores the progress of reading, since nobody watches it."""
 
 
 def _cached(cache: OrderedDict[Hashable, T], key: Hashable, capacity: int, read: Callable[[], T]) -> T:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import (
-    cards,
-    compare,
-    files,
-    hang,
-    mcp,
-    memory,
-    ranks,
-    summarize,
-    tables,
-)
+from tb_steptime.terminal.commands import cards, compare, files, jobs, mcp, memory, summarize, tables
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
     summarize.COMMAND,
     *tables.COMMANDS,
-    ranks.COMMAND,
+    jobs.RANKS,
     *cards.COMMANDS,
     *memory.COMMANDS,
-    hang.COMMAND,
+    jobs.HANG,
     compare.COMMAND,
     *files.COMMANDS,
     mcp.COMMAND,

@@ -126,7 +126,7 @@ def read_named(
                 yield read(file)
             except TraceError as error:
                 if not is_folder:
-                    problems.append(Problem(error.problem, str(file), error.hint))
+                    problems.append(Problem.of(error, file))
 
 
 def readable_width() -> int:

@@ -255,7 +255,7 @@ def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
     from tb_steptime.files.temporary import atomic_file
     from tb_steptime.terminal.progress_bar import ProgressBar
     from tb_steptime.text.printer import counted, nbytes
-    from tb_steptime.trace.kineto.slices.file import write_slice
+    from tb_steptime.trace.kineto.slices import write_slice
     from tb_steptime.trace.reading import plan_slice
 
     try:

@@ -103,7 +103,7 @@ def _read_snapshots(paths: list[AnyPath], since: AnyPath | None, problems: list[
     try:
         before = read_snapshot(since) if since else None
     except TraceError as error:
-        problems.append(Problem(error.problem, str(since), error.hint))
+        problems.append(Problem.of(error, since))
         return
 
     def in_folder(folder: Path) -> Iterator[Path]:

@@ -138,7 +138,7 @@ def _flame_graphs(options: argparse.Namespace) -> int:
         try:
             stacks.append(span_stacks(span, trace, choice))
         except TraceError as error:
-            problems.append(Problem(error.problem, error.path, error.hint))
+            problems.append(Problem.of(error))
     if options.format == "folded":
         print_lines(folded_lines(stacks))
     elif stacks:

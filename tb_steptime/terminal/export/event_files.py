@@ -20,7 +20,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 from tb_steptime.files.temporary import atomic_file
 from tb_steptime.ingest.names import EXPORT_FOLDER
 from tb_steptime.metrics.base import Metric, Series
-from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.catalogue import METRIC_BY_ID, METRICS
 from tb_steptime.terminal.export.tables import ExportedSpan
 from tb_steptime.text import Unit
 
@@ -140,10 +140,9 @@ def _add(run: ScalarRun, span: ExportedSpan, numbers: list[int]) -> None:
 
 
 def _points(span: ExportedSpan, steps: list[int]) -> Iterator[Point]:
-    metrics = {metric.id: metric for metric in METRICS}
     walls = [span.wall_ns(step) for step in span.trends.steps]
     for series in span.trends.series:
-        metric = metrics.get(series.metric)
+        metric = METRIC_BY_ID.get(series.metric)
         if metric is None:
             continue  # of an earlier release
         for step, wall_ns, value in zip(steps, walls, _values(series), strict=True):

@@ -32,7 +32,7 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.catalogue import METRIC_BY_ID
 from tb_steptime.metrics.operators.lines import sums_of
 from tb_steptime.tables.base import Surface, Table, Value
 from tb_steptime.tables.cards import CARDS
@@ -120,10 +120,9 @@ def _figures(span: ExportedSpan) -> Iterator[Row]:
 
 
 def _figure_lines(span: ExportedSpan) -> Iterator[FigureLine]:
-    metrics = {metric.id: metric for metric in METRICS}
     names = [step.name for step in span.trends.steps]
     for series in span.trends.series:
-        metric = metrics.get(series.metric)
+        metric = METRIC_BY_ID.get(series.metric)
         if metric is None:
             continue  # of an earlier release
         reason = plain(explain(series.reason)) if series.reason else None

@@ -13,7 +13,7 @@ from tb_steptime.terminal.contract import InsightReport, RunReport, SpanReport
 
 
 class JobStepReport(msgspec.Struct, frozen=True):
-    """A step over the ranks that recorded it. late: the rank that makes the others wait most in it."""
+    """A step over the ranks that recorded it. late: the rank for which the others wait longest in this step."""
 
     name: str
     ranks: int
@@ -26,8 +26,9 @@ class JobStepReport(msgspec.Struct, frozen=True):
 
 
 class LateCauseReport(msgspec.Struct, frozen=True):
-    """own_ns, others_ns: what the rank takes a step in this, and the median of the others; name: the kernel or op.
-    tokens, others_tokens: what its experts receive a step, and the median of the others; null where not known."""
+    """own_ns, others_ns: time per step that the rank spends on this, and the median of the others. name: the kernel or
+    op. tokens, others_tokens: tokens per step that its experts receive, and the median of the others; null where not
+    known."""
 
     id: CauseId
     own_ns: int
@@ -38,9 +39,9 @@ class LateCauseReport(msgspec.Struct, frozen=True):
 
 
 class LateRankReport(msgspec.Struct, frozen=True):
-    """A rank that makes others wait. wait_ns: what each of them waits for it a step, as makes_others_wait_ns has it;
-    gain_ns: a step at most, if it arrived with the next to last. late_steps: those in which it makes them wait
-    most, of steps."""
+    """A rank for which others wait. wait_ns: how long each of them waits for it per step, the same as
+    makes_others_wait_ns. gain_ns: at most, per step, if it arrived together with the next to last rank. late_steps: in
+    how many of the steps the others wait longest for it."""
 
     rank: int
     wait_ns: int
@@ -53,7 +54,8 @@ class LateRankReport(msgspec.Struct, frozen=True):
 
 
 class LateGroupReport(msgspec.Struct, frozen=True):
-    """Ranks that are late together, all of a host where that is named; causes: of the first, against the others."""
+    """Ranks that are late together. host: their common host, if they are all of its ranks. causes: why the first one is
+    late, compared with the ranks outside the group."""
 
     ranks: list[int]
     first: int
@@ -66,7 +68,8 @@ class LateGroupReport(msgspec.Struct, frozen=True):
 
 
 class PathRankReport(msgspec.Struct, frozen=True):
-    """How much later than the median of the others a rank arrives on the deciding path, a step; causes: most first."""
+    """late_ns: how much later than the median of the others the rank arrives on the deciding path, per step. causes:
+    the largest first."""
 
     rank: int
     late_ns: int
@@ -74,8 +77,8 @@ class PathRankReport(msgspec.Struct, frozen=True):
 
 
 class PathReport(msgspec.Struct, frozen=True):
-    """What decides how long a step is, followed back from its end through all collectives to the rank that arrived last
-    at each: mean of so many steps. step_ns = work_ns + transfer_ns + late_ns of all ranks."""
+    """What decides the length of a step: the path from its end back through all collectives, to the rank that arrived
+    last at each of them. Means over this number of steps. step_ns = work_ns + transfer_ns + late_ns of all ranks."""
 
     steps: int
     step_ns: int
@@ -85,9 +88,9 @@ class PathReport(msgspec.Struct, frozen=True):
 
 
 class BubbleReport(msgspec.Struct, frozen=True):
-    """What the stages of a pipeline are idle for, ns a step, by cause. perfect_ns: what a step without any of it would
-    take, est. step_ns = work_ns + other_ns + the four causes; the same holds of each stage with forward_ns and
-    backward_ns. schedule: null where the order of passes is of none that is known. text: the same in words."""
+    """Why the stages of a pipeline are idle, ns per step, by cause. perfect_ns: est. length of a step without any of
+    it. step_ns = work_ns + other_ns + the four causes; the same holds for each stage with forward_ns and backward_ns.
+    schedule: null where the order of the passes is that of no known schedule. text: the same in words."""
 
     schedule: ScheduleId | None
     odd_ranks: list[int]
@@ -107,8 +110,8 @@ class BubbleReport(msgspec.Struct, frozen=True):
 
 
 class JobChangeReport(msgspec.Struct, frozen=True):
-    """step_ns: what a step of the job would take, est.; gain_ns: how much less; ranks: those that are changed, empty
-    for all. text: the same in words."""
+    """step_ns: est. length of the job's step after the change; gain_ns: how much shorter that is. ranks: those that
+    change; empty for all. text: the same in words."""
 
     id: JobChangeId
     ranks: list[int]
@@ -118,7 +121,7 @@ class JobChangeReport(msgspec.Struct, frozen=True):
 
 
 class LargerJobReport(msgspec.Struct, frozen=True):
-    """The job in so many ranks, each of which does as much as now, est."""
+    """The job on this number of ranks, each of which does as much as now, est."""
 
     ranks: int
     step_ns: int
@@ -126,9 +129,9 @@ class LargerJobReport(msgspec.Struct, frozen=True):
 
 
 class JobWhatIfReport(msgspec.Struct, frozen=True):
-    """All ranks replayed together: steps, mean of so many. changes: those that make the step shorter; none where the
-    replay is not trusted, as it differs from the recording or little of that is explained. larger_unknown: why nothing
-    is said of more ranks; null where it is."""
+    """All ranks replayed together; means over this number of steps. changes: those that make the step shorter; empty
+    where the replay is not trusted, because it differs from the recording or explains too little of it. larger_unknown:
+    why nothing is known about more ranks; null where something is."""
 
     steps: int
     recorded_step_ns: int
@@ -143,11 +146,11 @@ class JobWhatIfReport(msgspec.Struct, frozen=True):
 class JobReport(msgspec.Struct, frozen=True):
     """A job of several ranks that were recorded at the same time. missing: ranks without a recording. balance: null,
     and unmatched says why, where no collective could be matched. late_together: null where no ranks are late together.
-    imbalance_causes: where ranks take turns, what takes the late one of each step longer; else empty.
-    path: what decides the step; null where unmatched, or where ranks send to each other. pipeline: null where ranks are
-    no stages of one. what_if: null, and what_if_unknown says why, where the ranks cannot be replayed together.
-    tokens_unknown: why ranks with all-to-alls have no tokens; null where they have, and without all-to-alls.
-    clock_residual_ns: how well clocks agree after they are aligned; null where they are not."""
+    imbalance_causes: where ranks take turns, what takes the late one of each step longer; else empty. path: what
+    decides the step; null where unmatched, or where ranks send to each other. pipeline: null where ranks are no stages
+    of one. what_if: null, and what_if_unknown says why, where the ranks cannot be replayed together. tokens_unknown:
+    why ranks with all-to-alls have no tokens; null where they have, and without all-to-alls. clock_residual_ns: how
+    well clocks agree after they are aligned; null where they are not."""
 
     run: str
     traces: list[str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +12,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.terminal.spans import trace_of
-from tb_steptime.trace.reading import ReadProgress
+from tb_steptime.trace.reading import OnProgress
 
 if TYPE_CHECKING:
     from tb_steptime.ranks.arrivals import StepWaits
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 NEEDED_VIEWS = ("trends", "ranks", "compare", "overview")
 
 
-def traced_rank(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
+def traced_rank(span: FoundSpan, on_progress: OnProgress) -> tuple[Trace, MeasuredSpan]:
     """Reads a trace, and measures what its job needs. Raises TraceError."""
     from tb_steptime.analyses import ANALYSES
     from tb_steptime.ingest.measure import measure_trace
@@ -33,7 +32,7 @@ def traced_rank(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) ->
     return measure_trace(trace_of(span, on_progress), others, processes=cores())
 
 
-def traced_alone(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, None]:
+def traced_alone(span: FoundSpan, on_progress: OnProgress) -> tuple[Trace, None]:
     """Reads a trace that has no other rank beside it. Raises TraceError."""
     return trace_of(span, on_progress), None
 

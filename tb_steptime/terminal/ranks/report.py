@@ -35,7 +35,7 @@ from tb_steptime.tables.ranks import (
     messages_report,
     rank_reports,
 )
-from tb_steptime.terminal.output import aligned, paragraphs, shortened, text_cell, wrapped
+from tb_steptime.terminal.output import aligned, cut_off, paragraphs, text_cell, wrapped
 from tb_steptime.terminal.ranks.contract import (
     BubbleReport,
     JobChangeReport,
@@ -204,8 +204,8 @@ def _ranks(rows: Sequence[RankReport]) -> Iterator[str]:
 
 
 def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = None) -> Iterator[str]:
-    """Yields the first rows, and the number of the others. A column in _TOLD without any value, such as the share of a
-    peak, is left out. widest: maximum length of the first column."""
+    """Yields the first rows, and the number of the others. A column of `_ONLY_WITH_VALUES` without any value is left
+    out. widest: maximum length of the first column."""
     if not rows:
         return
     shown = rows[:TABLE_ROWS]
@@ -213,7 +213,7 @@ def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = No
         each for each in table.on(Surface.TEXT) if each.id not in _ONLY_WITH_VALUES or any(map(each.value, rows))
     ]
     cells = [[text_cell(column, column.value(row)) for column in shown_columns] for row in shown]
-    firsts = [shortened(first, widest or len(first)) for first, *_ in cells]
+    firsts = [cut_off(first, widest or len(first)) for first, *_ in cells]
     heads = [column.name(Surface.TEXT) for column in shown_columns]
     yield from aligned([heads, *([first, *others] for first, (_, *others) in zip(firsts, cells, strict=True))])
     if len(rows) > len(shown):

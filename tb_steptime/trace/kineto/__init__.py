@@ -17,6 +17,6 @@ trace means is decided in `metrics`.
 """
 
 from tb_steptime.trace.kineto.reader import read_trace
-from tb_steptime.trace.kineto.source import ReadProgress, looks_like_trace
+from tb_steptime.trace.kineto.source import OnProgress, ReadProgress, ignore_progress
 
-__all__ = ["ReadProgress", "looks_like_trace", "read_trace"]
+__all__ = ["OnProgress", "ReadProgress", "ignore_progress", "read_trace"]

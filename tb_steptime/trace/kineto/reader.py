@@ -20,9 +20,9 @@ from tb_steptime.trace.kineto.other_files import other_file
 from tb_steptime.trace.kineto.parts.sink import Damaged, EventSink, ReadEvents
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.processes import Processes
-from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, head_of, likely_text_bytes
+from tb_steptime.trace.kineto.source import Extent, OnProgress, Source, head_of, ignore_progress, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables, windows
-from tb_steptime.trace.mangled.demangling import demangled_names
+from tb_steptime.trace.mangled import demangled_names
 from tb_steptime.trace.model import AnnotationTable, GraphNodeTable, Trace, no_counters
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 from tb_steptime.trace.quality import repaired
@@ -45,7 +45,7 @@ class ReadRows(msgspec.Struct, frozen=True, eq=False):
 
 def read_trace(
     path: str | AnyPath,
-    on_progress: Callable[[ReadProgress], None] | None = None,
+    on_progress: OnProgress = ignore_progress,
     processes: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Trace:
@@ -65,7 +65,7 @@ def read_trace(
 
 def read_rows(
     path: str | AnyPath,
-    on_progress: Callable[[ReadProgress], None] | None = None,
+    on_progress: OnProgress = ignore_progress,
     wanted: Callable[[object, str], bool] | None = None,
 ) -> ReadRows:
     """A trace of only those events whose category and name are wanted. It has their times and ids, and may be empty. If
@@ -82,23 +82,18 @@ class _Garbage(Exception):
 
 def _read(
     path: AnyPath,
-    on_progress: Callable[[ReadProgress], None] | None,
+    on_progress: OnProgress,
     wanted: Callable[[object, str], bool] | None,
     trusting: bool,
 ) -> ReadRows:
     source = Source(path)
     try:
-        sink = EventSink(wanted, trusting, lambda: _report(on_progress, source, sink))
+        sink = EventSink(wanted, trusting, lambda: on_progress(source.progress(sink.event_count)))
         outline = _walk(source, sink, trusting)
     finally:
         source.close()
     read = sink.result()
     return ReadRows(TraceBuilder(read, outline, source.extent, wanted is None).trace(), read.metadata.base_time_ns)
-
-
-def _report(on_progress: Callable[[ReadProgress], None] | None, source: Source, sink: EventSink) -> None:
-    if on_progress:
-        on_progress(ReadProgress(source.packed_bytes, source.total_bytes, sink.event_count))
 
 
 def _walk(source: Source, sink: EventSink, trusting: bool) -> Outline:

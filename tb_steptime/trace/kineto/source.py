@@ -13,7 +13,7 @@ import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.packing import BAD_GZIP, decompressor
-from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemoteFile, RemotePath
 from tb_steptime.text.patterns import expression
@@ -36,6 +36,14 @@ class ReadProgress(msgspec.Struct, frozen=True):
     read_bytes: int
     total_bytes: int
     events: int
+
+
+#: Is called with the progress while a file is read.
+OnProgress = Callable[[ReadProgress], None]
+
+
+def ignore_progress(_: ReadProgress) -> None:
+    """Serves a reading that nobody watches."""
 
 
 class Extent(msgspec.Struct, frozen=True):
@@ -66,6 +74,9 @@ class Source:
     @property
     def extent(self) -> Extent:
         return Extent(self.path, self.total_bytes, self.text_bytes, self.cut_short, self.corrupt)
+
+    def progress(self, events: int) -> ReadProgress:
+        return ReadProgress(self.packed_bytes, self.total_bytes, events)
 
     def close(self) -> None:
         self._file.close()
@@ -174,14 +185,6 @@ _KINETO = expression(
 _EVENTS = expression(rb'"(?:traceEvents|ph)"\s*:')
 #: Files whose events come after long metadata open with these keys.
 _OPENING = expression(rb'"(?:deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
-
-
-def looks_like_trace(path: str | AnyPath) -> bool:
-    """Does the file's first part look like a Kineto trace? False for what cannot be read at all."""
-    try:
-        return looks_like_json_trace(head_of(any_path(path)))
-    except TraceError:
-        return False
 
 
 def looks_like_json_trace(head: bytes) -> bool:

@@ -9,7 +9,7 @@ rank0_trace.json.gz beside   -> its deviceProperties, where its GPUs are of that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from tb_steptime.trace.kineto.document import Outline
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.parts.sink import ReadEvents
 from tb_steptime.trace.kineto.reader import TraceBuilder
-from tb_steptime.trace.kineto.source import ReadProgress, Source
+from tb_steptime.trace.kineto.source import TEXT_BYTES, OnProgress, Source, head_of, ignore_progress
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.perfetto.packets import Packets
 from tb_steptime.trace.perfetto.sink import PacketSink
@@ -41,7 +41,7 @@ _OTHER_PROGRAM = (
 _ENOUGH_BYTES = 32 * 1024 * 1024
 
 
-def read_perfetto(path: AnyPath, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
+def read_perfetto(path: AnyPath, on_progress: OnProgress = ignore_progress) -> Trace:
     """Read a whole `.pftrace`, gzip or not. Raises TraceError for traces of other programs and for files without
     events.
 
@@ -51,7 +51,7 @@ def read_perfetto(path: AnyPath, on_progress: Callable[[ReadProgress], None] | N
     return trace or _read(path, on_progress, trusting=False) or _refuse(path)
 
 
-def _read(path: AnyPath, on_progress: Callable[[ReadProgress], None] | None, trusting: bool) -> Trace | None:
+def _read(path: AnyPath, on_progress: OnProgress, trusting: bool) -> Trace | None:
     """None: the compressed data is corrupt and packets were damaged. Those after the first damage may hold false
     numbers, so they are not trusted."""
     source = Source(path)
@@ -61,8 +61,7 @@ def _read(path: AnyPath, on_progress: Callable[[ReadProgress], None] | None, tru
             sink.take(block)
             if not sink.known_count and source.text_bytes > _ENOUGH_BYTES:
                 _refuse(path)
-            if on_progress:
-                on_progress(ReadProgress(source.packed_bytes, source.total_bytes, sink.event_count))
+            on_progress(source.progress(sink.event_count))
     finally:
         source.close()
     if trusting and source.corrupt and packets.lost_count:
@@ -131,7 +130,6 @@ _REGISTERS = 65_536
 
 #: Maximum number of neighbouring traces that are opened: the ranks of a job have the same GPUs.
 _MOST_BESIDE = 8
-_HEAD_BYTES = 64 * 1024
 _PROPERTIES = re.compile(rb'"deviceProperties"\s*:\s*\[')
 _DECODER = msgspec.json.Decoder(list[dict[str, Any]])
 
@@ -190,19 +188,9 @@ def beside(path: Path, capabilities: set[Capability]) -> list[dict[str, Any]] | 
 def _properties(path: Path) -> list[dict[str, Any]]:
     """The device properties in a trace's head; empty if there are none in it."""
     try:
-        source = Source(path)
+        head = head_of(path, TEXT_BYTES)
     except TraceError:
         return []
-    try:
-        head = b""
-        for chunk in source.chunks():
-            head += chunk
-            if len(head) >= _HEAD_BYTES:
-                break
-    except TraceError:
-        return []
-    finally:
-        source.close()
     match = _PROPERTIES.search(head)
     end = head.find(b"]", match.end()) if match else -1
     if match is None or end < 0:

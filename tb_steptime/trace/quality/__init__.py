@@ -13,19 +13,90 @@ Decisions and their reasons:
 
 from __future__ import annotations
 
-from tb_steptime.trace.model import Trace
+import re
+
+from tb_steptime.text import Finding, count, ns, text
+from tb_steptime.trace.intervals import Intervals, longest_ranges
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.quality.clocks import on_one_clock
+from tb_steptime.trace.quality.graph_holes import graph_findings
+from tb_steptime.trace.quality.lost_launches import capture_findings, lost_findings
+from tb_steptime.trace.quality.memory_calls import memory_findings
 from tb_steptime.trace.quality.overruns import without_crossings, without_overruns
-from tb_steptime.trace.quality.recording import is_cpu_unrecorded as is_cpu_unrecorded
-from tb_steptime.trace.quality.recording import recording_findings as recording_findings
 from tb_steptime.trace.quality.unrecorded_device import ASKS as ASKS
 from tb_steptime.trace.quality.unrecorded_device import accelerator as accelerator
+from tb_steptime.trace.quality.unrecorded_device import device_findings, unread_findings
 from tb_steptime.trace.quality.unrecorded_device import may_hide_device as may_hide_device
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
 from tb_steptime.trace.quality.unrecorded_waits import with_event_waits, with_waits
+from tb_steptime.trace.step_marks import all_marks, step_marks
+from tb_steptime.trace.table import DEVICE_KINDS, Kind, distinct_in
+
+_ORDER = ("repaired", "left_out", "said")
+#: Libraries name a generation of GPUs in kernels that are built for it, and run them on later ones as well. The latest
+#: of all names is the oldest generation that the GPU can be. The oldest comes first here.
+_GENERATIONS = {
+    "Maxwell": r"\bmaxwell_|(?<![a-z0-9])sm5[0-9]_",
+    "Pascal": r"\bpascal_|(?<![a-z0-9])sm6[0-9]_",
+    "Volta": r"\bvolta_|(?<![a-z0-9])sm7[0-4]_",
+    "Turing": r"\bturing_|(?<![a-z0-9])sm75_",
+    "Ampere": r"\bampere_|(?<![a-z0-9])sm8[0-8]_",
+    "Hopper": r"\bhopper_|(?<![a-z0-9])sm90_",
+    "Blackwell": r"\bblackwell_|(?<![a-z0-9])sm1[0-2][0-9]_",
+}
 
 
 def repaired(trace: Trace) -> Trace:
     """Returns the trace as it was read, or with impossible values corrected; its `repaired` lists the corrections. The
     file stays unchanged. Must be called before anything else reads the trace."""
     return with_event_waits(with_waits(without_overruns(on_one_clock(without_crossings(trace)))))
+
+
+@shared
+def recording_findings(trace: Trace) -> tuple[Finding, ...]:
+    """Returns all faults that the columns show: first repaired, then left out, then reported."""
+    findings = [
+        *trace.repaired,
+        *_marks(trace),
+        *lost_findings(trace),
+        *capture_findings(trace),
+        *graph_findings(trace),
+        *device_findings(trace),
+        *unread_findings(trace),
+        *memory_findings(trace),
+        *_unnamed_device(trace),
+    ]
+    return tuple(sorted(findings, key=lambda each: _ORDER.index(each.done)))
+
+
+def _marks(trace: Trace) -> list[Finding]:
+    """Finding about step marks that do not enclose steps."""
+    marks = all_marks(trace)
+    if not len(marks) or len(step_marks(trace)):
+        return []
+    events = trace.events
+    device = events.rows(*DEVICE_KINDS)
+    values = {
+        "count": count(len(marks)),
+        "time": ns(int(events.dur_ns[marks].sum())),
+        "work": ns(Intervals.of_events(events, device).total_ns),
+    }
+    ranges = longest_ranges(events.start_ns[marks], events.ends(marks))
+    return [Finding("marks_meaningless", "left_out", ("steps",), "medium", len(marks), 1.0, values, ranges)]
+
+
+def _unnamed_device(trace: Trace) -> list[Finding]:
+    """A finding if no device has a name, as in files of 2021, and kernels show how old the device can be at most."""
+    if any(device.name for device in trace.devices.values()):
+        return []
+    kernels = trace.events.rows(Kind.KERNEL)
+    names = [trace.strings[name] for name in distinct_in(trace.events.name[kernels]).tolist()]
+    generations = [name for name, pattern in _GENERATIONS.items() if any(map(re.compile(pattern).search, names))]
+    return [Finding("device_unnamed", "said", (), values={"generation": text(generations[-1])})] if generations else []
+
+
+def is_cpu_unrecorded(trace: Trace) -> bool:
+    """Whether work was launched in the recording, and launch calls are all that it has of the CPU, as with
+    `activities=[CUDA]`. What keeps the CPU from launching is then not known, and neither is one-time work."""
+    launched = (find_launches(trace).call >= 0).any()
+    return bool(launched) and not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON))

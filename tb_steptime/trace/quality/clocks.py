@@ -58,7 +58,7 @@ TICK_NS = 2_000
 #: Minimum number and share of launches that show it: a single one may be joined with an unrelated call of the same
 #: number.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.001
-#: Least time from the begin of a launch call to that of its work: 3 to 12 us in 43 real traces of 2021 to 2026, 7 in
+#: Least time from the start of a launch call to that of its work: 3 to 12 us in 43 real traces of 2021 to 2026, 7 in
 #: the median. Without it each wait for a launch would be too short by this much.
 LAUNCH_NS = 7_000
 #: Time from the end of work to the return of a call that waits for it: 3 to 9 us in the 27 real traces in which a call

@@ -89,7 +89,7 @@ def in_captures(trace: Trace, calls: Int64) -> Bool:
 
 @shared
 def captures(trace: Trace) -> Intervals:
-    """When any thread captures: from the begin of the capture, or of the recording, to the capture's end."""
+    """When any thread captures: from the start of the capture, or of the recording, to the capture's end."""
     events = trace.events
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)

@@ -7,7 +7,7 @@ import pytest
 from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
+from tb_steptime.ranks.spans import RankSpan, rank_span
 from tests.drawn.cards import analysed
 from tests.drawn.timeline import timeline
 
@@ -37,7 +37,7 @@ def span_of(rank: int, behind: int) -> RankSpan:
         cell_ns=MS,
     )
     results = analysed(trace)
-    return rank_span(RankFacts(str(rank), f"rank{rank}", rank, "node0", 2), results)
+    return rank_span(results, key=str(rank), worker=f"rank{rank}", rank=rank, host="node0", world_size=2)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.matrices import rank_matrix
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason, count
 
@@ -62,12 +61,9 @@ def test_missing_double_and_cut_ranks_are_said():
     }
 
 
-def test_what_no_rank_measures_has_a_reason():
-    spans = [span(0, {"s#1": 9}), span(1, {"s#1": 9})]
-    assert rank_matrix(spans, "peak_allocated").values == [[None], [None]]
-    assert rank_matrix(spans, "peak_allocated").reason == Reason("no_rank_measures_it")
-    with pytest.raises(KeyError):
-        rank_matrix(spans, "no such metric")
+def test_a_matrix_without_any_value_has_a_reason():
+    job = job_ranks([span(0, {}), span(1, {})])
+    assert (job.step_time.values, job.step_time.reason) == ([[], []], Reason("no_rank_measures_it"))
 
 
 def test_ranks_of_which_an_analysis_failed_are_counted():

@@ -13,9 +13,8 @@ from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.reduced import START, PathColumns, Paths, longest_paths, paths_of, reduced
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, joined, starts
-from tb_steptime.trace.extension import PURE
+from tb_steptime.trace.extension import PURE, reduce_function
 from tb_steptime.trace.kineto import read_trace
-from tb_steptime.trace.kineto.native.choice import reduce_function
 from tb_steptime.trace.table import Int64
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.simulated_ranks import MS

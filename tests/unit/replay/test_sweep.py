@@ -8,8 +8,7 @@ import pytest
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.steady import COPIES, steady_step
 from tb_steptime.replay.sweep import EdgeKind, edges_of, repeated_starts, starts
-from tb_steptime.trace.extension import PURE
-from tb_steptime.trace.kineto.native.choice import sweep_function
+from tb_steptime.trace.extension import PURE, sweep_function
 from tests.drawn.real_traces import on_real_traces, read_real
 
 

@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from tb_steptime.terminal.tensorboard_start import why_it_cannot_start
+from tb_steptime.cli import why_it_cannot_start
 
 
 @pytest.mark.parametrize(

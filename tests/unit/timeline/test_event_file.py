@@ -27,11 +27,10 @@ from tb_steptime.timeline.answers import (
 )
 from tb_steptime.timeline.bars import Bars, join_alike, merge
 from tb_steptime.timeline.bins import busy_bins
-from tb_steptime.timeline.build import LEVELS, write_events
+from tb_steptime.timeline.build import LEFT_OUT, LEVELS, MAX_ROWS, stack_rows, write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import MAX_BOXES, timeline_page
-from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.timeline.tracks import COLOURS, PINNED_STREAMS, event_colours, tracks_of
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.real_traces import on_real_traces, read_real

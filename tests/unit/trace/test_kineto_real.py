@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tb_steptime.trace.kineto.inputs import keeps_inputs, keeps_settings
-from tb_steptime.trace.mangled.demangling import demangled
+from tb_steptime.trace.mangled import demangled
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.drawn.event_columns import collectives_of, groups_of, inputs_of, memory_of, sequences_of, stacks_of

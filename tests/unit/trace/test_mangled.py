@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_steptime.trace.kineto import read_trace
-from tb_steptime.trace.mangled.demangling import demangled, demangled_names
+from tb_steptime.trace.mangled import demangled, demangled_names
 from tb_steptime.trace.table import Kind, StringTable, distinct_in
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import timeline

@@ -14,11 +14,10 @@ from build_backend.extension import sources_hash
 from tb_steptime import __version__
 from tb_steptime.cli import main
 from tb_steptime.errors import TraceError
-from tb_steptime.trace.extension import PURE, SOURCES
+from tb_steptime.trace.extension import PURE, SOURCES, reader_name
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.columns import Columns
-from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
-from tb_steptime.trace.kineto.native.choice import MakeScanner, reader_name, scanner_type
+from tb_steptime.trace.kineto.native.blocks import MakeScanner, ScannedBlocks, scanner_type
 from tb_steptime.trace.kineto.parts.sink import decoded_for
 from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.model import Trace

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
-from tb_steptime.trace.kineto import ReadProgress, read_trace, scanning, source
+from tb_steptime.trace.kineto import ReadProgress, ignore_progress, read_trace, scanning, source
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.parts import merging, orders, team, unpacking, whole
 from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
@@ -217,7 +217,7 @@ def test_processes_read_one_file(suffix: str, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(whole, "LEAST_BYTES", 0)
     monkeypatch.setattr(whole, "LEAST_PACKED_BYTES", 0)
     reports: list[ReadProgress] = []
-    with whole.read_in_parts(path, None, 2) as read:
+    with whole.read_in_parts(path, ignore_progress, 2) as read:
         assert read is not None
         assert len(read.events.columns) == 12_000
         assert len(text) > 2**23  # more than one part, whether compressed or not

@@ -14,7 +14,7 @@ from tb_steptime import cli
 from tb_steptime.trace.extension import PURE
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.metadata import _decoded
-from tb_steptime.trace.kineto.native.choice import scanner_type
+from tb_steptime.trace.kineto.native.blocks import scanner_type
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.repair import repair
 from tb_steptime.trace.kineto.row_types import Args, MemoryArgs

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "events.h"
-#include "pass_functions.h"
+#include "passes.h"
 #include "plain.h"
-#include "reduce.h"
-#include "sweep.h"
+#include "waits.h"
 
 /* A hash of these sources, set by the build: what was built of other ones is not used (trace/extension.py). */
 #ifndef BUILT_FROM

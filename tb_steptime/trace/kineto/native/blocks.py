@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
 
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.extension import extension
 from tb_steptime.trace.kineto.categories import LEFT_OUT
 from tb_steptime.trace.kineto.columns import IS_A_CALL, ON_A_DEVICE, Columns, Labels
-from tb_steptime.trace.kineto.native.choice import MakeScanner
 from tb_steptime.trace.kineto.row_types import Args, Track
 from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.table import Int64, Kind
@@ -27,6 +28,33 @@ _COLUMNS = (
     "of_collectives",
 )
 _ARGS = msgspec.json.Decoder(list[Args])
+
+
+class Scanner(Protocol):
+    """A scanner of blocks; it remembers labels and texts of earlier blocks."""
+
+    def scan(self, text: bytes, exact: bool, /) -> int:
+        """Scan a block and return its number of events; -1 if something is odd, -2 if a time is too late for a
+        float64."""
+
+    def others(self) -> bytes:
+        """The scanned events without a duration that still matter, as comma-separated text."""
+
+    def columns(self, first: int, /) -> tuple[bytes, ...] | None:
+        """The scanned events with a duration and the allocator's events: the columns of `Columns` as bytes, and the
+        arguments of collectives. Each is returned once. None: something is odd."""
+
+
+_Numbers = Mapping[bytes, int]
+#: label: number and flags for a label's spelling; then the numbers of the spellings of inputs, stacks, hierarchies,
+#: tracks.
+MakeScanner = Callable[[Callable[[bytes], tuple[int, int]], _Numbers, _Numbers, _Numbers, _Numbers], Scanner]
+
+
+def scanner_type() -> MakeScanner | None:
+    """C's scanner; None without the extension."""
+    built = extension()
+    return cast(MakeScanner, built.Scanner) if built else None
 
 
 class ScannedBlocks:

@@ -1,10 +1,17 @@
-/* See passes.h. Rows are looked at once, in their order, where numpy looks at all of them for each level or column. */
+/* Passes over columns of events, and the functions of Python that run them. Rows are looked at once, in their order, where
+ * numpy looks at all of them for each level or column. The Python that does the same, with what each result means, is
+ * named at each pass. */
 #include "passes.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t mixed(uint64_t number, int64_t column)
+/* The result of a pass that counts nothing. */
+enum { DONE = 0, DECLINED = -1, NO_MEMORY = -2 };
+
+/* likeness.py, mixed: one more column of a row, and the number of a row without columns is 0. */
+static uint64_t mixed(uint64_t number, int64_t column)
 {
     number = (number ^ (uint64_t)column) * UINT64_C(0x9E3779B97F4A7C15);
     number = (number ^ (number >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -55,7 +62,8 @@ static void pop(Open *open)
     open->end[place] = moved;
 }
 
-int nest(size_t rows, const int64_t *start, const int64_t *end, int32_t *depth, int32_t *parent)
+/* nesting.py, nesting: rows by start. Declines rows in another order. */
+static int nest(size_t rows, const int64_t *start, const int64_t *end, int32_t *depth, int32_t *parent)
 {
     Open open = {NULL, NULL, 0, 0};
     int said = DONE;
@@ -78,7 +86,8 @@ int nest(size_t rows, const int64_t *start, const int64_t *end, int32_t *depth, 
     return said;
 }
 
-int paths(size_t rows, const int64_t *own, const int32_t *parent, int64_t *path)
+/* sites.py, _paths. Declines where a parent does not come before its rows. */
+static int paths(size_t rows, const int64_t *own, const int32_t *parent, int64_t *path)
 {
     for (size_t row = 0; row < rows; row++) {
         if (parent[row] >= (int64_t)row)
@@ -87,6 +96,13 @@ int paths(size_t rows, const int64_t *own, const int32_t *parent, int64_t *path)
     }
     return DONE;
 }
+
+/* Room for twice as many as there are rows. */
+typedef struct {
+    int32_t *thread;
+    int64_t *start, *end;
+    int32_t *inside, *before, *after;
+} Stretches;
 
 /* One end of a row: `place` ends there, or begins. */
 typedef struct {
@@ -135,7 +151,8 @@ static int64_t shared_out(size_t rows, const int64_t *start, const int64_t *end,
     return count;
 }
 
-int64_t stretches(size_t rows, const int64_t *start, const int64_t *end, const int32_t *thread, const int32_t *parent,
+/* host_segments.py, find_stretches: how many there are. Declines rows whose parent is not the last one that is open. */
+static int64_t stretches(size_t rows, const int64_t *start, const int64_t *end, const int32_t *thread, const int32_t *parent,
                   const Stretches *out)
 {
     Edge *inner = malloc((rows + 1) * sizeof *inner);
@@ -143,6 +160,10 @@ int64_t stretches(size_t rows, const int64_t *start, const int64_t *end, const i
     free(inner);
     return count;
 }
+
+typedef struct {
+    int64_t times_first, least_first, times_later, least_later, fewest, least_alike;
+} Limits;
 
 /* What is known of a site: its shortest call, the first turn of any, and how many there are. */
 typedef struct {
@@ -165,7 +186,8 @@ static Site *sites_of(size_t calls, const int64_t *length, const int64_t *turn, 
     return sites;
 }
 
-int may_be_long(size_t calls, const int64_t *length, const int64_t *turn, const int64_t *site, const char *fixed,
+/* repeats.py, _may_be_long. Declines sites below 0. */
+static int may_be_long(size_t calls, const int64_t *length, const int64_t *turn, const int64_t *site, const char *fixed,
                 const Limits *limits, char *found)
 {
     int64_t most = 0, shortest = 0;
@@ -214,7 +236,9 @@ static int64_t *empty_slots(size_t slots)
     return number;
 }
 
-int number_keys(size_t keys, const int64_t *key, int64_t *place, int64_t *different)
+/* groups.py, _ranked: numbers keys as they come, into `place`, and keeps one of each in `different`, which has room for
+ * all. */
+static int number_keys(size_t keys, const int64_t *key, int64_t *place, int64_t *different)
 {
     size_t slots = 1024, found = 0;
     int64_t *number = empty_slots(slots);
@@ -264,7 +288,8 @@ static size_t starts_by(int64_t instant, const int64_t *start, size_t count, siz
     return low;
 }
 
-int overlaps(size_t windows, const int64_t *low, const int64_t *high, size_t intervals, const int64_t *start,
+/* intervals.py, overlap_ns: of intervals that are disjoint and sorted. */
+static int overlaps(size_t windows, const int64_t *low, const int64_t *high, size_t intervals, const int64_t *start,
              const int64_t *end, int64_t *covered)
 {
     int64_t *sums = malloc((intervals + 1) * sizeof *sums);
@@ -286,7 +311,8 @@ int overlaps(size_t windows, const int64_t *low, const int64_t *high, size_t int
     return DONE;
 }
 
-int with_inner(size_t rows, const int64_t *value, const int32_t *parent, int64_t *total)
+/* nesting.py, with_inner. Declines where a parent does not come before its rows. */
+static int with_inner(size_t rows, const int64_t *value, const int32_t *parent, int64_t *total)
 {
     memcpy(total, value, rows * sizeof *total);
     for (size_t row = rows; row--;) {
@@ -298,7 +324,8 @@ int with_inner(size_t rows, const int64_t *value, const int32_t *parent, int64_t
     return DONE;
 }
 
-int topmost(size_t rows, const int32_t *parent, const int32_t *group, char *found)
+/* op_tree.py, topmost. Declines where a parent does not come before its rows. */
+static int topmost(size_t rows, const int32_t *parent, const int32_t *group, char *found)
 {
     for (size_t row = 0; row < rows; row++) {
         int64_t above = parent[row];
@@ -309,4 +336,143 @@ int topmost(size_t rows, const int32_t *parent, const int32_t *group, char *foun
         found[row] = above < 0;
     }
     return DONE;
+}
+
+enum { MOST_COLUMNS = 12 };
+
+/* The columns of a call and the room for those that it fills. */
+typedef struct {
+    void *at[MOST_COLUMNS];
+    size_t size[MOST_COLUMNS];
+    int count;
+} Columns;
+
+static int wrong(const char *what)
+{
+    PyErr_SetString(PyExc_ValueError, what);
+    return 0;
+}
+
+/* Reads the arguments of a function. Returns 0, with an exception, if they are no columns or have more rows than 32 bits
+ * can number. */
+static int take(PyObject *given, Columns *columns)
+{
+    Py_ssize_t numbers = PyTuple_Size(given);
+    if (numbers < 2 || numbers % 2 || numbers > 2 * MOST_COLUMNS)
+        return wrong("another number of columns");
+    columns->count = (int)numbers / 2;
+    for (int place = 0; place < columns->count; place++) {
+        columns->at[place] = PyLong_AsVoidPtr(PyTuple_GetItem(given, 2 * place));
+        columns->size[place] = PyLong_AsSize_t(PyTuple_GetItem(given, 2 * place + 1));
+        if (PyErr_Occurred())
+            return 0;
+        if (columns->size[place] / sizeof(int64_t) > INT32_MAX)
+            return wrong("more rows than 32 bits number");
+    }
+    return 1;
+}
+
+static size_t wide_rows(const Columns *columns, int place)
+{
+    return columns->size[place] / sizeof(int64_t);
+}
+
+static size_t first_rows(const Columns *columns, const char *kinds)
+{
+    return columns->size[0] / (kinds[0] == 'n' ? sizeof(int32_t) : sizeof(int64_t));
+}
+
+/* Whether the columns are of these kinds, a letter for each in their order: w (64 bits), n (32 bits) and b (a byte) have as
+ * many rows as the first column; W and N have twice as many; O (64 bits) may have any number, the same for all O. */
+static int are(const Columns *columns, const char *kinds)
+{
+    size_t rows = first_rows(columns, kinds), others = 0;
+    int place = 0;
+    for (; kinds[place] && place < columns->count; place++) {
+        size_t size = columns->size[place];
+        int fits = kinds[place] == 'w'   ? size == rows * sizeof(int64_t)
+                   : kinds[place] == 'n' ? size == rows * sizeof(int32_t)
+                   : kinds[place] == 'b' ? size == rows
+                   : kinds[place] == 'W' ? size == 2 * rows * sizeof(int64_t)
+                   : kinds[place] == 'N' ? size == 2 * rows * sizeof(int32_t)
+                                         : size % sizeof(int64_t) == 0 && (!others || size == others);
+        if (!fits)
+            return wrong("columns of different lengths");
+        others = kinds[place] == 'O' ? size : others;
+    }
+    return kinds[place] || place < columns->count ? wrong("another number of columns") : 1;
+}
+
+/* The result for Python of a pass that filled so many rows, or that ended otherwise. */
+static PyObject *filled(int64_t rows)
+{
+    if (rows == NO_MEMORY)
+        return PyErr_NoMemory();
+    return rows == DECLINED ? Py_NewRef(Py_None) : PyLong_FromLongLong(rows);
+}
+
+static PyObject *filled_all(int result, size_t rows)
+{
+    return filled(result == DONE ? (int64_t)rows : result);
+}
+
+PyObject *python_mix(PyObject *module, PyObject *given)
+{
+    Columns in;
+    (void)module;
+    if (!take(given, &in))
+        return NULL;
+    for (int place = 1; place < in.count; place++)
+        if (in.size[place] != in.size[0])
+            return wrong("columns of different lengths"), NULL;
+    int64_t *number = in.at[in.count - 1];
+    size_t rows = wide_rows(&in, 0);
+    for (size_t row = 0; row < rows; row++) {
+        uint64_t found = 0;
+        for (int place = 0; place < in.count - 1; place++)
+            found = mixed(found, ((const int64_t *)in.at[place])[row]);
+        number[row] = (int64_t)found;
+    }
+    return filled_all(DONE, rows);
+}
+
+/* A function of a pass with as many results as its first column has rows. */
+#define PASS(name, kinds, run)                                     \
+    PyObject *python_##name(PyObject *module, PyObject *given)     \
+    {                                                              \
+        Columns in;                                                \
+        (void)module;                                              \
+        if (!take(given, &in) || !are(&in, kinds))                 \
+            return NULL;                                           \
+        size_t rows = first_rows(&in, kinds);                      \
+        return filled_all(run, rows);                                \
+    }
+
+PASS(nest, "wwnn", nest(rows, in.at[0], in.at[1], in.at[2], in.at[3]))
+PASS(paths, "wnw", paths(rows, in.at[0], in.at[1], in.at[2]))
+PASS(number_keys, "www", number_keys(rows, in.at[0], in.at[1], in.at[2]))
+PASS(overlaps, "wwOOw", overlaps(rows, in.at[0], in.at[1], wide_rows(&in, 2), in.at[2], in.at[3], in.at[4]))
+PASS(with_inner, "wnw", with_inner(rows, in.at[0], in.at[1], in.at[2]))
+PASS(topmost, "nnb", topmost(rows, in.at[0], in.at[1], in.at[2]))
+
+PyObject *python_stretches(PyObject *module, PyObject *given)
+{
+    Columns in;
+    (void)module;
+    if (!take(given, &in) || !are(&in, "wwnnNWWNNN"))
+        return NULL;
+    Stretches found = {in.at[4], in.at[5], in.at[6], in.at[7], in.at[8], in.at[9]};
+    return filled(stretches(wide_rows(&in, 0), in.at[0], in.at[1], in.at[2], in.at[3], &found));
+}
+
+PyObject *python_may_be_long(PyObject *module, PyObject *given)
+{
+    Columns in;
+    (void)module;
+    if (!take(given, &in) || !are(&in, "wwwbOb"))
+        return NULL;
+    if (in.size[4] != sizeof(Limits))
+        return wrong("other limits"), NULL;
+    size_t calls = wide_rows(&in, 0);
+    return filled_all(may_be_long(calls, in.at[0], in.at[1], in.at[2], in.at[3], in.at[4], in.at[5]), calls);
 }

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import EXCHANGE_WORDS, Columns
-from tb_steptime.trace.kineto.inputs import MOST_BYTES, Texts
+from tb_steptime.trace.kineto.inputs import MOST_BYTES
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.kineto.parts.reading import NewEntries, Part, load, owners
+from tb_steptime.trace.kineto.parts.reading import NewEntries, Part, load, numbered_by, owners
 
 #: Columns whose values are numbers of something else, by what they number: rows of events of their part, or texts.
 ROWS = frozenset({
@@ -81,15 +81,14 @@ class MergedColumns(Columns):
         super().__init__()
         self._parts, self._files = parts, files
         self._first_rows = [0, *accumulate(part.row_count for part in parts)]
-        self._numbers = {
-            name: _Numbers() for name in ("names", "threads", *_texts_of(self), "exchanges", "annotations", "counters")
-        }
+        self._numbers = {name: _Numbers() for name in numbered_by(self)}
         self._spellings: dict[str, set[bytes]] = defaultdict(set)
         self._label_numbers: dict[int, array[int]] = defaultdict(lambda: array("i"))
         for part in parts:
             self._learn(part.process, part.learned)
         self._label()
-        self._own_texts()
+        for name, numbers in numbered_by(self).items():
+            numbers.update(self._numbers[name].distinct)
         for part in parts:
             self.thread_names |= part.thread_names
             self.process_labels |= part.process_labels
@@ -133,13 +132,9 @@ class MergedColumns(Columns):
         return self._numbers[NUMBERED[name]].of_process(part.process)[values] if name in NUMBERED else values
 
     def _learn(self, process: int, learned: NewEntries) -> None:
-        self._numbers["names"].learn(process, learned.name_texts)
-        self._numbers["threads"].learn(process, learned.thread_texts)
-        self._numbers["exchanges"].learn(process, learned.exchanges)
-        self._numbers["annotations"].learn(process, learned.annotations)
-        self._numbers["counters"].learn(process, learned.counters)
-        for name, (spellings, texts) in learned.spellings.items():
-            self._numbers[name].learn(process, texts)
+        for name, new in learned.numbered.items():
+            self._numbers[name].learn(process, new)
+        for name, spellings in learned.spellings.items():
             self._spellings[name].update(spellings)
         self.labels.categories |= learned.categories
         labels, first = self.labels, len(self.labels.kinds)
@@ -154,15 +149,6 @@ class MergedColumns(Columns):
                 ("threads", part.learned.threads, self.labels.threads),
             ):
                 numbers.frombytes(self._numbers[what].of_process(part.process)[np.array(own, np.int64)].tobytes())
-
-    def _own_texts(self) -> None:
-        self.labels.name_numbers.update(self._numbers["names"].distinct)
-        self.labels.thread_numbers.update(self._numbers["threads"].distinct)
-        self.exchange_texts.distinct.update(self._numbers["exchanges"].distinct)
-        self.counters.names.distinct.update(self._numbers["counters"].distinct)
-        self.annotation_texts.distinct.update(self._numbers["annotations"].distinct)
-        for name, texts in _texts_of(self).items():
-            texts.distinct.update(self._numbers[name].distinct)
 
     def _pair(self) -> dict[int, int]:
         """Durations of events whose begin and end lie in different parts, by row."""
@@ -190,7 +176,3 @@ class MergedColumns(Columns):
             if name.startswith(("memory.", "counters.", "flows.")):
                 values = getattr(owner, attribute)
                 values.frombytes(self._put_together(name, values.typecode).tobytes())
-
-
-def _texts_of(columns: Columns) -> dict[str, Texts]:
-    return {"inputs": columns.inputs, "stacks": columns.stack_texts, "hierarchies": columns.hierarchy_texts}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import IO, Any
 
@@ -30,22 +30,18 @@ class NewEntries(msgspec.Struct, frozen=True):
     """What a process saw in a part for the first time, in the order of its numbers: each list continues that of the
     part before.
 
-    kinds, names, threads    of labels: a kind for each, and numbers of `name_texts` and `thread_texts`
+    kinds, names, threads    of labels: a kind for each, and the numbers of its name and thread
     categories               of the labels, as the file spells them
-    spellings                of inputs, stacks and hierarchies, each with the texts that are new
-    exchanges                words of collectives;  annotations  texts of annotations;  counters  names of counters
+    numbered                 what is new of each kind in `numbered_by`
+    spellings                of texts, by the same names
     """
 
     kinds: bytes
     names: Sequence[int]
     threads: Sequence[int]
     categories: set[Any]
-    name_texts: list[str]
-    thread_texts: list[tuple[str, str]]
-    spellings: dict[str, tuple[list[bytes], list[str]]]
-    exchanges: list[str]
-    annotations: list[str]
-    counters: list[str]
+    numbered: dict[str, list[Any]]
+    spellings: dict[str, list[bytes]]
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -88,8 +84,9 @@ class PartReader:
         self._process, self._text, self._file = process, text, file
         self._slots = Slots(text)
         self._sink = EventSink()
-        self._known = dict.fromkeys(("labels", "names", "threads", "exchanges", "annotations", "counters"), 0)
-        self._texts = {name: (texts, [len(texts), 0]) for name, texts in texts_of(self._sink).items()}
+        self._label_count = 0
+        self._known = dict.fromkeys(numbered_by(self._sink.columns), 0)
+        self._spelled = {name: len(texts) for name, texts in texts_of(self._sink.columns).items()}
 
     def read(self, order: Order) -> Part:
         """Read a part. Raises OSError and EOFError if a file fails."""
@@ -124,37 +121,39 @@ class PartReader:
         )
 
     def _learned(self) -> NewEntries:
-        columns = self._sink.columns
-        labels, exchange_texts = columns.labels, columns.exchange_texts
-        first, self._known["labels"] = self._known["labels"], len(labels)
+        columns, labels, first = self._sink.columns, self._sink.columns.labels, self._label_count
+        self._label_count = len(labels)
         return NewEntries(
             kinds=labels.kinds[first:].tobytes(),
             names=labels.names[first:],
             threads=labels.threads[first:],
             categories=labels.categories,
-            name_texts=self._new("names", labels.name_numbers),
-            thread_texts=self._new("threads", labels.thread_numbers),
-            spellings={name: _new_texts(texts, known) for name, (texts, known) in self._texts.items()},
-            exchanges=self._new("exchanges", exchange_texts.distinct),
-            annotations=self._new("annotations", columns.annotation_texts.distinct),
-            counters=self._new("counters", columns.counters.names.distinct),
+            numbered=_new(numbered_by(columns), self._known),
+            spellings=_new(texts_of(columns), self._spelled),
         )
 
-    def _new(self, what: str, numbers: dict[Any, int]) -> list[Any]:
-        new = _from(numbers, self._known[what])
-        self._known[what] = len(numbers)
-        return new
+
+def numbered_by(columns: Columns) -> dict[str, dict[Any, int]]:
+    """What columns number, by kind: each dictionary holds entries and their numbers."""
+    return {
+        "names": columns.labels.name_numbers,
+        "threads": columns.labels.thread_numbers,
+        "exchanges": columns.exchange_texts.distinct,
+        "annotations": columns.annotation_texts.distinct,
+        "counters": columns.counters.names.distinct,
+        **{name: texts.distinct for name, texts in texts_of(columns).items()},
+    }
 
 
-def texts_of(sink: EventSink) -> dict[str, Texts]:
-    columns = sink.columns
+def texts_of(columns: Columns) -> dict[str, Texts]:
     return {"inputs": columns.inputs, "stacks": columns.stack_texts, "hierarchies": columns.hierarchy_texts}
 
 
-def _new_texts(texts: Texts, counts: list[int]) -> tuple[list[bytes], list[str]]:
-    spellings, new = _from(texts, counts[0]), _from(texts.distinct, counts[1])
-    counts[:] = len(texts), len(texts.distinct)
-    return spellings, new
+def _new(numbered: Mapping[str, dict[Any, int]], known: dict[str, int]) -> dict[str, list[Any]]:
+    """The entries beyond those known of each kind, which are known from now on."""
+    new = {name: _from(numbers, known[name]) for name, numbers in numbered.items()}
+    known.update((name, len(numbers)) for name, numbers in numbered.items())
+    return new
 
 
 def _from(numbered: dict[Any, Any], first: int) -> list[Any]:

@@ -9,8 +9,7 @@ import msgspec
 from tb_steptime.trace.kineto.categories import arrows_to_devices
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.metadata import Metadata
-from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
-from tb_steptime.trace.kineto.native.choice import scanner_type
+from tb_steptime.trace.kineto.native.blocks import ScannedBlocks, scanner_type
 from tb_steptime.trace.kineto.notes import Damage
 from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder, only_wanted
 

@@ -19,7 +19,7 @@ from tb_steptime.trace.kineto.parts.merging import MergedColumns
 from tb_steptime.trace.kineto.parts.orders import plain_orders
 from tb_steptime.trace.kineto.parts.reading import Part, PartReader
 from tb_steptime.trace.kineto.parts.sink import ReadEvents
-from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
+from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, OnProgress, ReadProgress
 
 if TYPE_CHECKING:
     from tb_steptime.trace.kineto.parts.team import Workers
@@ -42,7 +42,7 @@ class WholeRead(NamedTuple):
 @contextlib.contextmanager
 def read_in_parts(
     path: AnyPath,
-    on_progress: Callable[[ReadProgress], None] | None,
+    on_progress: OnProgress,
     processes: int,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[WholeRead | None]:
@@ -77,7 +77,7 @@ def _is_packed(path: Path, processes: int) -> bool | None:
 def _read(
     path: Path,
     packed: bool,
-    on_progress: Callable[[ReadProgress], None] | None,
+    on_progress: OnProgress,
     processes: int,
     stack: contextlib.ExitStack,
     meanwhile: Callable[[], None],
@@ -120,7 +120,7 @@ class _Progress:
     """Reports the progress of all processes together. It never goes back, although the end of a part may become known
     late."""
 
-    def __init__(self, workers: Workers, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
+    def __init__(self, workers: Workers, total_bytes: int, on_progress: OnProgress) -> None:
         self._workers, self._total_bytes, self._on_progress = workers, total_bytes, on_progress
         self._most, self._reported = 0, 0.0
 
@@ -132,12 +132,11 @@ class _Progress:
 
     def report(self) -> None:
         self._reported = time.monotonic()
-        if self._on_progress:
-            ends = {part.number: self._workers.packed_bytes.get(part.number, 0) for part in self._workers.parts[:]}
-            read = sum(end - self._workers.packed_bytes.get(number - 1, 0) for number, end in ends.items())
-            events = sum(part.event_count for part in self._workers.parts[:])
-            self._most = max(self._most, min(read, self._total_bytes))
-            self._on_progress(ReadProgress(self._most, self._total_bytes, events))
+        ends = {part.number: self._workers.packed_bytes.get(part.number, 0) for part in self._workers.parts[:]}
+        read = sum(end - self._workers.packed_bytes.get(number - 1, 0) for number, end in ends.items())
+        events = sum(part.event_count for part in self._workers.parts[:])
+        self._most = max(self._most, min(read, self._total_bytes))
+        self._on_progress(ReadProgress(self._most, self._total_bytes, events))
 
 
 def _work(workers: Workers, progress: _Progress) -> None:
