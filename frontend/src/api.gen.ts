@@ -2572,6 +2572,8 @@ export interface LaunchTimes {
  * vectors         None if there are none
  * double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
  * moves half of the bytes
+ * compared        kernels that convolutions launch only to compare algorithms, which nothing else here counts; the
+ * gain is all of their time; None if there are none
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -2587,6 +2589,7 @@ export interface LaunchWaste {
   update: Waste | null;
   indexing: Waste | null;
   vectors: VectorProducts | null;
+  compared: Waste | null;
 }
 
 /** The memory that a line holds at the end of both snapshots; None as in `LineRow`. */

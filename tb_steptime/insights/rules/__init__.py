@@ -33,6 +33,7 @@ from tb_steptime.insights.rules.gpu.small_batches import matrix_vectors, small_g
 from tb_steptime.insights.rules.gpu.types import double_precision, tensor_cores_unused
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
 from tb_steptime.insights.rules.host.blocking_calls import (
+    algorithm_search,
     allocator_steady,
     hidden_sync_backward,
     hidden_sync_optimizer,
@@ -77,8 +78,8 @@ class Gain(enum.Enum):
 _DISJOINT: tuple[Rule, ...] = (
     input_bound, no_workers, more_workers, slow_worker, epoch_starts, loader_jitter, loader_overhead, sync_bubble,
     synchronous_exchange, hidden_sync_backward, hidden_sync_optimizer, pageable_copies, allocator_steady,
-    garbage_collection, host_stops, launch_graphs, between_graphs, long_stretches, compiled_waits, buffer_broadcast,
-    gradient_buckets, zero_gradients, fused_optimizer, tiny_optimizer_kernels, between_passes,
+    algorithm_search, garbage_collection, host_stops, launch_graphs, between_graphs, long_stretches, compiled_waits,
+    buffer_broadcast, gradient_buckets, zero_gradients, fused_optimizer, tiny_optimizer_kernels, between_passes,
 )  # fmt: skip
 _OVERLAPPING: tuple[Rule, ...] = (
     many_small_collectives, each_micro_batch, exposed_communication, collectives_on_compute_stream, between_layers,

@@ -23,7 +23,7 @@ _FOLDER = expression(r"^.*[/\\]")
 
 
 #: The card of a group of calls. Calls inside the backward pass and the optimizer's step are not visible in the script.
-CallsOf = Literal["allocator", "backward", "optimizer", "pageable", "exchanged", "plain"]
+CallsOf = Literal["allocator", "search", "backward", "optimizer", "pageable", "exchanged", "plain"]
 
 
 def calls_of(facts: Facts, card: CallsOf) -> list[BlockingRow]:
@@ -34,6 +34,8 @@ def calls_of(facts: Facts, card: CallsOf) -> list[BlockingRow]:
 def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
     if row.kind == "allocator":
         return "allocator"
+    if waiting_op(row) is SEARCH:
+        return "search"
     if row.phase == "optimizer":
         return "optimizer"
     if row.phase == "backward" and row.site != "backward.loss":
@@ -87,6 +89,13 @@ def _op(id: str, names: str, title: str, how: str | None = None, in_libraries: b
     return WaitingOp(id, expression(names), phrase(title), how, in_libraries)
 
 
+#: Nothing in a convolution waits but cuDNN's comparison of its algorithms.
+SEARCH = _op(
+    "search", r"aten::(\w*convolution\w*|conv(_transpose)?[123]d)$",
+    "Stop searching for convolution algorithms in each step",
+    "torch.backends.cudnn.benchmark = False  # or batches of one shape",
+)  # fmt: skip
+
 #: Ordered from specific to general: ops in the first rows call ops in the last rows.
 WAITING_OPS = (
     # scaler.py may hold a scaler of data. Fused optimizers of torch take the scale and what the scaler found as tensors
@@ -129,10 +138,7 @@ WAITING_OPS = (
     # with a tensor of deviations it reads whether one is negative
     _op("normal", r"aten::normal$", "Draw samples without waiting for the GPU",
         "mean + std * torch.randn_like(std)  # as Normal.rsample() does"),
-    # nothing in a convolution waits but cuDNN's comparison of its algorithms
-    _op("search", r"aten::(\w*convolution\w*|conv(_transpose)?[123]d)$",
-        "Stop searching for convolution algorithms in each step",
-        "torch.backends.cudnn.benchmark = False  # or batches of one shape"),
+    SEARCH,
     _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Choose values on the GPU, not in Python",
         "torch.where(condition, a, b)  # in place of if\n"
         "# torch.distributions check their arguments like this, unless validate_args=False"),
