@@ -22,6 +22,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     WaitingOp,
     bubble_ns,
     calls_of,
+    in_this_job,
     leading_op,
     name_of,
     place_of,
@@ -55,7 +56,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
     if not rows:
         return None
     behind = behind_waits(facts)
-    op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else waiting_op(rows[0])
+    op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else in_this_job(facts, waiting_op(rows[0]), rows[0])
     more_ns = behind.total_ns
     total_ns = bubble_ns(rows) + more_ns
     template = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
@@ -173,7 +174,8 @@ def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insig
     # the place is the line, module or op of the forward pass that the op belongs to
     why = _why(rows[0], bubble_ns(rows), "{op}, from {place}, leaves the GPU idle for {total} a step.")
     title = "Remove the hidden wait from the " + ("backward pass" if where == "backward" else where)
-    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, _how(facts, waiting_op(rows[0]), rows))
+    op = in_this_job(facts, waiting_op(rows[0]), rows[0])
+    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, _how(facts, op, rows))
 
 
 _COMPARED = phrase(

@@ -160,6 +160,15 @@ READS_BACK = _op(
     "done.synchronize()  # a step later, before host is read",
 )  # fmt: skip
 
+#: Minimum mean size of copies of results. A smaller one takes microseconds, and a transfer's start most of them.
+LARGE_BYTES = 64 << 10
+#: The same where an optimizer on the CPU needs what is copied: it can come without a wait for each copy, but not later.
+OF_GRADIENTS = _op(
+    "gradients", "", "Copy gradients to the CPU without waiting for each",
+    "host.copy_(gradient, non_blocking=True)  # host: pinned; one wait, before the update\n"
+    '"offload_optimizer": {"device": "cpu", "pin_memory": true}  # DeepSpeed',
+)  # fmt: skip
+
 #: Advice for a loop of small ops that waits for values, sizes and copies in turn: without one kind of wait, the CPU
 #: waits in the next one.
 ALTERNATING = _op(
@@ -175,6 +184,18 @@ WITHIN = _op("within", "", "Avoid ops that wait for the GPU")
 _INDEX = _op("index", "", "Keep indices on the GPU", "index = index.to(device)  # once, or with the batch")
 #: Ops that may be called by the script or by another op.
 _INNER = ("truth", "item", "copy", "event", "explicit")
+
+
+def updates_on_cpu(facts: Facts) -> bool:
+    """Whether the longest gaps show an optimizer on the CPU, which needs gradients there in each step, and weights back
+    on the GPU."""
+    return any(gap.doing == "update" for gaps in facts.host.long_gaps for gap in gaps.longest)
+
+
+def in_this_job(facts: Facts, op: WaitingOp, row: BlockingRow) -> WaitingOp:
+    """Returns the op, or what its copies are where an optimizer on the CPU needs them."""
+    is_large = (row.bytes or 0) >= LARGE_BYTES * row.count > 0
+    return OF_GRADIENTS if op is READS_BACK and is_large and updates_on_cpu(facts) else op
 
 
 def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:
