@@ -2574,6 +2574,8 @@ export interface LaunchTimes {
  * moves half of the bytes
  * compared        kernels that convolutions launch only to compare algorithms, which nothing else here counts; the
  * gain is all of their time; None if there are none
+ * naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
+ * if there are none
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -2590,6 +2592,7 @@ export interface LaunchWaste {
   indexing: Waste | null;
   vectors: VectorProducts | null;
   compared: Waste | null;
+  naive: Waste | null;
 }
 
 /** The memory that a line holds at the end of both snapshots; None as in `LineRow`. */

@@ -375,8 +375,8 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
 #: Minimum length of a wait that no call shows, minimum share of it in which a device works, and minimum number of such
 #: waits: one or two may end then by chance.
 _LONG_NS, _WORKING, _FEWEST = 100_000, 0.9, 3
-#: After a wait the host makes no call yet for so much of its length, if that is more than `RETURN_NS`. A host that works
-#: for tens of milliseconds does not end within this share of when a device does, again and again.
+#: After a wait the host may make no call for this share of its length, if that is more than `RETURN_NS`. A host that
+#: works for tens of milliseconds does not end so soon after a device, again and again.
 _AFTER = 0.005
 
 

@@ -30,6 +30,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     FUSED_OPTIMIZER_KERNEL,
     INDEXED_GRADIENT_KERNEL,
     MANY_TENSORS,
+    NAIVE_CONVOLUTION,
     PER_CHANNEL_KERNEL,
     SAME_LAYOUT,
     SMALL_BY_DESIGN,
@@ -242,6 +243,8 @@ class LaunchWaste(msgspec.Struct, frozen=True):
                     moves half of the bytes
     compared        kernels that convolutions launch only to compare algorithms, which nothing else here counts; the
                     gain is all of their time; None if there are none
+    naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
+                    if there are none
     """
 
     small_grids: Waste | None
@@ -258,6 +261,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     indexing: Waste | None = None
     vectors: VectorProducts | None = None
     compared: Waste | None = None
+    naive: Waste | None = None
 
 
 class _Kernels(msgspec.Struct, frozen=True, eq=False):
@@ -310,6 +314,7 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
         _indexing(kernels),
         _vectors(kernels),
         tries.waste(compared) if tries.within.any() else None,
+        _naive(kernels),
     )
 
 
@@ -415,6 +420,17 @@ def _indexing(kernels: _Kernels) -> Waste | None:
         return None
     op = kernel_origins(kernels.trace).op[kernels.rows]
     return kernels.waste(sums | (op >= 0) & is_in(op, op[sums]))
+
+
+def _naive(kernels: _Kernels) -> Waste | None:
+    """A search for an algorithm runs other kernels in the same op."""
+    trace, rows, naive = kernels.trace, kernels.rows, _named(kernels, NAIVE_CONVOLUTION.match)
+    if not (naive & kernels.within).any():
+        return None
+    op = find_products(trace).op[rows]
+    others = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows] & ~naive & (op >= 0)
+    naive &= ~is_in(op, distinct_in(op[others]))
+    return kernels.waste(naive) if (naive & kernels.within).any() else None
 
 
 #: Short names of products of a matrix and a vector whose weights have 16 bits or more.

@@ -31,6 +31,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
 from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card, evidence_of_calls
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
+from tb_steptime.text.patterns import expression
 
 
 def sync_bubble(facts: Facts) -> Insight | None:
@@ -84,6 +85,8 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
     """Returns the code. What reads values depends on the job and on how many are read."""
     if rows[0].phase == "optimizer" and op.id in ("item", "truth"):
         return _how_to_update(facts, op)
+    if rows[0].phase == "optimizer" and _DECOMPOSES.search(rows[0].outer_op or ""):
+        return "\n".join(filter(None, (_DECOMPOSE_LESS, op.how)))
     reads = sum(row.count for row in rows if waiting_op(row) is op)
     if op.id == "truth" and reads >= MANY_READS:
         return f"{_ASKED_AT_ONCE}\n{op.how}"
@@ -102,6 +105,9 @@ _COUNTING = ("ASGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam")
 _COUNTERS = "torch.optim.{optimizer}(model.parameters(), capturable=True)  # reads no counters of steps from the GPU"
 #: LBFGS multiplies with each kept direction twice, by a factor that it reads (`add_(..., alpha=...)`).
 _HISTORY = "torch.optim.LBFGS(params, history_size=10)  # reads two values in each iteration for each kept direction"
+#: Optimizers that decompose matrices, as Shampoo, SOAP and K-FAC do, go on with those of some steps before.
+_DECOMPOSES = expression(r"^aten::(linalg_(?!.*norm)|cholesky|inverse)")
+_DECOMPOSE_LESS = "# decompose in every 10th step: SOAP(..., precondition_frequency=10); compare the losses"
 _OWN = "# in its step(): tensors in place of .item(), float(tensor) and alpha=tensor"
 
 
@@ -153,7 +159,8 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside an optimizer step are worth a card.
 
     Similar pattern: a gradient scaler that searches for infinities once a step is one of these waits, and wanted; its
-    gain is what it costs. LBFGS needs the values that it reads: its code asks for fewer.
+    gain is what it costs. LBFGS needs the values that it reads: its code asks for fewer. What decomposes matrices, as
+    Shampoo does, is to do so in fewer steps: the gain is of all of them.
 
     Needs: CPU and GPU activity, with the launch calls, and the range `Optimizer.step`.
 

@@ -564,3 +564,26 @@ def test_algorithms_that_each_step_compares(wait: str, compares: bool):
         )
     unused = cards["tensor_cores_unused"]
     assert plain(unused.why).startswith("400" if compares else "900")
+
+
+MI300 = Device(0, "AMD Instinct MI300X", 304, (9, 4), 2048, None, 65536)
+NAIVE, DIRECT = "naive_conv_ab_nonpacked_fwd_nchw_half_double_half", "miopenGcnAsmConv1x1U.kd"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "second", "fires"),
+    [(NAIVE, ADD, True), (NAIVE, DIRECT, False), (DIRECT, ADD, False)],
+    ids=["naive", "searched", "direct"],
+)
+def test_naive_convolutions_are_the_last_resort_unless_the_same_op_tries_others(kernel: str, second: str, fires: bool):
+    insight = found(
+        "naive_convolutions",
+        WORKING.replace(".k.", ".kq").replace("...kkkkkkk", "...kkkkkqq"),
+        names={"a": "aten::miopen_convolution", "k": kernel, "q": second},
+        inputs={"a": ("[[8,64,56,56],[64,64,3,3]]", HALVES)},
+        devices={0: MI300},
+    )
+    assert (insight is not None) is fires
+    if insight is not None:
+        assert (insight.severity, up_to(insight)) == (Severity.MINOR, 500 * US)
+        assert plain(insight.why).endswith("its last resort, mostly aten::miopen_convolution 8×64×56×56, 64×64×3×3.")

@@ -970,6 +970,9 @@ def test_the_optimizer_has_hidden_waits_too():
         ("Lion", "aten::item", "in its step()"),  # it is from outside torch, and prints no loss
         ("Lion", "aten::is_nonzero", "torch.where"),
         ("AdamW", "aten::nonzero", "torch.where(mask"),
+        ("SOAP", "aten::linalg_qr", "in every 10th step"),
+        ("Shampoo", "aten::linalg_inv", "in every 10th step"),
+        ("Shampoo", "aten::linalg_inv", "inv_ex"),
     ],
 )
 def test_an_optimizer_that_reads_values_is_told_what_it_can_do(optimizer: str, op: str, how: str):
