@@ -2572,6 +2572,10 @@ export interface LaunchTimes {
  * vectors         None if there are none
  * double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
  * moves half of the bytes
+ * compared        kernels that convolutions launch only to compare algorithms, which nothing else here counts; the
+ * gain is all of their time; None if there are none
+ * naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
+ * if there are none
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -2587,6 +2591,8 @@ export interface LaunchWaste {
   update: Waste | null;
   indexing: Waste | null;
   vectors: VectorProducts | null;
+  compared: Waste | null;
+  naive: Waste | null;
 }
 
 /** The memory that a line holds at the end of both snapshots; None as in `LineRow`. */
@@ -2725,11 +2731,10 @@ export interface LongGaps {
 
 /**
  * Code that allocates memory which is never freed, in each of `steps` steps from the step `since` on.
- * bytes_per_step, count_per_step: means over these steps; example: one of the allocations.
+ * bytes_per_step: mean over these steps; example: one of the allocations.
  */
 export interface Maker {
   bytes_per_step: number;
-  count_per_step: number;
   since: string;
   steps: number;
   example: AllocationRow;
@@ -2737,14 +2742,13 @@ export interface Maker {
 
 /**
  * [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins. Least and most allocated,
- * and least and most reserved (empty without a caching allocator), bytes.
+ * and most reserved (empty without a caching allocator), bytes.
  */
 export interface MemoryBins {
   start_ns: number;
   end_ns: number;
   least: number[];
   most: number[];
-  reserved_least: number[];
   reserved_most: number[];
 }
 
@@ -2999,7 +3003,7 @@ export interface OpKernel {
 }
 
 /**
- * Ops of one name: sums over the recording, bytes. increase_bytes: allocated minus freed while they ran. An op
+ * Ops of one name: sums over the recording, bytes. all_increase_bytes: allocated minus freed while they ran. An op
  * inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
  * children.
  */
@@ -3008,7 +3012,6 @@ export interface OpMemory {
   calls: number;
   count: number;
   allocated_bytes: number;
-  increase_bytes: number;
   all_count: number;
   all_allocated_bytes: number;
   all_increase_bytes: number;
@@ -3780,12 +3783,10 @@ export interface Reason {
 
 /**
  * Captures of work that is captured more than once, and the steps that contain them.
- * captures   number of these captures, including the first one of each work
  * steps      number of steps that contain one of them
  * step_ns, other_ns   mean length of these steps and of the others; other_ns is None if there are no others
  */
 export interface Recaptures {
-  captures: number;
   steps: number;
   step_ns: number;
   other_ns: number | null;

@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import type { EventDetail } from "../src/api.gen";
 import { setPixels, stripFor } from "../src/charts/canvas/canvas";
 import { pixelOf, shadeOf } from "../src/charts/canvas/palette";
 import { scaleFor } from "../src/format";
@@ -8,7 +9,7 @@ import { matcherOf } from "../src/views/timeline/data/found";
 import { boxUnder, tipOf } from "../src/views/timeline/input/gestures";
 import { layoutOf } from "../src/views/timeline/layout";
 import { walkRow } from "../src/views/timeline/paint/boxes";
-import { bordersOf, paintScene, queuePixels, strengthOf } from "../src/views/timeline/paint/paint";
+import { bordersOf, paintOver, paintScene, queuePixels, strengthOf } from "../src/views/timeline/paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { all } from "./fixtures/all";
@@ -179,6 +180,25 @@ test("borders lie behind the boxes", () => {
   const border = drawn.findIndex((each) => each.startsWith(`rect firm ${GUTTER_PX + 50}`));
   const box = drawn.indexOf(rectsAt(drawn, AXIS_PX + 22)[0]!);
   expect([border >= 0, border < box]).toEqual([true, true]);
+});
+
+test("the line of a measured range does not strike the length of an idle time", () => {
+  const of = boxes("stream | aaa.......bbbbbbbbbb");
+  vi.stubGlobal(
+    "OffscreenCanvas",
+    class {
+      getContext = () => pen().pen;
+    },
+  );
+  const { pen: own, drawn } = pen();
+  const width = GUTTER_PX + 400;
+  const chosen = { track: 0, row: 0, start_ns: 100, end_ns: 200, gap_start_ns: 30, why_gap: null, links: [] };
+  const shown = { width, time: timeScale(of.covers, GUTTER_PX, width), range: { from: 33, to: 95 } };
+  paintOver(own, scene(of, { ...shown, chosen: chosen as unknown as EventDetail }));
+  const line = drawn.findIndex((each) => each === `rect ${PALETTE.ink} ${GUTTER_PX + 66} 0 1 200`);
+  const text = drawn.findIndex((each) => each.startsWith("text Idle for"));
+  const x = Number(drawn[text]!.split(" ").at(-2));
+  expect([line >= 0, line < text, x < GUTTER_PX + 70]).toEqual([true, true, true]);
 });
 
 test("no label of the axis is cut off at an end of the picture", () => {

@@ -45,7 +45,8 @@ def changes_made(base: Side, candidate: Side) -> list[KnownChange]:
     return [change for change in KNOWN_CHANGES if change.made(base, candidate)]
 
 
-_WAITS = ("sync_bubble", "synchronous_exchange", "hidden_sync_backward", "hidden_sync_optimizer")
+_WAITS = ("sync_bubble", "synchronous_exchange", "hidden_sync_backward", "hidden_sync_optimizer",
+          "algorithm_search")  # fmt: skip
 _PRODUCTS = ("tensor_cores_unused", "alignment")
 
 

@@ -58,11 +58,6 @@ class NotComputed(Exception):
     """The result of this view is asked for, and its analysis failed on this file."""
 
 
-#: Position between one device at a time (0) and all devices at once (1). Up to a quarter, the devices count as working
-#: one after another.
-SERIAL_FRACTION = 0.25
-
-
 class Facts(msgspec.Struct, frozen=True, dict=True):
     """The results of one span, by view id; those that many rules ask have a name. gaps: views whose analysis failed,
     with the kind of error; what needs their results is not said."""
@@ -401,7 +396,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def in_series(self) -> bool:
         """Whether the process drives several GPUs, and they work one after another."""
         several = self.host.several_devices
-        return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)
+        return several is not None and several.in_series
 
     @property
     def hands_over(self) -> bool:

@@ -375,6 +375,9 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
 #: Minimum length of a wait that no call shows, minimum share of it in which a device works, and minimum number of such
 #: waits: one or two may end then by chance.
 _LONG_NS, _WORKING, _FEWEST = 100_000, 0.9, 3
+#: After a wait the host may make no call for this share of its length, if that is more than `RETURN_NS`. A host that
+#: works for tens of milliseconds does not end so soon after a device, again and again.
+_AFTER = 0.005
 
 
 def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
@@ -393,7 +396,7 @@ def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
     beside = works.overlap_ns(host.begin_ns[long], host.start_ns[long]) >= _WORKING * length
     long, length = long[beside], length[beside]
     since = host.start_ns[long] - works.end[np.searchsorted(works.start, host.start_ns[long]) - 1]
-    waits = (since >= 0) & (since < RETURN_NS)
+    waits = (since >= 0) & (since < np.maximum(RETURN_NS, _AFTER * length))
     if np.count_nonzero(waits) < _FEWEST or 2 * length[waits].sum() <= length.sum():
         waits[:] = False
     last = ends[np.searchsorted(work.end_ns[ends], host.start_ns[long[waits]], side="right") - 1]

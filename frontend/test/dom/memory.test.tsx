@@ -50,6 +50,18 @@ test("the peak is shown from the summary, without a question to the server", () 
   expect(requests).toEqual([]);
 });
 
+test.each([
+  [999, true],
+  [1000, false],
+])("of %s bytes at the peak nothing is drawn: %s", (allocated_bytes, little) => {
+  const page = memoryPage();
+  const [gpu] = page.result.devices as [DeviceMemory];
+  const device = { ...gpu, peak: { ...gpu.peak, allocated_bytes } };
+  show({}, { ...page, result: { ...page.result, devices: [device] } });
+  const kinds = screen.queryByRole("list", { name: "Kinds of memory" });
+  expect([screen.queryByText(/Hardly anything/) !== null, kinds !== null]).toEqual([little, !little]);
+});
+
 test("the peak at other batches stands in a table, or why it is not known", () => {
   show();
   expect(screen.getByRole("heading", { name: "The largest batch is 300" })).toBeTruthy();

@@ -28,11 +28,12 @@ from tb_steptime.insights.rules.gpu.fusion import (
     layout_conversion,
     optimizer_passes,
 )
-from tb_steptime.insights.rules.gpu.products import alignment, slow_products
+from tb_steptime.insights.rules.gpu.products import alignment, naive_convolutions, slow_products
 from tb_steptime.insights.rules.gpu.small_batches import matrix_vectors, small_grids
 from tb_steptime.insights.rules.gpu.types import double_precision, tensor_cores_unused
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
 from tb_steptime.insights.rules.host.blocking_calls import (
+    algorithm_search,
     allocator_steady,
     hidden_sync_backward,
     hidden_sync_optimizer,
@@ -77,16 +78,17 @@ class Gain(enum.Enum):
 _DISJOINT: tuple[Rule, ...] = (
     input_bound, no_workers, more_workers, slow_worker, epoch_starts, loader_jitter, loader_overhead, sync_bubble,
     synchronous_exchange, hidden_sync_backward, hidden_sync_optimizer, pageable_copies, allocator_steady,
-    garbage_collection, host_stops, launch_graphs, between_graphs, long_stretches, compiled_waits, buffer_broadcast,
-    gradient_buckets, zero_gradients, fused_optimizer, tiny_optimizer_kernels, between_passes,
+    algorithm_search, garbage_collection, host_stops, launch_graphs, between_graphs, long_stretches, compiled_waits,
+    buffer_broadcast, gradient_buckets, zero_gradients, fused_optimizer, tiny_optimizer_kernels, between_passes,
 )  # fmt: skip
 _OVERLAPPING: tuple[Rule, ...] = (
     many_small_collectives, each_micro_batch, exposed_communication, collectives_on_compute_stream, between_layers,
     unused_parameters, gradient_copies, serial_devices, slow_steps, recurring_steps, growing_graph, unused_graph,
     without_cache, anomaly_detection, pageable_batch_copies, pageable_result_copies, tensor_cores_unused, alignment,
-    slow_products, double_precision, eager_attention, fusible_chains, optimizer_passes, indexed_gradients,
-    device_copies, small_grids, matrix_vectors, layout_conversion, idle_gpu, cpu_compiles, cpu_optimizer, slow_half,
-    sparse_gradients, cpu_ops, cpu_outside, small_ops, python_loop, memory_grows, peak_of_activations, gradients_kept,
+    slow_products, naive_convolutions, double_precision, eager_attention, fusible_chains, optimizer_passes,
+    indexed_gradients, device_copies, small_grids, matrix_vectors, layout_conversion, idle_gpu, cpu_compiles,
+    cpu_optimizer, slow_half, sparse_gradients, cpu_ops, cpu_outside, small_ops, python_loop, memory_grows,
+    peak_of_activations, gradients_kept,
     fragmented, larger_batch, needless_checkpoints, one_time, back_pressure,
     trace_quality, unrecorded_work,
 )  # fmt: skip

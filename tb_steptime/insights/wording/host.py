@@ -23,8 +23,6 @@ from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fr
 WORTH_SAYING = 0.005
 #: Share of the time in which the queue is empty, from which on the host counts as late.
 MOSTLY = 0.5
-#: Devices work one after another if the sum of their times is below this multiple of the time in which any works.
-ONE_AFTER_ANOTHER = 1.2
 
 
 def host_titles(facts: Facts) -> Titles:
@@ -179,7 +177,7 @@ def _copies_title(copies: Sequence[CopyRow]) -> Phrase:
 
 def _devices_title(several: SeveralDevices) -> Phrase:
     devices = count(len(several.devices))
-    if several.concurrency < ONE_AFTER_ANOTHER:
+    if several.in_series:
         return phrase("{devices} GPUs work one after another", devices=devices)
     mean = Quantity(several.concurrency, Unit.NUMBER)
     return phrase("{mean} of {devices} GPUs work at the same time", devices=devices, mean=mean)

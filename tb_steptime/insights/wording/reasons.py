@@ -107,7 +107,6 @@ REASONS: dict[str, str] = {
     "no_tensor_cores": "This GPU has no tensor cores.",
     "not_computed": "It could not be computed, because its analysis failed on this file.",
     "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
-    "only_compared": "The library only runs it to compare algorithms.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
     "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed. Set them in the "
     'environment: `TB_STEPTIME_PEAKS="part of its name: half=70 fp32=31.2 memory=600"`, in TFLOP/s and GB/s.',

@@ -28,6 +28,9 @@ BLOCKERS = 20
 #: A device with less than this share of the busiest one's work is not driven: a library has merely been initialised
 #: there.
 DRIVEN_FRACTION = 0.01
+#: Position between one device at a time (0) and all devices at once (1). Up to a quarter, the devices count as working
+#: one after another.
+SERIAL_FRACTION = 0.25
 
 
 class Blocker(msgspec.Struct, frozen=True):
@@ -54,6 +57,11 @@ class SeveralDevices(msgspec.Struct, frozen=True):
     busy_ns: list[int]
     union_busy_ns: int
     blockers: list[Blocker]
+
+    @property
+    def in_series(self) -> bool:
+        """Whether the devices work one after another."""
+        return self.concurrency - 1 <= SERIAL_FRACTION * (len(self.devices) - 1)
 
 
 def several_devices(trace: Trace, chosen: Steps | None = None) -> SeveralDevices | None:

@@ -78,6 +78,10 @@ PER_CHANNEL_KERNEL = expression(
 #: Stages of convolutions that pad or unfold images and leave them in their layout: `foldedNhwcToNhwcKernel`.
 SAME_LAYOUT = expression(r"(?i)n(?P<layout>[chw]{3})to\w*?n(?P=layout)")
 
+#: MIOpen's convolutions for what none of its other kernels takes ("the last resort": ROCm/MIOpen#3310). In its lists of
+#: measured times they take 85 to 350 times as long as the fastest other one (ROCm/MIOpen#3383, rocm-libraries#3509).
+NAIVE_CONVOLUTION = expression(r"^naive_conv_")
+
 #: Kernels of convolutions with fewer operations: cuDNN's, MIOpen's (`miopenSp3AsmConv`: Winograd), and products of
 #: complex numbers between Fourier transforms.
 _FEWER = expression(r"winograd|miopenSp3AsmConv|fft|cgemm", re.IGNORECASE)

@@ -30,6 +30,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     FUSED_OPTIMIZER_KERNEL,
     INDEXED_GRADIENT_KERNEL,
     MANY_TENSORS,
+    NAIVE_CONVOLUTION,
     PER_CHANNEL_KERNEL,
     SAME_LAYOUT,
     SMALL_BY_DESIGN,
@@ -50,7 +51,7 @@ from tb_steptime.metrics.kernels.fusion import (
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
-from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins, only_compared
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost
@@ -240,6 +241,10 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     vectors         None if there are none
     double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
                     moves half of the bytes
+    compared        kernels that convolutions launch only to compare algorithms, which nothing else here counts; the
+                    gain is all of their time; None if there are none
+    naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
+                    if there are none
     """
 
     small_grids: Waste | None
@@ -255,6 +260,8 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     update: Waste | None = None
     indexing: Waste | None = None
     vectors: VectorProducts | None = None
+    compared: Waste | None = None
+    naive: Waste | None = None
 
 
 class _Kernels(msgspec.Struct, frozen=True, eq=False):
@@ -289,7 +296,9 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
     in the whole window."""
     rows, chosen = kernel_rows_in_window(trace, device), steps or find_steps(trace)
     dur, within = steady_activity_ns(trace, trace.kernels.event[rows]), begin_in(trace, chosen, rows)
-    kernels = _Kernels(trace, rows, dur, chosen, within)
+    compared = only_compared(trace)[rows]
+    tries = _Kernels(trace, rows, dur, chosen, within & compared)
+    kernels = _Kernels(trace, rows, dur, chosen, within & ~compared)
     return LaunchWaste(
         _small_grids(kernels),
         _small_tails(kernels),
@@ -304,6 +313,8 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
         _update(kernels),
         _indexing(kernels),
         _vectors(kernels),
+        tries.waste(compared) if tries.within.any() else None,
+        _naive(kernels),
     )
 
 
@@ -409,6 +420,17 @@ def _indexing(kernels: _Kernels) -> Waste | None:
         return None
     op = kernel_origins(kernels.trace).op[kernels.rows]
     return kernels.waste(sums | (op >= 0) & is_in(op, op[sums]))
+
+
+def _naive(kernels: _Kernels) -> Waste | None:
+    """A search for an algorithm runs other kernels in the same op."""
+    trace, rows, naive = kernels.trace, kernels.rows, _named(kernels, NAIVE_CONVOLUTION.match)
+    if not (naive & kernels.within).any():
+        return None
+    op = find_products(trace).op[rows]
+    others = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows] & ~naive & (op >= 0)
+    naive &= ~is_in(op, distinct_in(op[others]))
+    return kernels.waste(naive) if (naive & kernels.within).any() else None
 
 
 #: Short names of products of a matrix and a vector whose weights have 16 bits or more.

@@ -157,27 +157,23 @@ def _with_mapped(size: Int64, recorded: Int64, addr: Int64) -> Int64:
 
 class MemoryBins(msgspec.Struct, frozen=True):
     """[start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins. Least and most allocated,
-    and least and most reserved (empty without a caching allocator), bytes."""
+    and most reserved (empty without a caching allocator), bytes."""
 
     start_ns: int
     end_ns: int
     least: list[int]
     most: list[int]
-    reserved_least: list[int]
     reserved_most: list[int]
 
 
 def memory_bins(memory: Curve, start_ns: int, end_ns: int, bins: int) -> MemoryBins:
     """Bins of the window, at most this many, none shorter than a nanosecond."""
     edges = bin_edges(start_ns, end_ns, max(1, min(bins, end_ns - start_ns)))
-    allocated = extremes(memory.ts, memory.allocated, memory.before, edges)
-    none = np.empty(0, np.int64)
-    reserved = (
-        (none, none)
-        if memory.reserved is None
-        else extremes(memory.ts, memory.reserved, int(memory.reserved[0]), edges)
-    )
-    return MemoryBins(start_ns, end_ns, *(each.tolist() for each in (*allocated, *reserved)))
+    least, most = extremes(memory.ts, memory.allocated, memory.before, edges)
+    if memory.reserved is None:
+        return MemoryBins(start_ns, end_ns, least.tolist(), most.tolist(), [])
+    _, reserved = extremes(memory.ts, memory.reserved, int(memory.reserved[0]), edges)
+    return MemoryBins(start_ns, end_ns, least.tolist(), most.tolist(), reserved.tolist())
 
 
 def bin_edges(start_ns: int, end_ns: int, bins: int) -> Int64:
@@ -336,21 +332,20 @@ class OpBytes(msgspec.Struct, frozen=True, eq=False):
     op             rows of the event table, ascending: all ops
     allocated      int64, bytes of the allocations while no op inside it was open, whether or not freed later
     count          int64, number of these allocations
-    increase       int64, allocated minus what was freed meanwhile
-    all_allocated, all_count, all_increase   likewise, including the ops inside it
+    all_allocated, all_count   likewise, including the ops inside it
+    all_increase   int64, allocated minus what was freed meanwhile, including the ops inside it
     """
 
     op: Int32
     allocated: Int64
     count: Int64
-    increase: Int64
     all_allocated: Int64
     all_count: Int64
     all_increase: Int64
 
 
 class OpMemory(msgspec.Struct, frozen=True):
-    """Ops of one name: sums over the recording, bytes. increase_bytes: allocated minus freed while they ran. An op
+    """Ops of one name: sums over the recording, bytes. all_increase_bytes: allocated minus freed while they ran. An op
     inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
     children."""
 
@@ -358,7 +353,6 @@ class OpMemory(msgspec.Struct, frozen=True):
     calls: int
     count: int
     allocated_bytes: int
-    increase_bytes: int
     all_count: int
     all_allocated_bytes: int
     all_increase_bytes: int
@@ -372,7 +366,7 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
     values = (np.maximum(size, 0), (size > 0).astype(np.int64), size)
     inside = op >= 0
     own = np.searchsorted(ops, op[inside])
-    selves = [exact_sums(own, each[inside], len(ops)) for each in values]
+    selves = [exact_sums(own, each[inside], len(ops)) for each in values[:2]]
     return OpBytes(ops.astype(np.int32), *selves, *_with_children(trace, ops, rows, values))
 
 
@@ -423,9 +417,7 @@ def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
     name, number, outer = names.take(bytes_of_ops.op), len(trace.strings), _outermost_of_name(trace)
     outer_name = name[outer]
     calls = np.bincount(outer_name, minlength=number)
-    sums = [
-        _by_name(name, column, number) for column in (bytes_of_ops.count, bytes_of_ops.allocated, bytes_of_ops.increase)
-    ]
+    sums = [_by_name(name, column, number) for column in (bytes_of_ops.count, bytes_of_ops.allocated)]
     with_children = (bytes_of_ops.all_count, bytes_of_ops.all_allocated, bytes_of_ops.all_increase)
     sums += [_by_name(outer_name, column[outer], number) for column in with_children]
     not_zero = np.flatnonzero(np.logical_or.reduce([each != 0 for each in sums])).tolist()

@@ -174,10 +174,9 @@ class Growth(msgspec.Struct, frozen=True):
 
 class Maker(msgspec.Struct, frozen=True):
     """Code that allocates memory which is never freed, in each of `steps` steps from the step `since` on.
-    bytes_per_step, count_per_step: means over these steps; example: one of the allocations."""
+    bytes_per_step: mean over these steps; example: one of the allocations."""
 
     bytes_per_step: float
-    count_per_step: float
     since: str
     steps: int
     example: AllocationRow
@@ -234,7 +233,7 @@ def _maker(trace: Trace, chosen: Int64, last: int) -> Maker | None:
     size = trace.memory.bytes[allocations(trace).born[allocated]]
     (example,) = rows_of(trace, allocated[np.argmax(size)][None])
     name = find_steps(trace).steps[since].name
-    return Maker(float(size.sum()) / steps, len(allocated) / steps, name, steps, example)
+    return Maker(float(size.sum()) / steps, name, steps, example)
 
 
 class MemoryPeak(msgspec.Struct, frozen=True):

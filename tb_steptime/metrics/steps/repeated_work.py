@@ -43,12 +43,10 @@ from tb_steptime.trace.table import CALL_KINDS, Float64, Int64, Kind, distinct, 
 class Recaptures(msgspec.Struct, frozen=True):
     """Captures of work that is captured more than once, and the steps that contain them.
 
-    captures   number of these captures, including the first one of each work
     steps      number of steps that contain one of them
     step_ns, other_ns   mean length of these steps and of the others; other_ns is None if there are no others
     """
 
-    captures: int
     steps: int
     step_ns: int
     other_ns: int | None
@@ -73,7 +71,7 @@ def recaptures(trace: Trace) -> Recaptures | None:
     lengths = steps.duration_ns
     others = np.delete(lengths, captured)
     other_ns = int(others.mean()) if len(others) else None
-    return Recaptures(len(again_places), len(captured), int(lengths[captured].mean()), other_ns)
+    return Recaptures(len(captured), int(lengths[captured].mean()), other_ns)
 
 
 def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> bool:

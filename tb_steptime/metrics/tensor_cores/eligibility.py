@@ -26,10 +26,10 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, TF32_CAPABILITY, kernel
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace, are_named, rows_named, shared
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import forward_of, kernel_origins
-from tb_steptime.trace.table import CALL_KINDS, Bool, Float64, Int32, Int64, Kind, UInt8, distinct_in, is_in
+from tb_steptime.trace.ops import forward_of
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
 T = TypeVar("T")
 
@@ -45,7 +45,6 @@ _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *
 _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
 
 _CONVOLUTION = expression(r"conv")
-_WAITS_FOR_EVENT = expression(r"EventSynchronize")
 _ATTENTION = expression(r"attention")
 _MATH_ATTENTION = expression(r"aten::_scaled_dot_product_attention_math$")
 _ONE_HALF, _ONE_FLOAT = [(name,) for name in HALVES], [("float",)]
@@ -88,7 +87,6 @@ NO_KERNEL = Ineligibility("no_kernel", Reason("no_matrix_product"))
 STAGE = Ineligibility("stage", Reason("stage_of_product"))
 LIBRARY = Ineligibility("library_choice", Reason("library_choice"))
 UNTOLD = Ineligibility("untold", Reason("inputs_not_recorded"))
-SEARCHED = Ineligibility("search", Reason("only_compared"))
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -146,38 +144,7 @@ def eligibility(trace: Trace) -> Eligibility:
     why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int32)[place]
     rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)[place]
     bins, double = kernel_bins(trace), np.array([_is_double(case) for case in cases], bool)[place]
-    searched = _only_compared(trace) & (bins == _MATMUL_LIKE)
-    if searched.any():
-        why[searched], rates[searched] = len(reasons), -1
-        reasons = [*reasons, SEARCHED]
     return Eligibility(is_in(bins, _PRODUCTS), why, _gains(trace, rates, peaks), rates, double, reasons, peaks)
-
-
-def _only_compared(trace: Trace) -> Bool:
-    """Says which kernels a convolution only tries: those that it launches before its last wait for an event.
-
-    op       [cudnn_convolution                                  ]
-    call      r k r [wait] r l r [wait]   l                             r: cudaEventRecord
-    stream      kkkkkk       llll         llll
-    tried       ######       ####
-
-    Nothing else in a convolution waits for events: cuDNN's comparison records one before and behind each algorithm,
-    and waits for the second (time_sorted_plan in cudnn_frontend_find_plan.h). Without a search, cuDNN records events
-    to order its own streams, too, but does not wait for them.
-    """
-    events, op = trace.events, find_products(trace).op.astype(np.int64)
-    tried, waits = np.zeros(len(op), bool), rows_named(trace, CALL_KINDS, _WAITS_FOR_EVENT.search)
-    own = np.flatnonzero((op >= 0) & (op < len(events)))
-    calls = distinct_in(op[own])
-    calls = calls[are_named(trace, calls, _CONVOLUTION.search)]
-    if not len(waits) or not len(calls):
-        return tried
-    around, last = innermost(trace, calls, waits), np.full(len(calls) + 1, -1)
-    np.maximum.at(last, np.searchsorted(calls, around[around >= 0]), events.start_ns[waits[around >= 0]])
-    launch = kernel_origins(trace).call[own].astype(np.int64)
-    until = np.where(is_in(op[own], calls), last[np.searchsorted(calls, op[own])], -1)
-    tried[own] = (launch >= 0) & (events.start_ns[np.maximum(launch, 0)] < until)
-    return tried
 
 
 def _distinct(values: list[T | None]) -> list[T]:

@@ -25,7 +25,7 @@ from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.activities import KernelSite, Product, find_products, kernel_site
 from tb_steptime.metrics.gpu.utilization import kernel_rows, runs_alone
 from tb_steptime.metrics.kernel_names.work_kinds import ALWAYS_ALIGNED, LOADED_AT_ONCE
-from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins, only_compared
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
@@ -135,10 +135,12 @@ def _groups(trace: Trace, rows: Int64) -> list[_Group]:
 
 
 def _chosen(trace: Trace, device: int) -> Int64:
-    """Product kernels of calls whose products all run on tensor cores, alone and within the window."""
+    """Product kernels of calls whose products all run on tensor cores, alone and within the window; without those that
+    a convolution only compares."""
     products, rows = find_products(trace), kernel_rows(trace, device)
     alone = runs_alone(trace, rows)
     is_product = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows] & (products.op[rows] >= 0)
+    is_product &= ~only_compared(trace)[rows]
     rows, alone = rows[is_product], alone[is_product]
     start, (low, high) = trace.events.start_ns[trace.kernels.event[rows]], find_steps(trace).window
     usable = alone & (kernel_bins(trace)[rows] == BINS.index("tensor_core")) & (start >= low) & (start < high)

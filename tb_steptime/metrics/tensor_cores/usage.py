@@ -29,7 +29,8 @@ from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost, outermost
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, UInt8, is_in
+from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.table import CALL_KINDS, Bool, Float64, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
 # Resolves kernels whose names do not show their cores by arithmetic: a rate beyond the plain cores' proves tensor
 # cores.
@@ -154,8 +155,8 @@ KERNEL_BINS = (
     BinMeaning("unknown", "Unknown", "Unknown", "unknown",
                "Kernels whose names do not show whether they use tensor cores.", "other", True),
     BinMeaning("other", "Other kernels", "Other", "not eligible",
-               "Kernels that cannot use tensor cores: elementwise, reductions, normalization, copies.", "kernel",
-               False),
+               "Kernels that cannot use tensor cores: elementwise, reductions, normalization, copies; and products "
+               "without them that a library only runs to compare algorithms.", "kernel", False),
 )  # fmt: skip
 
 
@@ -204,6 +205,11 @@ PRODUCT_OP = expression(
     r"aten::(?:\w*conv(?!ert)\w*|_?(?:add|badd|addb)?b?mm(?:_\w*)?|linear|matmul|_scaled_mm|_grouped_mm"
     r"|_?scaled_dot_product_\w+)$"
 )
+
+
+#: Convolutions, and the call by which cuDNN's comparison of their algorithms waits.
+_CONVOLUTION = expression(r"conv")
+_WAITS_FOR_EVENT = expression(r"EventSynchronize")
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -261,6 +267,7 @@ def kernel_bins(trace: Trace) -> UInt8:
     bins = np.array([_bin(answer) for answer in answers.distinct], np.uint8)[answers.place]
     is_stage = answers.where(lambda answer: answer.role == "stage")
     bins[is_stage & _in_plain_product(trace, bins)] = _MATMUL_LIKE
+    bins[only_compared(trace) & (bins == _MATMUL_LIKE)] = _OTHER
     return bins
 
 
@@ -347,6 +354,34 @@ def _answer(trace: Trace, device: int, name: int) -> Answer:
     if properties is None:
         return classify(trace.strings[name])
     return classify(trace.strings[name], properties.compute_capability, properties.name)
+
+
+@shared
+def only_compared(trace: Trace) -> Bool:
+    """Says which kernels a convolution only tries: those that it launches before its last wait for an event.
+
+    op       [cudnn_convolution                                  ]
+    call      r k r [wait] r l r [wait]   l                             r: cudaEventRecord
+    stream      kkkkkk       llll         llll
+    tried       ######       ####
+
+    Nothing else in a convolution waits for events: cuDNN's comparison records one before and behind each algorithm,
+    and waits for the second (time_sorted_plan in cudnn_frontend_find_plan.h). Without a search, cuDNN records events
+    to order its own streams, too, but does not wait for them.
+    """
+    events, op = trace.events, find_products(trace).op.astype(np.int64)
+    tried, waits = np.zeros(len(op), bool), rows_named(trace, CALL_KINDS, _WAITS_FOR_EVENT.search)
+    own = np.flatnonzero((op >= 0) & (op < len(events)))
+    calls = distinct_in(op[own])
+    calls = calls[are_named(trace, calls, _CONVOLUTION.search)]
+    if not len(waits) or not len(calls):
+        return tried
+    around, last = innermost(trace, calls, waits), np.full(len(calls) + 1, -1)
+    np.maximum.at(last, np.searchsorted(calls, around[around >= 0]), events.start_ns[waits[around >= 0]])
+    launch = kernel_origins(trace).call[own].astype(np.int64)
+    until = np.where(is_in(op[own], calls), last[np.searchsorted(calls, op[own])], -1)
+    tried[own] = (launch >= 0) & (events.start_ns[np.maximum(launch, 0)] < until)
+    return tried
 
 
 def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:

@@ -176,7 +176,7 @@ MOST_A_ROUND = 8
 #: Number of names that are tried, the rarest first.
 _TRIED = 8
 
-_BACKWARD = expression(r"autograd::engine::evaluate_function")
+BACKWARD = expression(r"autograd::engine::evaluate_function")
 _RANDOM = expression(r"aten::(normal_?|uniform_|random_|randn?|randint)$")
 _PRODUCT = expression(r"aten::(mm|addmm|bmm|baddbmm|convolution|_?scaled_\w*mm|_scaled_dot_product\w*)$")
 _LINEAR = expression(r"aten::linear$")
@@ -236,7 +236,7 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
     def of_ops(pattern: re.Pattern[str]) -> Int64:
         return rows_named(trace, (Kind.CPU_OP,), pattern.match)
 
-    if in_each(of_ops(_BACKWARD)) or (in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT))):
+    if in_each(of_ops(BACKWARD)) or (in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT))):
         return True
     if not alone:
         return False

@@ -30,9 +30,9 @@ import numpy as np
 
 from tb_steptime.trace.frames import source_frames
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace, are_named, find_launches, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.ops import SYNC_DEVICE_CALL
-from tb_steptime.trace.steps.calls import StepCalls, batch_calls, loop_calls, step_calls
+from tb_steptime.trace.steps.calls import BACKWARD, StepCalls, batch_calls, loop_calls, step_calls
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
 #: Minimum number of steps; fewer may be similar by chance.
@@ -116,7 +116,7 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
     rows = _that_begin_steps(trace, calls, begins)
     if len(rows) < FEWEST_STEPS or not len(begins):
         return
-    each = 1 if _fall_to_batches(trace, calls) else _calls_a_step(trace, rows, calls.at_end, begins)
+    each = 1 if _fall_to_batches(trace, calls) else _calls_a_step(trace, calls, rows, begins)
     edges = _edges(trace, rows, calls.at_end, each, begins)
     counted = edges if calls.at_end else np.append(edges[:-1], max(edges[-1], begins[-1] + 1))
     work = np.diff(np.searchsorted(begins, counted))  # includes the profiler's own last call, after the last step
@@ -174,15 +174,33 @@ def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
     return len(batches) >= FEWEST_STEPS and abs(len(batches) - len(calls.rows)) <= 1
 
 
-def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int:
+def _calls_a_step(trace: Trace, calls: StepCalls, rows: Int64, begins: Int64) -> int:
     """The number of calls in a step: 1 if the work from each call to the next is alike, else the number after which
-    names and work repeat; 1 if they do not repeat at all."""
-    instants = trace.events.ends(rows) if at_end else trace.events.start_ns[rows]
+    names and work repeat; 1 if they do not repeat at all. Where each call steps an optimizer, the gradients that are
+    computed from each call to the next repeat, too, if any period has them so."""
+    instants = trace.events.ends(rows) if calls.at_end else trace.events.start_ns[rows]
     work, names = np.diff(np.searchsorted(begins, instants)), trace.events.name[rows]
-    for period in range(1, min(MOST_CALLS, len(rows) // FEWEST_STEPS) + 1):
-        if (names[period:] == names[:-period]).all() and _similar(work[period:], work[:-period]).all():
-            return period
-    return 1
+    periods = [
+        period
+        for period in range(1, min(MOST_CALLS, len(rows) // FEWEST_STEPS) + 1)
+        if (names[period:] == names[:-period]).all() and _similar(work[period:], work[:-period]).all()
+    ]
+    gradients = _gradients(trace, instants) if calls.of_optimizer else np.zeros((len(work), 0), np.int64)
+    repeated = [period for period in periods if (gradients[period:] == gradients[:-period]).all()]
+    return next(iter(repeated or periods), 1)
+
+
+def _gradients(trace: Trace, instants: Int64) -> Int64:
+    """How many autograd nodes of each name run from each instant to the next one. Two optimizers of one class differ in
+    these, as for a generator and a discriminator, where their work is alike. Logging, or an average of the weights that
+    is updated now and then, has none."""
+    nodes = rows_named(trace, (Kind.CPU_OP,), BACKWARD.match)
+    window = np.searchsorted(instants, trace.events.start_ns[nodes], side="right") - 1
+    inside = (window >= 0) & (window < len(instants) - 1)
+    names, name = np.unique(trace.events.name[nodes[inside]], return_inverse=True)
+    counts = np.zeros((len(instants) - 1, len(names)), np.int64)
+    np.add.at(counts, (window[inside], name.reshape(-1)), 1)
+    return counts
 
 
 def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) -> Int64:

@@ -118,7 +118,8 @@ def test_pageable_memory_is_named_where_most_is_copied_from_it():
 
 
 @pytest.mark.parametrize(
-    ("concurrency", "sentence"), [(1.19, "2 GPUs work one after another"), (1.2, "1.2 of 2 GPUs work at the same time")]
+    ("concurrency", "sentence"),
+    [(1.25, "2 GPUs work one after another"), (1.26, "1.26 of 2 GPUs work at the same time")],
 )
 def test_devices_that_share_no_time_work_one_after_another(concurrency, sentence):
     several = SeveralDevices([0, 1], concurrency, [US, US], 2 * US, [])

@@ -50,6 +50,21 @@ def test_a_wait_without_a_row_ends_when_the_device_is_done(kernel: str, cell_us:
     assert _hidden(trace) == waits
 
 
+@pytest.mark.parametrize(("idle", "waits"), [(1, 3), (2, 3), (3, 0)])
+def test_after_a_long_wait_the_host_makes_no_call_for_a_while(idle: int, waits: int):
+    """Waits of 16.36 ms, after which the host goes on after 40, 80 or 120 us: 0.5 % of the wait is 82 us."""
+    cells = 410
+    kernel = f".{'k' * (cells - 1 - idle)}{'.' * idle}"
+    trace = timeline(
+        f"""
+        step     | {"".join(number * cells for number in "1234")} |
+        runtime  | {f"k{'.' * (cells - 1)}" * 4} |
+        kernel 7 | {kernel * 4} |""",
+        cell_ns=40 * US,
+    )
+    assert _hidden(trace) == waits
+
+
 def test_two_waits_may_be_chance():
     assert _hidden(launching(".kkkkkkkkkkkkkk.", 20, steps=3)) == 0
 

@@ -77,6 +77,19 @@ def test_calls_that_alternate_in_name_or_in_work_make_one_step():
     assert (windows(by_name), windows(by_work)) == (whole, whole)
 
 
+@pytest.mark.parametrize(("nodes", "steps"), [("gdgdgd", 3), ("gdgdgg", 6), ("gggggg", 6)])
+def test_two_optimizers_of_one_class_compute_other_gradients(nodes: str, steps: int):
+    """What is logged in every second step shows no second optimizer."""
+    rounds = [f"a.b.a.b.{node}.{log}..." for node, log in zip(nodes, ".l" * 3, strict=True)]
+    trace = timeline(
+        f"""
+        op          | {"".join(rounds)} |
+        {OPTIMIZER} | {".............o" * 6} |""",
+        names={each: f"autograd::engine::evaluate_function: {each}Backward0" for each in "gd"},
+    )
+    assert len(windows(trace)) == steps
+
+
 def test_two_optimizers_that_work_alike_share_the_step_of_their_batch():
     trace = timeline(f"""
         loader      | l.......l.......l....... |

@@ -6,6 +6,7 @@ import type { DeviceMemory, MemoryResult } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Code } from "../../components/copy";
 import { Details, Remark } from "../../components/sentence";
+import { bytes, counted } from "../../format";
 import type { Meanings } from "../../meanings";
 import { rangeOf } from "../../time_range";
 import { zoomWithin } from "../choices";
@@ -34,6 +35,9 @@ export function Memory(props: SpanViewProps<"memory">) {
   );
 }
 
+/** Less is a counter or a seed on the CPU, beside memory that was not recorded: there is nothing to draw of it. */
+const LITTLE_BYTES = 1000;
+
 function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { device: DeviceMemory; place: number }) {
   const { result, head, titles } = page;
   const whole = rangeOf(result);
@@ -57,6 +61,22 @@ function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { devi
           />
         </div>
       )}
+      {device.peak.allocated_bytes < LITTLE_BYTES ? (
+        <>
+          <Little device={device} />
+          <ToDo page={page} here="memory" tab={tab} />
+        </>
+      ) : (
+        <Drawn {...part} page={page} />
+      )}
+    </>
+  );
+}
+
+function Drawn({ page, ...part }: MemoryPart & Pick<SpanViewProps<"memory">, "page">) {
+  const { device, tab } = part;
+  return (
+    <>
       <MemoryCurve {...part} />
       <Alive {...part} />
       <div class="split memory-split">
@@ -64,7 +84,7 @@ function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { devi
         <ToDo page={page} here="memory" tab={tab} />
         {device.whole && <Churn {...part} />}
         <ByOp {...part} />
-        {(device.device !== null || head.device_names.length === 0) && (
+        {(device.device !== null || page.head.device_names.length === 0) && (
           <>
             <Fits {...part} />
             <ByModule {...part} />
@@ -75,6 +95,15 @@ function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { devi
     </>
   );
 }
+
+const Little = ({ device }: { device: DeviceMemory }) => (
+  <section class="unknown">
+    <h2>Hardly anything is allocated on the {shortName(device)}</h2>
+    <p class="quiet">
+      The most at any time is {bytes(device.peak.allocated_bytes)}, by {counted(device.events, "recorded event")}.
+    </p>
+  </section>
+);
 
 const shortName = ({ device }: DeviceMemory): string => (device === null ? "CPU" : `GPU ${device}`);
 

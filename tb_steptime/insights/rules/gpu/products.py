@@ -1,12 +1,13 @@
-"""Matrix products whose sizes keep them off the tensor cores, or far below the rate that is within their reach."""
+"""Matrix products whose sizes keep them off the tensor cores, or far below the rate that is within their reach; and
+convolutions for which the library has no fast kernel, or has not looked for it."""
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.fusion import fused_code
-from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
-from tb_steptime.insights.wording.gpu import site_phrase, sizes
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, of_kernel_time, row_of_op
+from tb_steptime.insights.wording.gpu import mostly, site_phrase, sizes
 from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.metrics.tensor_cores.product_rates import ALIGNED_FRACTION, MEMORY_FRACTION, ProductRate
@@ -160,3 +161,43 @@ def _formula(best: float | None) -> Phrase:
     values = {"part": fraction(MEMORY_FRACTION), "share": fraction(ALIGNED_FRACTION)}
     values["best"] = Quantity(best, Unit.NUMBER)
     return filled(f"{_LIMITS}and {most} limit that.", values)
+
+
+_SEARCH = """torch.backends.cudnn.benchmark = True  # MIOpen times its kernels once for each shape
+# where none of the others takes it: another type, channels_last, or other sizes"""
+
+
+def naive_convolutions(facts: Facts) -> Insight | None:
+    """Fires when convolutions that MIOpen runs by its naive kernels take time that is worth a card.
+
+    Similar pattern: a search for algorithms, which tries these kernels, too: it runs others in the same op, or comes
+    once. Direct convolutions by MIOpen's other kernels have other names.
+
+    Needs: GPU kernels.
+
+    Jobs: those with an AMD GPU that compute convolutions.
+
+    Gain: all of their time, at most: another kernel is a hundred times as fast, where there is one.
+
+    Left out: what the other kernel takes. Whether there is one for these sizes, their type and layout is not recorded.
+    """
+    naive = facts.waste.naive if facts.waste else None
+    if naive is None:
+        return None
+    template, values = of_kernel_time(facts, naive.total_ns)
+    return kernel_card(
+        facts,
+        id="naive_convolutions",
+        title=phrase("Find a faster kernel for these convolutions"),
+        why=mostly(
+            Phrase(f"{template} is convolutions by MIOpen's naive kernels, its last resort", values), naive.site
+        ),
+        how=_SEARCH,
+        gain_ns=naive.gain_ns,
+        formula=phrase(
+            "All of their time, at most: other kernels of MIOpen are far faster, where one takes these sizes."
+        ),
+        why_confidence=phrase("Whether another kernel takes these sizes, their type and layout is not recorded."),
+        site=naive.site,
+        estimated=True,
+    )

@@ -1,9 +1,9 @@
 """Blocking calls that drain the GPU: while the host waits it launches nothing, and then the GPU waits for the host.
 
 The script makes them itself (`sync_bubble`), or to read what ranks have just exchanged (`synchronous_exchange`). Others
-are made by an op of the backward pass or of the optimizer, so the script does not show them (`hidden_sync_...`). The
-allocator makes them where it asks the driver for memory that it should find cached (`allocator_steady`): shapes change,
-or the cache is emptied.
+are made by an op of the backward pass or of the optimizer, so the script does not show them (`hidden_sync_...`), or by
+convolutions that compare algorithms (`algorithm_search`). The allocator makes them where it asks the driver for memory
+that it should find cached (`allocator_steady`): shapes change, or the cache is emptied.
 
 step        0        1        2
 cudaMalloc  mmmmm                       warm-up: no card
@@ -14,20 +14,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import (
+    SEARCH,
     WaitingOp,
     bubble_ns,
     calls_of,
+    in_this_job,
     leading_op,
     name_of,
     place_of,
     waiting_op,
 )
-from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card
+from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card, evidence_of_calls
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
+from tb_steptime.text.patterns import expression
 
 
 def sync_bubble(facts: Facts) -> Insight | None:
@@ -53,7 +57,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
     if not rows:
         return None
     behind = behind_waits(facts)
-    op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else waiting_op(rows[0])
+    op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else in_this_job(facts, waiting_op(rows[0]), rows[0])
     more_ns = behind.total_ns
     total_ns = bubble_ns(rows) + more_ns
     template = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
@@ -81,6 +85,8 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
     """Returns the code. What reads values depends on the job and on how many are read."""
     if rows[0].phase == "optimizer" and op.id in ("item", "truth"):
         return _how_to_update(facts, op)
+    if rows[0].phase == "optimizer" and _DECOMPOSES.search(rows[0].outer_op or ""):
+        return "\n".join(filter(None, (_DECOMPOSE_LESS, op.how)))
     reads = sum(row.count for row in rows if waiting_op(row) is op)
     if op.id == "truth" and reads >= MANY_READS:
         return f"{_ASKED_AT_ONCE}\n{op.how}"
@@ -99,6 +105,9 @@ _COUNTING = ("ASGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam")
 _COUNTERS = "torch.optim.{optimizer}(model.parameters(), capturable=True)  # reads no counters of steps from the GPU"
 #: LBFGS multiplies with each kept direction twice, by a factor that it reads (`add_(..., alpha=...)`).
 _HISTORY = "torch.optim.LBFGS(params, history_size=10)  # reads two values in each iteration for each kept direction"
+#: Optimizers that decompose matrices, as Shampoo, SOAP and K-FAC do, go on with those of some steps before.
+_DECOMPOSES = expression(r"^aten::(linalg_(?!.*norm)|cholesky|inverse)")
+_DECOMPOSE_LESS = "# decompose in every 10th step: SOAP(..., precondition_frequency=10); compare the losses"
 _OWN = "# in its step(): tensors in place of .item(), float(tensor) and alpha=tensor"
 
 
@@ -150,7 +159,8 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside an optimizer step are worth a card.
 
     Similar pattern: a gradient scaler that searches for infinities once a step is one of these waits, and wanted; its
-    gain is what it costs. LBFGS needs the values that it reads: its code asks for fewer.
+    gain is what it costs. LBFGS needs the values that it reads: its code asks for fewer. What decomposes matrices, as
+    Shampoo does, is to do so in fewer steps: the gain is of all of them.
 
     Needs: CPU and GPU activity, with the launch calls, and the range `Optimizer.step`.
 
@@ -171,7 +181,68 @@ def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insig
     # the place is the line, module or op of the forward pass that the op belongs to
     why = _why(rows[0], bubble_ns(rows), "{op}, from {place}, leaves the GPU idle for {total} a step.")
     title = "Remove the hidden wait from the " + ("backward pass" if where == "backward" else where)
-    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, _how(facts, waiting_op(rows[0]), rows))
+    op = in_this_job(facts, waiting_op(rows[0]), rows[0])
+    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, _how(facts, op, rows))
+
+
+_COMPARED = phrase(
+    "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
+    "the call, and the time of the kernels that a convolution launches before it; mean over the steps."
+)
+_COMPARES = (
+    "{op} and others run {kernels} kernels a step, {time}, only to compare algorithms, and wait for each. That leaves "
+    "the GPU idle for {idle}."
+)
+_WAITS_FOR_EACH = "{op} waits for each algorithm that it tries, which leaves the GPU idle for {idle} a step."
+_MAY_BE_SLOWER = phrase(
+    "Without the comparison the library takes the algorithm that it expects to be fastest, which may be a slower one. "
+    "With it, each shape is searched once, so that a job of few shapes stops by itself."
+)
+
+
+def algorithm_search(facts: Facts) -> Insight | None:
+    """Fires when what convolutions take to compare algorithms, which the library does for each new shape, is worth a
+    card.
+
+    Similar pattern: the first step, in which each convolution has a new shape: what comes once is left out. A job whose
+    few shapes have not all occurred yet, which the trace does not tell: the card says so. Convolutions that order
+    streams of their own by events: these do not wait.
+
+    Needs: CPU and GPU activity, with the launch calls and the calls that wait for events.
+
+    Jobs: those with a GPU and `torch.backends.cudnn.benchmark`, training and inference.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; and the time of the kernels that are compared, which are launched before the
+    convolution's last wait; mean over the steps.
+
+    Left out: what the algorithm that is chosen without a comparison takes longer.
+    """
+    rows = calls_of(facts, "search")
+    if not rows:
+        return None
+    compared = facts.waste.compared if facts.waste else None
+    compared_ns = round(compared.gain_ns) if compared else 0
+    values = {
+        "op": text(name_of(rows[0])),
+        "kernels": count(round(compared.count)) if compared else count(0),
+        "time": ns(compared_ns),
+        "idle": ns(bubble_ns(rows)),
+    }
+    return host_card(
+        facts,
+        id="algorithm_search",
+        title=SEARCH.title,
+        why=filled(_COMPARES if compared else _WAITS_FOR_EACH, values),
+        how=SEARCH.how,
+        gain_ns=bubble_ns(rows) + compared_ns,
+        formula=_COMPARED,
+        why_confidence=_MAY_BE_SLOWER,
+        colour="blocking",
+        part="runtime",
+        evidence=evidence_of_calls(rows),
+        row=EvidenceRow("blocking", str(rows[0].worst_start_ns)),
+    )
 
 
 _READ = """if step % 100 == 0:  # on all ranks alike

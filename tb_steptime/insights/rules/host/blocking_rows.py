@@ -23,7 +23,7 @@ _FOLDER = expression(r"^.*[/\\]")
 
 
 #: The card of a group of calls. Calls inside the backward pass and the optimizer's step are not visible in the script.
-CallsOf = Literal["allocator", "backward", "optimizer", "pageable", "exchanged", "plain"]
+CallsOf = Literal["allocator", "search", "backward", "optimizer", "pageable", "exchanged", "plain"]
 
 
 def calls_of(facts: Facts, card: CallsOf) -> list[BlockingRow]:
@@ -34,6 +34,8 @@ def calls_of(facts: Facts, card: CallsOf) -> list[BlockingRow]:
 def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
     if row.kind == "allocator":
         return "allocator"
+    if waiting_op(row) is SEARCH:
+        return "search"
     if row.phase == "optimizer":
         return "optimizer"
     if row.phase == "backward" and row.site != "backward.loss":
@@ -87,6 +89,13 @@ def _op(id: str, names: str, title: str, how: str | None = None, in_libraries: b
     return WaitingOp(id, expression(names), phrase(title), how, in_libraries)
 
 
+#: Nothing in a convolution waits but cuDNN's comparison of its algorithms.
+SEARCH = _op(
+    "search", r"aten::(\w*convolution\w*|conv(_transpose)?[123]d)$",
+    "Stop searching for convolution algorithms in each step",
+    "torch.backends.cudnn.benchmark = False  # or batches of one shape",
+)  # fmt: skip
+
 #: Ordered from specific to general: ops in the first rows call ops in the last rows.
 WAITING_OPS = (
     # scaler.py may hold a scaler of data. Fused optimizers of torch take the scale and what the scaler found as tensors
@@ -129,10 +138,7 @@ WAITING_OPS = (
     # with a tensor of deviations it reads whether one is negative
     _op("normal", r"aten::normal$", "Draw samples without waiting for the GPU",
         "mean + std * torch.randn_like(std)  # as Normal.rsample() does"),
-    # nothing in a convolution waits but cuDNN's comparison of its algorithms
-    _op("search", r"aten::(\w*convolution\w*|conv(_transpose)?[123]d)$",
-        "Stop searching for convolution algorithms in each step",
-        "torch.backends.cudnn.benchmark = False  # or batches of one shape"),
+    SEARCH,
     _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Choose values on the GPU, not in Python",
         "torch.where(condition, a, b)  # in place of if\n"
         "# torch.distributions check their arguments like this, unless validate_args=False"),
@@ -154,6 +160,15 @@ READS_BACK = _op(
     "done.synchronize()  # a step later, before host is read",
 )  # fmt: skip
 
+#: Minimum mean size of copies of results. A smaller one takes microseconds, and a transfer's start most of them.
+LARGE_BYTES = 64 << 10
+#: The same where an optimizer on the CPU needs what is copied: it can come without a wait for each copy, but not later.
+OF_GRADIENTS = _op(
+    "gradients", "", "Copy gradients to the CPU without waiting for each",
+    "host.copy_(gradient, non_blocking=True)  # host: pinned; one wait, before the update\n"
+    '"offload_optimizer": {"device": "cpu", "pin_memory": true}  # DeepSpeed',
+)  # fmt: skip
+
 #: Advice for a loop of small ops that waits for values, sizes and copies in turn: without one kind of wait, the CPU
 #: waits in the next one.
 ALTERNATING = _op(
@@ -169,6 +184,18 @@ WITHIN = _op("within", "", "Avoid ops that wait for the GPU")
 _INDEX = _op("index", "", "Keep indices on the GPU", "index = index.to(device)  # once, or with the batch")
 #: Ops that may be called by the script or by another op.
 _INNER = ("truth", "item", "copy", "event", "explicit")
+
+
+def updates_on_cpu(facts: Facts) -> bool:
+    """Whether the longest gaps show an optimizer on the CPU, which needs gradients there in each step, and weights back
+    on the GPU."""
+    return any(gap.doing == "update" for gaps in facts.host.long_gaps for gap in gaps.longest)
+
+
+def in_this_job(facts: Facts, op: WaitingOp, row: BlockingRow) -> WaitingOp:
+    """Returns the op, or what its copies are where an optimizer on the CPU needs them."""
+    is_large = (row.bytes or 0) >= LARGE_BYTES * row.count > 0
+    return OF_GRADIENTS if op is READS_BACK and is_large and updates_on_cpu(facts) else op
 
 
 def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:

@@ -357,6 +357,10 @@ def calls_card(
         why_confidence=_REPLAYED if more_ns else _MEASURED,
         colour="blocking",
         part="runtime",
-        evidence=[Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE],
+        evidence=evidence_of_calls(rows),
         row=EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None,
     )
+
+
+def evidence_of_calls(rows: list[BlockingRow]) -> list[Evidence]:
+    return [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]

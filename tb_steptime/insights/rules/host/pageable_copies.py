@@ -8,7 +8,13 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card, shows_the_job
-from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
+from tb_steptime.insights.rules.host.blocking_rows import (
+    LARGE_BYTES,
+    OF_GRADIENTS,
+    calls_of,
+    name_of,
+    updates_on_cpu,
+)
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
@@ -37,7 +43,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
     rows = calls_of(facts, "pageable")
     if not rows:
         return None
-    title, how = _OF_LOADER if facts.data_loading.unknown is None else _OF_TENSOR
+    title, how = _OF_LOADER if _are_of_loader(facts, rows) else _OF_TENSOR
     if _are_of_model(rows):
         title, how = _OF_MODEL
     if _are_small(rows):
@@ -68,6 +74,16 @@ def _are_of_model(rows: list[BlockingRow]) -> bool:
     return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
 
 
+def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
+    """Whether these copies may be those of the loader's batches. Weights are not, such as those that an optimizer has
+    updated on the CPU, or those of layers that stay there: these are more tensors than a batch has, and large ones."""
+    if facts.data_loading.unknown is not None or updates_on_cpu(facts):
+        return False
+    copies, batches = sum(row.count for row in rows), facts.data_loading.batches_per_step or 1.0
+    are_large = sum(row.bytes or 0 for row in rows) >= _AS_WEIGHTS * copies
+    return not (are_large and copies >= _MORE_THAN_A_BATCH * max(batches, 1.0))
+
+
 def _is_forward(row: BlockingRow) -> bool:
     return row.user_range is not None and site_of_name(row.user_range) == SITE["forward.model"]
 
@@ -94,9 +110,6 @@ _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_block
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
 #: From this share of the time for which calls make the CPU wait, what a step gains without waits is due to the copies.
 _MOSTLY = 0.5
-#: Minimum mean size of copies of results. A smaller one takes microseconds, and a transfer's start most of them.
-LARGE_BYTES = 64 << 10
-
 _BACK = (
     'host = torch.empty_like(result, device="cpu", pin_memory=True)  # once, and reused\n'
     "host.copy_(result, non_blocking=True)  # on a stream of its own; read after its event"
@@ -131,7 +144,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     of the link to the host, and none is promised if that rate is not known. A CPU that waits in these copies and is
     ahead all the same loses nothing. In inference, many tensors in a row to the GPU, and about as many bytes back:
     these are weights that the script moves, and neither a batch nor its results. Weights that an optimizer has updated
-    on the CPU: without a loader, copies of more tensors than a batch has are called no batch.
+    on the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones
+    where there is a loader, are called no batch.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -145,12 +159,13 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     weights = _moved_weights(facts)
     if weights:
         return _weights_card(facts, weights)
-    how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
     template = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
-    title = "Copy the next batch while kernels run" if _has_kernels(facts) else _OF_TENSOR[0]
-    if _has_kernels(facts) and how is _AHEAD and sum(row.count for row in rows) >= _MORE_THAN_A_BATCH:
-        title = "Copy these tensors while kernels run"
+    of_loader = _are_of_loader(facts, rows)
+    how, title = _AHEAD_OF_LOADER if of_loader else _AHEAD, _OF_TENSOR[0]
+    if _has_kernels(facts):
+        few = sum(row.count for row in rows) < _MORE_THAN_A_BATCH and not updates_on_cpu(facts)
+        title = "Copy the next batch while kernels run" if of_loader or few else "Copy these tensors while kernels run"
     if _are_of_model(calls_of(facts, "pageable")):
         title, how = _OF_MODEL
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
@@ -186,7 +201,8 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     medium for that reason. Where the copies take most of the step, the gain is that of pinned memory at the peak rate
     of the link to the host, and none is promised if that rate is not known. Values such as a loss, which take no time
     to copy: cards about waits are about them. Weights that move to the GPU and back: one card is about both ways. A
-    checkpoint that few of the steps write: what less than half of the steps copy does not count.
+    checkpoint that few of the steps write: what less than half of the steps copy does not count. Gradients that an
+    optimizer on the CPU needs: the card calls them so.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -201,8 +217,10 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
         return None
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
-    title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
-    return _alone_card(facts, "pageable_result_copies", title, template, _BACK, rows, facts.usual_copies_ns)
+    title, how = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results", _BACK
+    if updates_on_cpu(facts):
+        title, how = "Copy gradients to the CPU while kernels run", OF_GRADIENTS.how or _BACK
+    return _alone_card(facts, "pageable_result_copies", title, template, how, rows, facts.usual_copies_ns)
 
 
 def _moved_weights(facts: Facts) -> list[CopyRow]:

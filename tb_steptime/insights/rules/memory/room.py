@@ -12,11 +12,11 @@ what would be kept                  |=======|                  at most: all that
 
 from __future__ import annotations
 
-from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
+from tb_steptime.insights.largest import batch_size
 from tb_steptime.insights.rules.memory.allocated import has_even_peaks, memory_card
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import HOST_BOUND
@@ -36,8 +36,6 @@ MOST_UNKNOWN, LEAST_OF_BATCH = 0.1, 0.1
 #: Kinds of memory that grow with the batch. Unknown memory counts as one of them, so that the room is underestimated
 #: rather than overestimated.
 _OF_BATCH: tuple[CategoryId, ...] = ("activations", "inputs", "temporary", "unknown")
-#: Minimum number of dimensions of an input whose first dimension is the batch. In matrices, it may be batch x tokens.
-_BATCHED = 3
 
 _HOW = (
     "DataLoader(dataset, batch_size=2 * batch_size, ...)\n"
@@ -112,7 +110,7 @@ def _even(device: DeviceMemory) -> bool:
 
 
 def _why(facts: Facts, device: DeviceMemory, batch_bytes: int, free: int) -> Phrase:
-    times, samples = 1 + free // batch_bytes, _samples(facts)
+    times, samples = 1 + free // batch_bytes, batch_size(facts)
     values = {"batch": nbytes(batch_bytes), "free": nbytes(free), "times": count(times), "device": text(device.name)}
     if samples is None:
         template = "A batch takes {batch} of {device}, and {free} are free: about {times} times as large fits."
@@ -121,16 +119,6 @@ def _why(facts: Facts, device: DeviceMemory, batch_bytes: int, free: int) -> Phr
         "{samples} samples take {batch} of {device}, {each} each, and {free} are free: {times} times as many fit."
     )
     return phrase(template, samples=count(samples), each=nbytes(batch_bytes / samples), **values)
-
-
-def _samples(facts: Facts) -> int | None:
-    """Returns the number of samples in a batch, from the first product with a batch dimension; None if none is
-    recorded."""
-    for inputs in facts.result("compare", CompareResult).setup.first_inputs:
-        first = inputs.shapes.lstrip("[").partition("]")[0].split(",")
-        if len(first) >= _BATCHED and first[0].strip().isdigit():
-            return int(first[0]) or None
-    return None
 
 
 #: Maximum share of the GPU's memory that is reserved once all is kept. Checkpoints are also made for batches that are

@@ -36,7 +36,7 @@ def offloaded(
 ) -> Trace:
     """Steps of an offloaded optimizer, with some lines drawn otherwise."""
     lines = STEP | {label.replace("_", " "): line for label, line in changes.items()}
-    marks = "".join(str(step) * len(STEP["op"]) for step in range(STEPS))
+    marks = "".join(str(step) * len(lines["op"]) for step in range(STEPS))
     drawing = "\n".join(f"{label} | {line * STEPS} |" for label, line in lines.items())
     return timeline(
         f"{by} | {marks} |\n{drawing}",
@@ -104,3 +104,25 @@ def test_the_card_shortens_the_update_and_keeps_the_wait():
     assert plain(cards["long_stretches"].title) == "Shorten the optimizer's step on the CPU"
     assert 11 * CELL_NS <= cards["long_stretches"].gain_ns <= 13 * CELL_NS
     assert "most of the time in the optimizer's step" in plain(judgement.verdict.text)
+
+
+#: Copies of gradients to pageable memory during the backward pass, which wait, and the copy of the weights back.
+BY_LAYER = {
+    "op": "..l.nnnnnnnnnn.............",
+    "runtime": "i.f.bggg.bggg.gss........ww",
+    "kernel_7": "..ff.bb...bb...............",
+    "memcpy_7": "i......gg...gggg.........ww",
+}
+PAGEABLE = {"g": "Memcpy DtoH (Device -> Pageable)", "w": "Memcpy HtoD (Pageable -> Device)"}
+
+
+@pytest.mark.parametrize("updates", [True, False])
+def test_gradients_that_the_cpu_needs_are_no_results_and_weights_no_batch(updates: bool):
+    """With an op in place of the update these are results that could be read later."""
+    idle = {} if updates else {"op": "..l.nnnnnnnnnn..mmmmmmmmmm."}
+    trace = offloaded(names=PAGEABLE | {"m": "aten::sort"}, nbytes={"w": 8 * MIB}, **(BY_LAYER | idle))
+    assert bool(cells(trace)) is updates
+    cards = {card.id: card for card in judged(trace).insights}
+    titles = [plain(cards[id].title) for id in ("pageable_result_copies", "pageable_batch_copies")]
+    assert [("gradients" in titles[0], "batch" in titles[1])] == [(updates, not updates)]
+    assert ("a step later" in (cards["hidden_sync_backward"].how or "")) is not updates

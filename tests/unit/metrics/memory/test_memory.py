@@ -173,7 +173,7 @@ def test_rows_say_where_an_allocation_is_made_and_how_long_it_lives():
 def test_an_op_inside_another_of_its_name_counts_once():
     trace = timeline("step | 00000000 |\nop | aaaaaa.. |\nop | .bbbb... |\nop | ..aa.... |")
     found = memory_by_op(with_memory(trace, "x +8 @0.5, y +4 @2.5, x -8 @4.5, z +2 @7"), GPU0)
-    assert found == [OpMemory("a", 1, 2, 12, 12, 2, 12, 4), OpMemory("b", 1, 0, 0, -8, 1, 4, -4)]
+    assert found == [OpMemory("a", 1, 2, 12, 2, 12, 4), OpMemory("b", 1, 0, 0, 1, 4, -4)]
 
 
 def test_churn_is_what_a_step_makes_and_frees():
@@ -199,7 +199,7 @@ def test_growth_is_of_what_stays_after_the_first_step():
     assert (found.bytes_per_step, found.every_step) == (8.0, True)
     assert found.at_step_ends == [52, 60, 68, 76, 84, 92]
     (maker,) = leak_makers(trace, GPU0)
-    assert (maker.bytes_per_step, maker.count_per_step, maker.steps, maker.example.op) == (16.0, 1.2, 5, "a")
+    assert (maker.bytes_per_step, maker.steps, maker.example.op) == (16.0, 5, "a")
 
 
 def test_what_one_step_lacks_is_no_leak():

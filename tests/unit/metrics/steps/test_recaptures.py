@@ -30,7 +30,7 @@ def drawn(ops: str, calls: str, inputs: dict[str, tuple[str, str]] | None = None
     ("ops", "calls", "found"),
     [
         # Captured in the first and third steps, and launched in between.
-        ("..mma...........mma...", ".b..e.g...g....b..e.g.", Recaptures(2, 2, 10 * US, 2 * US)),
+        ("..mma...........mma...", ".b..e.g...g....b..e.g.", Recaptures(2, 10 * US, 2 * US)),
         # The third step captures other work.
         ("..mma...........aam...", ".b..e.g...g....b..e.g.", None),
         # Captured twice before any launch, possibly for two sizes.
@@ -61,5 +61,5 @@ def test_only_the_job_in_grad_mode_captures_its_graph_again(path: str):
         assert found is None
         return
     assert found is not None
-    assert (found.captures, found.steps) == (3, 3)
+    assert found.steps == 3
     assert found.other_ns is not None and found.step_ns > 50 * found.other_ns

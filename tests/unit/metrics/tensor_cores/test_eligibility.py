@@ -165,7 +165,7 @@ def test_a_layout_conversion_beside_a_16_bit_convolution():
 
 
 @pytest.mark.parametrize("wait", ["cudaEventSynchronize", "hipEventSynchronize", "cudaEventRecord"])
-def test_an_algorithm_that_a_convolution_only_compares_gains_nothing(wait: str):
+def test_an_algorithm_that_a_convolution_only_compares_could_not_use_them(wait: str):
     """It launches k and q, waits for each, and then q; the second op waits for nothing, and the third multiplies."""
     trace = timeline(
         """
@@ -179,8 +179,10 @@ def test_an_algorithm_that_a_convolution_only_compares_gains_nothing(wait: str):
         devices={0: V100},
     )
     compared = wait.endswith("Synchronize")
-    assert [told(trace, row)[0] for row in range(5)] == [*(["search"] * 2 if compared else ["fp32"] * 2), *["fp32"] * 3]
-    assert [told(trace, row)[2] > 0 for row in range(5)] == [not compared, not compared, True, True, True]
+    could = [not compared, not compared, True, True, True]
+    assert [BINS[each] for each in kernel_bins(trace)] == ["matmul_like" if each else "other" for each in could]
+    assert [told(trace, row)[0] for row in range(5)] == ["fp32" if each else None for each in could]
+    assert [told(trace, row)[2] > 0 for row in range(5)] == could
 
 
 def test_a_depthwise_convolution_multiplies_no_matrices():

@@ -94,21 +94,39 @@ function launches(scene: Scene, chosen: EventDetail): EventLink[] {
   );
 }
 
-/** The device's idle time before the chosen event, hatched, with its length and reason where there is room. */
-export function paintGap(pen: Pen, scene: Scene): void {
-  const { chosen, palette, time, width } = scene;
-  if (!chosen || chosen.gap_start_ns === null) return;
+interface Gap {
+  left: number;
+  right: number;
+  top: number;
+  tall: number;
+  ns: number;
+}
+
+/** The device's idle time before the chosen event; null where there is none in sight. */
+function gapOf(scene: Scene): Gap | null {
+  const { chosen, time, width } = scene;
+  if (!chosen || chosen.gap_start_ns === null) return null;
   const place = placeOf(scene, spotOf(chosen));
-  if (place === null) return;
   const [left, right] = [Math.max(GUTTER_PX, time.x(chosen.gap_start_ns)), Math.min(width, time.x(chosen.start_ns))];
-  if (right - left < 1) return;
-  pen.fillStyle = stripes(pen, palette.third);
-  pen.fillRect(left, place.top, right - left, place.tall);
-  if (place.tall < BOX_PX) return;
+  return place && right - left >= 1 ? { left, right, ...place, ns: chosen.start_ns - chosen.gap_start_ns } : null;
+}
+
+export function paintGap(pen: Pen, scene: Scene): void {
+  const gap = gapOf(scene);
+  if (gap === null) return;
+  pen.fillStyle = stripes(pen, scene.palette.third);
+  pen.fillRect(gap.left, gap.top, gap.right - gap.left, gap.tall);
+}
+
+/** The length of the idle time and its reason, where there is room, over the lines of the measured range. */
+export function paintGapText(pen: Pen, scene: Scene): void {
+  const { chosen, palette } = scene;
+  const gap = gapOf(scene);
+  if (gap === null || gap.tall < BOX_PX) return;
   pen.font = palette.fonts.axis;
-  const length = ns(chosen.start_ns - chosen.gap_start_ns);
-  const text = chosen.why_gap ? sentence(chosen.why_gap) : `Idle for ${length}`;
+  const short = `Idle for ${ns(gap.ns)}`;
+  const text = chosen?.why_gap ? sentence(chosen.why_gap) : short;
   const wide = (text: string) => textWidth(text);
-  const written = wide(text) + 8 <= right - left ? text : fitted(`Idle for ${length}`, wide, right - left);
-  if (written !== null) plated(pen, written, left + 4, place.top + BOX_PX / 2, palette.ink, palette.surface);
+  const written = wide(text) + 8 <= gap.right - gap.left ? text : fitted(short, wide, gap.right - gap.left);
+  if (written !== null) plated(pen, written, gap.left + 4, gap.top + BOX_PX / 2, palette.ink, palette.surface);
 }

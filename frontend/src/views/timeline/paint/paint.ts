@@ -13,7 +13,7 @@ import type { Layer } from "../data/pages";
 import type { Placed } from "../layout";
 import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 import { paintBoxes } from "./boxes";
-import { paintGap, paintLaunches, paintRings } from "./chosen";
+import { paintGap, paintGapText, paintLaunches, paintRings } from "./chosen";
 import { paintFocusedHead, paintHead } from "./heads";
 
 export function paintScene(pen: Pen, scene: Scene): void {
@@ -72,6 +72,7 @@ export function paintOver(pen: Pen, scene: Scene): void {
   });
   paintFocusedHead(pen, scene);
   paintRange(pen, scene);
+  clipped(pen, GUTTER_PX, AXIS_PX, width, height, () => paintGapText(pen, scene));
   paintPointer(pen, scene);
   paintBand(pen, scene);
 }

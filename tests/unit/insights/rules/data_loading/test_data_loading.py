@@ -15,7 +15,7 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.rules.data_loading import loader_waits
-from tb_steptime.insights.rules.host.pageable_copies import LARGE_BYTES
+from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES
 from tb_steptime.metrics.data_loading import throughput
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
@@ -453,6 +453,22 @@ def test_a_pageable_batch_that_no_kernel_runs_beside_is_worth_its_copy():
 def test_copies_beside_which_no_kernel_runs_are_told_by_direction_and_memory(direction: str, found: dict[str, int]):
     """They take one cell of the first step and two of the second one."""
     assert copied_alone(COPIED, direction) == found
+
+
+@pytest.mark.parametrize(
+    ("layers", "nbytes", "batch"), [(4, 1 << 20, False), (3, 1 << 20, True), (4, (1 << 20) - 1, True)]
+)
+def test_large_tensors_before_each_layer_are_no_batch_of_the_loader(layers: int, nbytes: int, batch: bool):
+    """Four tensors are copied before the kernel of each layer. A batch may have many tensors, but then small ones."""
+    cells = 2 + 10 * layers
+    drawing = f"""
+        step     | {"".join(number * cells for number in "1234")} |
+        loader   | {f"l.{'..........' * layers}" * 4} |
+        runtime  | {f"..{'c.c.c.c.k.' * layers}" * 4} |
+        memcpy 7 | {f"..{'.c.c.c.c..' * layers}" * 4} |
+        kernel 7 | {f"..{'.........k' * layers}" * 4} |"""
+    insight = sure(with_bytes(timeline(drawing, names={"c": PAGEABLE}), nbytes), "pageable_batch_copies")
+    assert ("batch" in plain(insight.title), "DataLoader" in (insight.how or "")) == (batch, batch)
 
 
 @pytest.mark.parametrize(

@@ -535,3 +535,55 @@ def test_tiny_kernels_elsewhere_or_behind_a_full_queue_are_not_the_optimizer_s()
     assert found("tiny_optimizer_kernels", elsewhere, names={"q": ADD}, cell_ns=US) is None
     busy = optimizing(120) + "\n        kernel 9 | " + "z" * (3 * (120 * 4 + 8)) + " |"
     assert found("tiny_optimizer_kernels", busy, names={"q": ADD}, cell_ns=US) is None
+
+
+@pytest.mark.parametrize(
+    ("wait", "compares"), [("cudaEventSynchronize", True), ("cudaEventRecord", False)], ids=["waits", "records"]
+)
+def test_algorithms_that_each_step_compares(wait: str, compares: bool):
+    """k and the first q of a step are compared, for 5 of 14 cells; the GPU is idle for 4 cells behind the waits."""
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * 14 for step in range(4))} |
+        op       | {"aaaaaaaaaaa..." * 4} |
+        runtime  | {"kyy.qyyy.q...." * 4} |
+        kernel 7 | {".kk..qqq..qqqq" * 4} |""",
+        names={"a": "aten::cudnn_convolution", "k": SGEMM, "q": f"{SGEMM}2"},
+        calls={"y": wait},
+        inputs={"a": ("[[8,64,56,56],[64,64,3,3]]", FLOATS)},
+        devices={0: A100},
+        cell_ns=100 * US,
+    )
+    cards = {insight.id: insight for insight in judged(trace).insights}
+    assert ("algorithm_search" in cards) is compares
+    assert not {"sync_bubble", "hidden_sync_backward"} & set(cards)
+    if compares:
+        assert cards["algorithm_search"].gain_ns == 900 * US
+        assert plain(cards["algorithm_search"].why).startswith(
+            "aten::cudnn_convolution and others run 2 kernels a step"
+        )
+    unused = cards["tensor_cores_unused"]
+    assert plain(unused.why).startswith("400" if compares else "900")
+
+
+MI300 = Device(0, "AMD Instinct MI300X", 304, (9, 4), 2048, None, 65536)
+NAIVE, DIRECT = "naive_conv_ab_nonpacked_fwd_nchw_half_double_half", "miopenGcnAsmConv1x1U.kd"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "second", "fires"),
+    [(NAIVE, ADD, True), (NAIVE, DIRECT, False), (DIRECT, ADD, False)],
+    ids=["naive", "searched", "direct"],
+)
+def test_naive_convolutions_are_the_last_resort_unless_the_same_op_tries_others(kernel: str, second: str, fires: bool):
+    insight = found(
+        "naive_convolutions",
+        WORKING.replace(".k.", ".kq").replace("...kkkkkkk", "...kkkkkqq"),
+        names={"a": "aten::miopen_convolution", "k": kernel, "q": second},
+        inputs={"a": ("[[8,64,56,56],[64,64,3,3]]", HALVES)},
+        devices={0: MI300},
+    )
+    assert (insight is not None) is fires
+    if insight is not None:
+        assert (insight.severity, up_to(insight)) == (Severity.MINOR, 500 * US)
+        assert plain(insight.why).endswith("its last resort, mostly aten::miopen_convolution 8×64×56×56, 64×64×3×3.")

@@ -791,7 +791,7 @@ def test_long_waits_of_compiled_code_are_about_torch_compile():
 )
 def test_a_graph_that_is_captured_again_and_again_is_what_delays_compiled_code(purpose: Purpose, advice: str):
     compiled = msgspec.structs.replace(long_gap("CompiledFunction", 0.2), compiled=True)
-    again = Recaptures(captures=3, steps=3, step_ns=213 * US, other_ns=2 * US)
+    again = Recaptures(steps=3, step_ns=213 * US, other_ns=2 * US)
     host = msgspec.structs.replace(waited(compiled, compiled_us=60), recaptures=again)
     insight = card(host, "compiled_waits", JobKind(purpose=purpose))
     assert insight is not None
@@ -970,6 +970,9 @@ def test_the_optimizer_has_hidden_waits_too():
         ("Lion", "aten::item", "in its step()"),  # it is from outside torch, and prints no loss
         ("Lion", "aten::is_nonzero", "torch.where"),
         ("AdamW", "aten::nonzero", "torch.where(mask"),
+        ("SOAP", "aten::linalg_qr", "in every 10th step"),
+        ("Shampoo", "aten::linalg_inv", "in every 10th step"),
+        ("Shampoo", "aten::linalg_inv", "inv_ex"),
     ],
 )
 def test_an_optimizer_that_reads_values_is_told_what_it_can_do(optimizer: str, op: str, how: str):
