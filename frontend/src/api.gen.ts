@@ -2013,7 +2013,8 @@ export interface JobEvidence {
  * server          the server that runs an inference; None for a script
  * schedules_ahead  whether frames show that the server schedules the next batch while the device works
  * compiles        whether torch.compile has code for the GPUs; True if these are not known
- * double_backward   whether gradients are differentiated, too, for which torch.compile has no code
+ * double_backward   whether autograd differentiates gradients, too, for which torch.compile has no code
+ * transforms      whether transforms of torch.func compute gradients
  * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
  * left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
@@ -2037,6 +2038,7 @@ export interface JobKind {
   idle_gpu: string | null;
   compiles: boolean;
   double_backward: boolean;
+  transforms: boolean;
   sequence_layer: string | null;
   left_as_is: "recurrent" | "scripted" | "sharded" | null;
 }

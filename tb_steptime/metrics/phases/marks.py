@@ -36,7 +36,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BACKEND
 from tb_steptime.trace.step_marks import step_marks
@@ -78,8 +78,6 @@ NO_MARK = 255
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
 _ZERO_GRAD_MARK = expression(r"Optimizer\.zero_grad#")
 _ACCUMULATION = "AccumulateGrad"
-#: Nodes that differentiate a gradient, as after autograd.grad(..., create_graph=True).
-_OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 _NODE = expression(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
 
 #: Common names of users' ranges, in lower case, without hashes, with "_" for spaces; or the word before ":", "." or
@@ -203,11 +201,6 @@ def engine_nodes(trace: Trace) -> Int64:
     if not is_node.any():
         return np.empty(0, np.int64)
     return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
-
-
-def differentiates_gradients(trace: Trace) -> bool:
-    """Whether a backward pass goes through the nodes of another one."""
-    return len(rows_named(trace, (Kind.CPU_OP,), _OF_GRADIENTS.search)) > 0
 
 
 @shared

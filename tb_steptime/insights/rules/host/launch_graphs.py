@@ -44,7 +44,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
     Similar pattern: a few long gaps: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
     other reasons of the same partition. Autograd's anomaly detection waits after each op, and no graph can be captured
     with it: `anomaly_detection` comes first. A job that captures the same ops in this recording has its graphs.
-    Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass. A loop
+    Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass. With
+    torch.func it takes them, but only the transform as a whole: the advice is to compile that, not the model. A loop
     over the cell of a recurrent layer: the advice is the layer. A model that launches mostly in such layers, which
     torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
     before it was scripted. An inference that concatenates, as a cache of keys and values that grows does: the advice
@@ -82,6 +83,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
     layer = facts.job.sequence_layer if facts.job.vendor in ("nvidia", "amd") else None
     if not in_use and facts.job.double_backward:
         advice = replace(advice, how=_OF_LOSS)  # cuDNN's layers refuse gradients of gradients, too
+    elif not in_use and facts.job.transforms and facts.job.compiles:
+        advice = replace(advice, how=_OF_TRANSFORM)
     elif not in_use and layer is not None:
         advice = _Advice(f"Run the whole sequence in one `nn.{layer}`", _LATE_CELLS, _OF_SEQUENCE.format(layer=layer))
     elif not in_use and facts.job.left_as_is == "scripted":
@@ -196,6 +199,10 @@ _BREAKS = """TORCH_LOGS=graph_breaks python ...  # names what breaks it up, such
 #: Gradients of gradients: torch.compile refuses them, and make_graphed_callables does not support them.
 _OF_LOSS = """with torch.cuda.graph(graph):  # torch.compile refuses gradients of gradients
     loss = loss_of(inputs); loss.backward()  # all gradients, at static shapes
+# or a larger batch"""
+#: A compiled model runs eagerly while a transform is active, without a graph.
+_OF_TRANSFORM = """step = torch.compile(step, mode="reduce-overhead")  # the function that calls vmap and grad
+# a compiled model inside of a transform runs eagerly
 # or a larger batch"""
 #: cuDNN and MIOpen compute a sequence in one call, for which they need all of its inputs.
 _OF_SEQUENCE = """layer = torch.nn.{layer}(features, hidden)  # one call for the sequence, if all inputs are known

@@ -84,14 +84,32 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
         ({"left_as_is": "scripted"}, "torch.compile(eager_model,"),
         ({"left_as_is": "recurrent", "compiled_share": 0.5}, "torch.compile(model,"),
         ({"left_as_is": "scripted", "double_backward": True}, "cuda.graph("),
+        ({"transforms": True}, "torch.compile(step,"),
+        ({"transforms": True, "double_backward": True}, "cuda.graph("),
+        ({"transforms": True, "compiled_share": 0.5}, "torch.compile(model,"),
     ],
-    ids=["compiled", "recurrent", "scripted", "compiled already", "gradients of gradients"],
+    ids=[
+        "compiled",
+        "recurrent",
+        "scripted",
+        "compiled already",
+        "gradients of gradients",
+        "transform",
+        "a transform beside gradients of gradients",
+        "a compiled transform",
+    ],
 )
 def test_no_model_is_compiled_that_a_compiler_leaves_or_refuses(job: dict[str, Any], how: str):
     insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", JobKind(purpose="training", **job))
     assert insight is not None and insight.how is not None
     code = "".join(line.split("#")[0] for line in insight.how.splitlines())
-    ways = ("torch.compile(model,", "torch.compile(eager_model,", "make_graphed_callables(model,", "cuda.graph(")
+    ways = (
+        "torch.compile(model,",
+        "torch.compile(eager_model,",
+        "torch.compile(step,",
+        "make_graphed_callables(model,",
+        "cuda.graph(",
+    )
     assert [each for each in ways if each in code] == [how]
 
 
