@@ -4634,6 +4634,7 @@ export interface StepPace {
  * left out of verdicts, gains and cards: before_recording_ns: the main device runs work from before the recording;
  * once_ns: it is idle during one-time work of the host; after_recording_ns: no more work of it is recorded;
  * profiler_ns: it is idle while the profiler itself works. steady_ns: the step without excess; excess_ns: by kind.
+ * forward_only: whether it runs a forward pass alone, although others train.
  */
 export interface StepRow {
   name: string;
@@ -4649,6 +4650,7 @@ export interface StepRow {
   profiler_ns: number;
   steady_ns: number;
   excess_ns: ExcessNs;
+  forward_only: boolean;
 }
 
 /** What some steps wait for, with means over these. curve: None where `why_unknown` says why. */

@@ -29,6 +29,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     BACKWARD_KERNEL,
     COMPILED_KERNEL,
     LAYER_KERNEL,
+    LAYER_OP,
     is_collective,
     is_collective_call,
 )
@@ -405,8 +406,6 @@ Purpose = Literal["training", "inference", "unknown"]
 
 #: torch's own mark, which shows training even if the recording ends before the first gradient.
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
-#: Ops of which a model consists, one call per layer.
-_LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
 #: Minimum number of layer calls without a gradient that shows inference: in training a forward pass is followed by its
 #: backward pass within one step. The few ops of an excerpt show nothing.
 MANY = 10
@@ -417,7 +416,7 @@ def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
     trains = _training(trace)
     if trains:
         return "training", trains
-    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
+    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), LAYER_OP.match)
     kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
     layers = max(ops, kernels, key=lambda layers: sum(each.count for each in layers))
     if sum(each.count for each in layers) >= MANY:

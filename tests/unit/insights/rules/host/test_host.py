@@ -25,6 +25,7 @@ from tb_steptime.metrics.job import JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
+from tb_steptime.metrics.steps.inserted import RecurringWork
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.repeated_work import Recaptures
 from tb_steptime.replay.sensitivity import Sensitivity
@@ -33,7 +34,7 @@ from tb_steptime.text import Finding, count, phrase, text
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.loader_records import StepPace
-from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, copy, fired, host_result, judged, site
+from tests.drawn.host_result import LAUNCHES, STEP, STEPS, US, blocking, card, copy, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
 
@@ -1505,6 +1506,36 @@ def test_a_step_that_computes_something_else_is_not_slow(
     steps["steps"][4] = msgspec.structs.replace(steps["steps"][4], launches=launches)
     job = JobKind(purpose=purpose, server=server)
     assert (card(host_result(**steps), "slow_steps", job) is not None) == is_slow
+
+
+@pytest.mark.parametrize(("evaluates", "is_slow"), [((), True), ((1,), True), ((3,), False)])
+def test_a_forward_pass_alone_is_no_slow_step(evaluates: tuple[int, ...], is_slow: bool):
+    """It launches as much as the others, but with larger batches."""
+    host = host_result(**some_slow({3: 300}, "kernel", steps=STEPS))
+    ids = [each.id for each in judged(host, JobKind(purpose="training"), forward_only=evaluates).insights]
+    assert ("slow_steps" in ids) == is_slow
+
+
+@pytest.mark.parametrize(
+    ("recurs", "shown"),
+    [
+        (["4", "8"], {"recurring_steps"}),  # says what they do
+        (["3", "7"], {"slow_steps", "recurring_steps"}),  # other steps
+    ],
+)
+def test_where_a_card_says_what_slow_steps_do_more_they_are_not_told_again(recurs: list[str], shown: set[str]):
+    recurring = RecurringWork(every=4, steps=recurs, excess_ns=250 * US, name="aten::copy_", more=20)
+    host = host_result(**some_slow({4: 300, 8: 200}, "memory", steps=12), recurring=recurring)
+    ids = {each.id for each in judged(host, steps=12).insights}
+    assert ids & {"slow_steps", "recurring_steps"} == shown
+
+
+@pytest.mark.parametrize(("paused", "left_us", "severity"), [("4", 20, Severity.MINOR), ("2", 80, Severity.WARNING)])
+def test_slow_steps_are_worth_what_no_card_names_in_them(paused: str, left_us: int, severity: Severity):
+    pause = Pause("unexplained", False, None, 1, 400 * US, 60 * US, paused, 0, 400 * US)
+    insight = card(host_result(**slow(1_300), pauses=[pause]), "slow_steps")
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (left_us * US, severity)
 
 
 def test_without_launch_calls_no_step_is_called_slow():
