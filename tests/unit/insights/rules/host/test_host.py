@@ -334,6 +334,24 @@ def test_an_optimizer_without_a_fused_form_has_no_card(optimizer: str | None):
     assert fused(site("optimizer", late(140), launches=10.0), optimizer) is None
 
 
+@pytest.mark.parametrize(
+    ("before_us", "after_us", "gain_us", "title"),
+    [
+        (60, 40, 60, "Launch less before the model runs"),
+        (40, 60, 60, "Launch less outside forward, backward and optimizer"),
+    ],
+)
+def test_what_the_caller_of_the_model_launches_is_no_matter_of_its_graphs(
+    before_us: int, after_us: int, gain_us: int, title: str
+):
+    sites = [site("forward.inputs", late(before_us)), site(FORWARD, late(100)), site("other", late(after_us))]
+    host = host_result([*sites, site("optimizer", IdleNs())])
+    between, graphs = card(host, "between_passes"), card(host, "launch_graphs")
+    assert between is not None and graphs is not None
+    assert (between.gain_ns, plain(between.title)) == (gain_us * US, title)
+    assert (graphs.gain_ns, graphs.why.values["launches"].value) == (100 * US, 100)
+
+
 def test_work_between_the_passes_is_done_less_often():
     insight = card(host_result([site("other", late(30)), site("zero_grad", late(20))]), "between_passes")
     assert insight is not None
