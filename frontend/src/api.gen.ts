@@ -2015,6 +2015,7 @@ export interface JobEvidence {
  * compiles        whether torch.compile has code for the GPUs; True if these are not known
  * double_backward   whether autograd differentiates gradients, too, for which torch.compile has no code
  * transforms      whether transforms of torch.func compute gradients
+ * no_grad         what a training runs without gradients
  * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
  * left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
@@ -2039,6 +2040,7 @@ export interface JobKind {
   compiles: boolean;
   double_backward: boolean;
   transforms: boolean;
+  no_grad: NoGrad;
   sequence_layer: string | null;
   left_as_is: "recurrent" | "scripted" | "sharded" | null;
 }
@@ -2926,6 +2928,15 @@ export interface Neighbour {
   number: number;
   values: Record<string, number | null>;
   steps: Record<string, (number | null)[]>;
+}
+
+/**
+ * share: of the layers of forward passes, those that run without gradients. passes: number of passes of these a
+ * step, which are apart where something is copied between host and device.
+ */
+export interface NoGrad {
+  share: number;
+  passes: number;
 }
 
 /**

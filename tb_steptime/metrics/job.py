@@ -36,6 +36,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
 from tb_steptime.metrics.phases.gradients import differentiates_gradients, transformed_gradients
 from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.metrics.phases.no_grad import NoGrad, without_gradients
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
 from tb_steptime.trace.host_ranges import FSDP
@@ -270,6 +271,7 @@ class JobKind(msgspec.Struct, frozen=True):
     compiles        whether torch.compile has code for the GPUs; True if these are not known
     double_backward   whether autograd differentiates gradients, too, for which torch.compile has no code
     transforms      whether transforms of torch.func compute gradients
+    no_grad         what a training runs without gradients
     sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
     left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
@@ -294,6 +296,7 @@ class JobKind(msgspec.Struct, frozen=True):
     compiles: bool = True
     double_backward: bool = False
     transforms: bool = False
+    no_grad: NoGrad = NoGrad()
     sequence_layer: str | None = None
     left_as_is: LeftAsIs | None = None
 
@@ -321,6 +324,7 @@ def job_kind(trace: Trace) -> JobKind:
         compiles=where.vendor != "nvidia" or has_triton(devices_with_activity(trace), trace.devices),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
         double_backward=differentiates_gradients(trace),
+        no_grad=without_gradients(trace),
         transforms=len(transformed_gradients(trace)) > 0,
         sequence_layer=sequence_layer(trace),
         left_as_is=left_as_is(trace),

@@ -24,6 +24,7 @@ from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.no_grad import NoGrad
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.inserted import RecurringWork
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
@@ -332,6 +333,27 @@ def test_an_optimizer_of_few_launches_can_be_fused():
 @pytest.mark.parametrize("optimizer", ["RMSprop", "FusedAdam", "Lion", None])
 def test_an_optimizer_without_a_fused_form_has_no_card(optimizer: str | None):
     assert fused(site("optimizer", late(140), launches=10.0), optimizer) is None
+
+
+@pytest.mark.parametrize(
+    ("no_grad", "job", "title", "code"),
+    [
+        (NoGrad(0.5, 8.0), {}, "Compute more inputs in each pass without gradients", "AsyncVectorEnv("),
+        (NoGrad(0.5, 7.0), {}, "Launch the forward pass as a CUDA graph", "teacher = torch.compile("),
+        (NoGrad(0.4, 8.0), {}, "Launch the forward pass as a CUDA graph", "teacher = torch.compile("),
+        (NoGrad(0.09, 8.0), {}, "Launch the forward pass as a CUDA graph", "or a larger batch"),
+        (NoGrad(0.5, 8.0), {"compiled_share": 0.5}, "Launch the compiled model as a CUDA graph", "graph_breaks"),
+        (NoGrad(0.4, 1.0), {"compiles": False}, "Launch the forward pass as a CUDA graph", "make_graphed_callables("),
+    ],
+)
+def test_what_runs_without_gradients_is_no_part_of_the_model(
+    no_grad: NoGrad, job: dict[str, Any], title: str, code: str
+):
+    kind = JobKind(purpose="training", vendor="nvidia", no_grad=no_grad, **job)
+    insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", kind)
+    assert insight is not None and insight.how is not None
+    assert (plain(insight.title), code in insight.how) == (title, True)
+    assert ("teacher" in insight.how) == ("teacher" in code)
 
 
 @pytest.mark.parametrize(
