@@ -2013,7 +2013,9 @@ export interface JobEvidence {
  * server          the server that runs an inference; None for a script
  * schedules_ahead  whether frames show that the server schedules the next batch while the device works
  * compiles        whether torch.compile has code for the GPUs; True if these are not known
- * double_backward   whether gradients are differentiated, too, for which torch.compile has no code
+ * double_backward   whether autograd differentiates gradients, too, for which torch.compile has no code
+ * transforms      whether transforms of torch.func compute gradients
+ * no_grad         what a training runs without gradients
  * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
  * left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
@@ -2037,6 +2039,8 @@ export interface JobKind {
   idle_gpu: string | null;
   compiles: boolean;
   double_backward: boolean;
+  transforms: boolean;
+  no_grad: NoGrad;
   sequence_layer: string | null;
   left_as_is: "recurrent" | "scripted" | "sharded" | null;
 }
@@ -2928,6 +2932,15 @@ export interface Neighbour {
   number: number;
   values: Record<string, number | null>;
   steps: Record<string, (number | null)[]>;
+}
+
+/**
+ * share: of the layers of forward passes, those that run without gradients. passes: number of passes of these a
+ * step, which are apart where something is copied between host and device.
+ */
+export interface NoGrad {
+  share: number;
+  passes: number;
 }
 
 /**
@@ -4633,6 +4646,7 @@ export interface StepPace {
  * left out of verdicts, gains and cards: before_recording_ns: the main device runs work from before the recording;
  * once_ns: it is idle during one-time work of the host; after_recording_ns: no more work of it is recorded;
  * profiler_ns: it is idle while the profiler itself works. steady_ns: the step without excess; excess_ns: by kind.
+ * forward_only: whether it runs a forward pass alone, although others train.
  */
 export interface StepRow {
   name: string;
@@ -4648,6 +4662,7 @@ export interface StepRow {
   profiler_ns: number;
   steady_ns: number;
   excess_ns: ExcessNs;
+  forward_only: boolean;
 }
 
 /** What some steps wait for, with means over these. curve: None where `why_unknown` says why. */

@@ -21,6 +21,7 @@ from tb_steptime.metrics.gpu.utilization import (
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import JobKind, job_kind
 from tb_steptime.metrics.means import slow
+from tb_steptime.metrics.phases.forward_only import forward_only
 from tb_steptime.metrics.steady.step import ExcessNs, ExcessRow, excess_rows, steady_ns, steady_step_ns, step_excess
 from tb_steptime.metrics.steps.parts import Parts, mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.text import Finding, Reason
@@ -40,6 +41,7 @@ class StepRow(msgspec.Struct, frozen=True):
     left out of verdicts, gains and cards: before_recording_ns: the main device runs work from before the recording;
     once_ns: it is idle during one-time work of the host; after_recording_ns: no more work of it is recorded;
     profiler_ns: it is idle while the profiler itself works. steady_ns: the step without excess; excess_ns: by kind.
+    forward_only: whether it runs a forward pass alone, although others train.
     """
 
     name: str
@@ -55,6 +57,7 @@ class StepRow(msgspec.Struct, frozen=True):
     profiler_ns: int = 0
     steady_ns: int = 0
     excess_ns: ExcessNs = ExcessNs()
+    forward_only: bool = False
 
     @property
     def judged_ns(self) -> int:
@@ -148,6 +151,7 @@ def _step_rows(trace: Trace) -> list[StepRow]:
     busy = steps.overlap_ns(device_busy(trace)).tolist()
     on_device = has_device_activity(trace)
     steady, excess = steady_ns(trace, device).tolist(), step_excess(trace, device)
+    evaluates = forward_only(trace).tolist()
     return [
         StepRow(
             name=step.name,
@@ -160,6 +164,7 @@ def _step_rows(trace: Trace) -> list[StepRow]:
             **{field: ns[i] for field, ns in left_out.items()},
             steady_ns=steady[i],
             excess_ns=excess[i],
+            forward_only=evaluates[i],
         )
         for i, step in enumerate(steps.steps)
     ]

@@ -43,12 +43,16 @@ def basis_of(facts: Facts) -> Phrase | None:
         )
         number = len(overview.steps)
         sentences.append(phrase(agreeing(template, number), steps=count(number)))
+    evaluating = _evaluating(facts)
+    if evaluating:
+        template = "Verdict, cards and steady step leave out {number} (step that runs|steps that run) no backward pass."
+        sentences.append(phrase(agreeing(template, evaluating), number=count(evaluating)))
     if leaves_out(facts) and not little_is_judged(facts):
         template = (
             "The verdict and the cards are about {judged} a step: {what}, {left} of the mean step of {mean}, are left "
             "out."
         )
-        steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps)
+        steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps) - evaluating
         if facts.starts_longer and partial == 1:
             template = (
                 "The verdict and the cards are about {judged} a step: the first step, which takes longer than all "
@@ -75,6 +79,11 @@ def basis_of(facts: Facts) -> Phrase | None:
     return joined(*sentences) if sentences else None
 
 
+def _evaluating(facts: Facts) -> int:
+    """Returns how many steps are left out because they only run a forward pass."""
+    return sum(facts.forward_only) if not any(facts.forward_only[each] for each in facts.judged_steps) else 0
+
+
 def leaves_out(facts: Facts) -> bool:
     """Whether what is left out is a visible part of the mean step. A longer first step always is."""
     return facts.starts_longer or facts.share_as_recorded(_left_out_ns(facts)) >= VISIBLE_FRACTION
@@ -96,7 +105,11 @@ def _what_is_left_out(facts: Facts) -> str:
 
 def _of_two_kinds(facts: Facts) -> list[Phrase]:
     """Says that no step is like the mean, where the steps change for good during the recording."""
-    steps = [step for step in facts.host.steps if step.left_out_ns < WARNING_FRACTION * (step.end_ns - step.start_ns)]
+    left_out = facts.forward_only if _evaluating(facts) else [False] * len(facts.host.steps)
+    steps = [
+        step for step, out in zip(facts.host.steps, left_out, strict=True)
+        if not out and step.left_out_ns < WARNING_FRACTION * (step.end_ns - step.start_ns)
+    ]  # fmt: skip
     border = _border([_judged_ns(step) for step in steps])
     if border is None:
         return []

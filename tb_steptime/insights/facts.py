@@ -216,8 +216,13 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         if self.overview.device is None:
             return list(range(len(steps)))
         lengths = [each.duration_ns for each in steps], [each.judged_ns for each in steps]
-        judged = are_judged(*lengths, paced_by_device=paced_by_device).tolist()
+        judged = are_judged(*lengths, self.forward_only, paced_by_device=paced_by_device).tolist()
         return [place for place, is_judged in enumerate(judged) if is_judged]
+
+    @property
+    def forward_only(self) -> list[bool]:
+        """Which steps run a forward pass alone, although others train."""
+        return [step.forward_only for step in self.overview.steps]
 
     @cached_property
     def starts_longer(self) -> bool:

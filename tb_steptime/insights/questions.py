@@ -93,7 +93,6 @@ ON_GPU: dict[str, Followed] = {
     "pageable_batch_copies": Followed(2, 1.08, 1.47, 1.85),
     "recurring_steps": Followed(2, 0.91, 0.96, 1.0),
     "slow_products": Followed(2, 0.82, 0.85, 0.89),
-    "slow_steps": Followed(1, 0.85, 0.85, 0.85),
     "small_grids": Followed(1, 1.25, 1.25, 1.25),
     "sync_bubble": Followed(2, 0.07, 0.25, 0.44),
     "tensor_cores_unused": Followed(3, 0.98, 1.02, 1.1),

@@ -69,6 +69,10 @@ def severity_of_gain(fraction: float) -> Severity:
     return Severity.MAJOR if fraction >= MAJOR_FRACTION else Severity.WARNING
 
 
+def lowest(*severities: Severity) -> Severity:
+    return max(severities, key=_ORDER.index)
+
+
 def lowered(insight: Insight, why: Phrase) -> Insight:
     """Returns the card as a hint at most. why: what makes it unsure."""
     if insight.severity is Severity.MINOR:

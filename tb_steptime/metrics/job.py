@@ -29,11 +29,14 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     BACKWARD_KERNEL,
     COMPILED_KERNEL,
     LAYER_KERNEL,
+    LAYER_OP,
     is_collective,
     is_collective_call,
 )
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
-from tb_steptime.metrics.phases.marks import differentiates_gradients, engine_nodes
+from tb_steptime.metrics.phases.gradients import differentiates_gradients, transformed_gradients
+from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.metrics.phases.no_grad import NoGrad, without_gradients
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
 from tb_steptime.trace.host_ranges import FSDP
@@ -266,7 +269,9 @@ class JobKind(msgspec.Struct, frozen=True):
     server          the server that runs an inference; None for a script
     schedules_ahead  whether frames show that the server schedules the next batch while the device works
     compiles        whether torch.compile has code for the GPUs; True if these are not known
-    double_backward   whether gradients are differentiated, too, for which torch.compile has no code
+    double_backward   whether autograd differentiates gradients, too, for which torch.compile has no code
+    transforms      whether transforms of torch.func compute gradients
+    no_grad         what a training runs without gradients
     sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
     left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
@@ -290,6 +295,8 @@ class JobKind(msgspec.Struct, frozen=True):
     idle_gpu: str | None = None
     compiles: bool = True
     double_backward: bool = False
+    transforms: bool = False
+    no_grad: NoGrad = NoGrad()
     sequence_layer: str | None = None
     left_as_is: LeftAsIs | None = None
 
@@ -317,6 +324,8 @@ def job_kind(trace: Trace) -> JobKind:
         compiles=where.vendor != "nvidia" or has_triton(devices_with_activity(trace), trace.devices),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
         double_backward=differentiates_gradients(trace),
+        no_grad=without_gradients(trace),
+        transforms=len(transformed_gradients(trace)) > 0,
         sequence_layer=sequence_layer(trace),
         left_as_is=left_as_is(trace),
     )
@@ -401,8 +410,6 @@ Purpose = Literal["training", "inference", "unknown"]
 
 #: torch's own mark, which shows training even if the recording ends before the first gradient.
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
-#: Ops of which a model consists, one call per layer.
-_LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
 #: Minimum number of layer calls without a gradient that shows inference: in training a forward pass is followed by its
 #: backward pass within one step. The few ops of an excerpt show nothing.
 MANY = 10
@@ -413,7 +420,7 @@ def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
     trains = _training(trace)
     if trains:
         return "training", trains
-    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
+    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), LAYER_OP.match)
     kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
     layers = max(ops, kernels, key=lambda layers: sum(each.count for each in layers))
     if sum(each.count for each in layers) >= MANY:

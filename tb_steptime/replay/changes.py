@@ -15,7 +15,7 @@ from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_itera
 from tb_steptime.metrics.excluded_time.ranges import warm_up
 from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.job import job_kind
-from tb_steptime.metrics.phases.assignment import optimizer_updates
+from tb_steptime.metrics.phases.assignment import optimizer_updates, prepared
 from tb_steptime.metrics.steps.repeated_work import again_activities, checkpointed, recaptures
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
@@ -66,14 +66,16 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 @shared
 def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
-    """When each lane is in ops, apart from those of the optimizer, those that compute on the CPU, and those of a
-    warm-up, which delay the device only once; at inference also when it is in modules."""
+    """When each lane is in ops, apart from those of the optimizer, those before the first layer, those that compute on
+    the CPU, and those of a warm-up, which delay the device only once; at inference also when it is in modules."""
     ops = trace.events.rows(Kind.CPU_OP)
     if job_kind(trace).purpose == "inference":
         ops = np.concatenate((ops, module_frames(trace)))
     called, computes = dict(_of_rows(trace, ops)), dict(_of_rows(trace, _on_cpu(trace)))
     device = main_device(trace)
-    excluded = optimizer_updates(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
+    excluded = (
+        optimizer_updates(trace) | prepared(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
+    )
     return {lane: when - excluded - computes.get(lane, Intervals.empty()) for lane, when in called.items()}
 
 

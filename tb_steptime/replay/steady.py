@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from tb_steptime.metrics.phases.forward_only import comparable, forward_only
 from tb_steptime.metrics.steady.edges import between_recordings
 from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.replay.graph import Graph
@@ -85,11 +86,11 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     chosen one; None if no step has any nodes. A step of about the same length is more typical where as much of it is
     unexplained as of all these steps."""
     step = step_of_nodes(trace, graph)
-    size = np.bincount(step[step >= 0], minlength=1)
+    size, steps = np.bincount(step[step >= 0], minlength=1), find_steps(trace)
+    size[~comparable(steps.duration_ns, forward_only(trace))[: len(size)]] = 0
     if not size.any():
         return None
-    steps = find_steps(trace)
-    lasts = np.array([one.duration_ns for one in steps.steps], np.int64)[: len(size)]
+    lasts = steps.duration_ns[: len(size)]
     sizes = distinct_in(size[size > 0]).tolist()
     usual = max(sizes, key=lambda each: (np.count_nonzero(size == each), lasts[size == each].sum()))
     candidates = np.flatnonzero(size == usual if np.count_nonzero(size == usual) > 1 else size > 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -88,15 +88,19 @@ def judged(
     steps: int = STEPS,
     pace: StepPace | None = None,
     findings: Sequence[Finding] = (),
+    forward_only: Collection[int] = (),
 ) -> Judgement:
     """The host's result beside those of a plain trace with the same steps. job: replaces that of the trace, which is an
     eager one that shows neither training nor inference. once_ns: the one-time part of each step. findings: what is
-    wrong with the recording.
+    wrong with the recording. forward_only: places of steps that only evaluate.
     """
     results = _others(steps)
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)
-    rows = [msgspec.structs.replace(step, once_ns=once_ns) for step in overview.steps]
+    rows = [
+        msgspec.structs.replace(step, once_ns=once_ns, forward_only=place in forward_only)
+        for place, step in enumerate(overview.steps)
+    ]
     overview = msgspec.structs.replace(overview, steps=rows, job=job or overview.job, pace=pace)
     overview = msgspec.structs.replace(overview, findings=[*overview.findings, *findings])
     return judge(results | {"overview": overview, "host": host})

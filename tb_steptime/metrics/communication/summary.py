@@ -464,7 +464,7 @@ def _in_forward(trace: Trace, collectives: Collectives) -> Bool:
     if not has_device_activity(trace) or not len(engine_nodes(trace)):
         return np.zeros(len(collectives), bool)
     launch = np.searchsorted(find_launches(trace).activity, collectives.event)
-    return np.asarray(activity_sites(trace)[launch] == SITE["forward.model"], bool)
+    return np.asarray(is_in(activity_sites(trace)[launch], (SITE["forward.inputs"], SITE["forward.model"])), bool)
 
 
 def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[Evidence]:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.host.profiler_cost import observed_ops
+from tb_steptime.metrics.phases.forward_only import comparable, forward_only
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.edges import after_recording, before_recording, between_recordings
@@ -93,8 +94,15 @@ _WHOLE_FRACTION, _STILL_LONGER = 0.05, 1.25
 
 def whole_steps(trace: Trace, device: int | None) -> Bool:
     """Says which steps are compared, and which a verdict averages over, for `device` (None: for a process without a
-    device): `are_whole`."""
-    return are_whole(find_steps(trace).duration_ns, judged_ns(trace, device))
+    device): those that are `comparable` and whole."""
+    return _whole(find_steps(trace).duration_ns, judged_ns(trace, device), forward_only(trace))
+
+
+def _whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, forward_only: npt.ArrayLike) -> Bool:
+    length, judged = np.asarray(recorded_ns), np.asarray(left_ns)
+    counted = comparable(judged, forward_only)
+    counted[counted] = are_whole(length[counted], judged[counted])
+    return counted
 
 
 def are_whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike) -> Bool:
@@ -121,15 +129,17 @@ FEW_STEPS = 3
 _FIRST_LONGER = 0.1
 
 
-def are_judged(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, *, paced_by_device: bool) -> Bool:
-    """Says over which steps verdicts and cards average: `are_whole`, without a first one that is longer than every
-    other one where the device sets the pace: it began with an idle device, behind which the host had to get ahead. It
-    stays if too few others are whole.
+def are_judged(
+    recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, forward_only: npt.ArrayLike, *, paced_by_device: bool
+) -> Bool:
+    """Says over which steps verdicts and cards average: those that are `comparable` and whole, without a first one that
+    is longer than every other one where the device sets the pace: it began with an idle device, behind which the host
+    had to get ahead. It stays if too few others are whole.
 
-    >>> are_judged([150, 100, 100, 100], [145, 100, 100, 100], paced_by_device=True).tolist()
+    >>> are_judged([150, 100, 100, 100], [145, 100, 100, 100], [False] * 4, paced_by_device=True).tolist()
     [False, True, True, True]
     """
-    judged, left = are_whole(recorded_ns, left_ns), np.asarray(left_ns)
+    judged, left = _whole(recorded_ns, left_ns, forward_only), np.asarray(left_ns)
     if paced_by_device and judged.sum() > FEW_STEPS and judged[0]:
         judged[0] = left[0] <= (1 + _FIRST_LONGER) * left[1:][judged[1:]].max()
     return judged

@@ -50,7 +50,9 @@ COMPILED_KERNEL = expression(r"triton_(poi|red|per|tem|for|spl|mm|bmm|conv)\w*_|
 #: Kernels that occur only in training: gradients of ops, of a convolution's weights, and optimizers. cuDNN's `dgrad` is
 #: not included, because a transposed convolution runs it in the forward pass.
 BACKWARD_KERNEL = expression(r"backward|_bwd|bwd_|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
-#: Kernels of the ops that a model consists of, in traces without ops.
+#: Ops of which a model consists, one call per layer.
+LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
+#: Kernels of these ops, in traces without ops.
 LAYER_KERNEL = expression(r"gemm|conv|attention|flash|mma|nvjet|Cijk_|fmha", re.IGNORECASE)
 
 #: Kernels that take many tensors at once: the optimizer is a foreach or fused one already.

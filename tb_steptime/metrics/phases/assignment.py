@@ -49,7 +49,7 @@ from tb_steptime.trace.ops import op_by_id
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_courses",
            "host_phases", "host_time_ns", "kernel_phases", "optimizer_class",
@@ -96,7 +96,13 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
         return self.site[np.searchsorted(self.knots, instants, side="right") - 1]
 
     def when(self, phase: PhaseId) -> Intervals:
-        inside, ends = SITE_PHASE[self.site] == PHASES.index(phase), np.append(self.knots[1:], _NEVER)
+        return self._where(SITE_PHASE[self.site] == PHASES.index(phase))
+
+    def at_site(self, site: int) -> Intervals:
+        return self._where(self.site == site)
+
+    def _where(self, inside: Bool) -> Intervals:
+        ends = np.append(self.knots[1:], _NEVER)
         return Intervals.union(self.knots[inside], ends[inside])
 
 
@@ -186,6 +192,12 @@ def optimizer_updates(trace: Trace) -> Intervals:
     events, rows = trace.events, optimizer_marks(trace)
     updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
     return updates & Intervals.of_events(events, rows)
+
+
+def prepared(trace: Trace) -> Intervals:
+    """Says when a training launches many kernels before the first layer of a forward pass."""
+    site = SITE["forward.inputs"]
+    return Intervals.joined(course.at_site(site) for course in host_courses(trace).values())
 
 
 def optimizer_class(trace: Trace) -> str | None:

@@ -32,15 +32,16 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.backward import NODE
+from tb_steptime.trace.backward import NODE, backward_nodes
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BACKEND
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.steps import inferred_steps
+from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
@@ -60,6 +61,7 @@ class Site(msgspec.Struct, frozen=True):
 SITES = (
     Site("data_loading", "data_loading", "Data loading"),
     Site("zero_grad", "zero_grad", "Zero gradients"),
+    Site("forward.inputs", "forward", "Forward: before the first layer"),
     Site("forward.buffer_broadcast", "forward", "Forward: buffer broadcast"),
     Site("forward.model", "forward", "Forward: model"),
     Site("backward.loss", "backward", "Backward: start"),
@@ -72,14 +74,13 @@ SITES = (
 )
 SITE = {site.id: place for place, site in enumerate(SITES)}
 
+_NEVER = np.iinfo(np.int64).max
 #: Stands for "no mark" in the table of names.
 NO_MARK = 255
 
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
 _ZERO_GRAD_MARK = expression(r"Optimizer\.zero_grad#")
 _ACCUMULATION = "AccumulateGrad"
-#: Nodes that differentiate a gradient, as after autograd.grad(..., create_graph=True).
-_OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 _NODE = expression(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
 
 #: Common names of users' ranges, in lower case, without hashes, with "_" for spaces; or the word before ":", "." or
@@ -152,6 +153,8 @@ def find_marks(trace: Trace) -> dict[int, Marks]:
     passes = backward_passes(trace)
     waiting = training_threads(trace) if len(passes) else ()
     by_thread = {thread: [_marks_of(passes, SITE["backward.hooks"])] for thread in waiting}
+    for thread, prepared in inputs_prepared(trace, _user_marks(trace, nodes, autograd)).items():
+        by_thread.setdefault(thread, []).append(_marks_of(prepared, SITE["forward.inputs"]))
     for thread, synced in buffer_syncs(trace).items():
         by_thread.setdefault(thread, []).append(_marks_of(synced, SITE["forward.buffer_broadcast"]))
     on = trace.events.thread[rows]
@@ -203,11 +206,6 @@ def engine_nodes(trace: Trace) -> Int64:
     if not is_node.any():
         return np.empty(0, np.int64)
     return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
-
-
-def differentiates_gradients(trace: Trace) -> bool:
-    """Whether a backward pass goes through the nodes of another one."""
-    return len(rows_named(trace, (Kind.CPU_OP,), _OF_GRADIENTS.search)) > 0
 
 
 @shared
@@ -303,6 +301,44 @@ def _sites(trace: Trace, rows: Int64) -> UInt8:
     of_ops = np.where(loader_names(trace), SITE["data_loading"], node_sites(trace))
     is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
     return np.where(is_op, of_ops[name], range_sites(trace)[name]).astype(np.uint8)
+
+
+#: Minimum number of kernels before the first layer: a model itself launches a few for masks, positions or types.
+_PREPARING = 20
+
+
+def inputs_prepared(trace: Trace, marks: Int64) -> dict[int, Intervals]:
+    """Says when a training launches many kernels before the first layer of a forward pass, such as an augmentation, by
+    thread: from the start of the step, or the end of the backward pass before, to the first op that is a layer, makes a
+    node for the backward pass, or to the user's range of the forward pass. Frozen layers are layers, too. Empty if ops
+    have no sequence numbers. marks: rows of `_user_marks`, whose launches do not count.
+
+    step     |0000000000000000000000000000000000000000000|
+    ops       mul add flip mul ... [convolution][relu]...      |nodes|
+    inputs   |--------------------|
+    """
+    events, passes, steps = trace.events, backward_passes(trace), find_steps(trace)
+    creators = backward_nodes(trace).forward
+    creators = creators[creators >= 0]
+    if not len(creators) or not len(passes):
+        return {}
+    layers, users = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match), events.rows(Kind.USER)
+    users = users[range_sites(trace)[events.name[users]] == SITE["forward.model"]]
+    begins_model = distinct_in(np.concatenate((creators, layers, users)))
+    launches = find_launches(trace)
+    calls = launches.call[(launches.call >= 0) & (events.kind[launches.activity] == Kind.KERNEL)]
+    calls = distinct_in(calls[innermost(trace, marks, calls) < 0])
+    start = np.sort(np.concatenate((steps.host_start_ns, passes.end)))
+    by_thread = {}
+    for thread in training_threads(trace):
+        first = np.append(events.start_ns[begins_model[events.thread[begins_model] == thread]], _NEVER)
+        end, until = first[np.searchsorted(first, start)], np.append(passes.start, _NEVER)
+        inside = (end < until[np.searchsorted(until, start)]) & (steps.holding_on_host(start) >= 0)
+        inside &= steps.holding_on_host(start) == steps.holding_on_host(end)
+        begun = events.start_ns[calls[events.thread[calls] == thread]]
+        inside &= np.searchsorted(begun, end) - np.searchsorted(begun, start) >= _PREPARING
+        by_thread[thread] = Intervals(start[inside], end[inside])
+    return by_thread
 
 
 #: Ops of DistributedDataParallel.forward while it sends the buffers of rank 0 to all ranks, before it calls the model.

@@ -19,6 +19,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.kernel_names.short_names import short_name
+from tb_steptime.metrics.phases.forward_only import comparable, forward_only
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
@@ -228,7 +229,8 @@ def step_excess(trace: Trace, device: int | None) -> list[ExcessNs]:
 
 def steady_step_ns(trace: Trace, device: int | None) -> int:
     """Returns the median step length without excess, ns."""
-    return round(median(steady_ns(trace, device)))
+    lengths = steady_ns(trace, device)
+    return round(median(lengths[comparable(lengths, forward_only(trace))]))
 
 
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:

@@ -20,7 +20,15 @@ from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.rules.communication.exchange_cards import NO_BROADCAST, exchanged_one_by_one_ns
 from tb_steptime.insights.rules.communication.fewer_exchanges import KEPT_IN_BUCKETS, VIEWS
 from tb_steptime.insights.rules.host.blocking_rows import calls_of
-from tb_steptime.insights.rules.host.idle_cards import BACKWARD, BETWEEN, HOOKS, bucket_late_ns, late_card, model_late
+from tb_steptime.insights.rules.host.idle_cards import (
+    BACKWARD,
+    BETWEEN,
+    HOOKS,
+    INPUTS,
+    bucket_late_ns,
+    late_card,
+    model_late,
+)
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
 BROADCAST = ("forward.buffer_broadcast",)
@@ -95,12 +103,13 @@ def gradient_buckets(facts: Facts) -> Insight | None:
 
 
 def between_passes(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for work that neither pass nor the optimizer launches. With several GPUs, work for
-    the others is launched meanwhile, and that has a card of its own.
+    """Fires when the GPU waits for work that neither pass nor the optimizer launches, or for many launches before the
+    first layer. With several GPUs, work for the others is launched meanwhile, and that has a card of its own.
 
     Similar pattern: a model whose phases the trace does not show: without a known backward pass nothing lies between
-    passes. An optimizer without a range, as those outside torch are: then the card is a hint. Gradients that are
-    exchanged one by one after the backward pass: `many_small_collectives`.
+    passes. A model that computes masks or positions before its first layer launches few kernels for that. An optimizer
+    without a range, as those outside torch are: then the card is a hint. Gradients that are exchanged one by one after
+    the backward pass: `many_small_collectives`.
 
     Needs: phases: autograd nodes; `Optimizer.step` to be sure.
 
@@ -113,14 +122,17 @@ def between_passes(facts: Facts) -> Insight | None:
     """
     if exchanged_one_by_one_ns(facts):
         return None
-    gain_ns = sum(model_late(facts.host).between.values())
-    advice = _BESIDE_OPTIMIZER
-    if not sites_of(facts.host, OPTIMIZER):
+    between = model_late(facts.host).between
+    after_ns, before_ns = (sum(between.get(site, 0) for site in each) for each in (BETWEEN, INPUTS))
+    prepares = before_ns > after_ns
+    sites, advice = (INPUTS, _BEFORE_MODEL) if prepares else (BETWEEN, _BESIDE_OPTIMIZER)
+    if not prepares and not sites_of(facts.host, OPTIMIZER):
         advice = _UNNAMED if sites_of(facts.host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
-    why, title = _of_launches(facts.host, BETWEEN, advice.why), phrase(advice.title)
+    why, title = _of_launches(facts.host, sites, advice.why), phrase(advice.title)
     return late_card(
-        facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guess=_WHOSE if advice is _UNNAMED else None
-    )
+        facts, "between_passes", title, why, sites, max(before_ns, after_ns), advice.how,
+        guess=_WHOSE if advice is _UNNAMED else None,
+    )  # fmt: skip
 
 
 class _Between(msgspec.Struct, frozen=True):
@@ -137,6 +149,13 @@ _BESIDE_OPTIMIZER = _Between(
     "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
     "clipping, metrics, logging or an average of the weights, for example.",
     _NOW_AND_THEN + "\n# clipping: clip_grad_norm_(model.parameters(), max_norm, foreach=True)"
+    "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
+)
+_BEFORE_MODEL = _Between(
+    "Launch less before the model runs",
+    "The GPU waits for {launches} (launch|launches) a step before the first layer: an augmentation, for example. "
+    "Compiling the model does not reach what its caller launches.",
+    "prepare = torch.compile(prepare)  # the function that makes the inputs of model(inputs)"
     "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
 )
 _UNNAMED = _Between(

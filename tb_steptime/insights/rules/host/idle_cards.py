@@ -49,6 +49,7 @@ from tb_steptime.text import Phrase, joined, phrase
 HOOKS = ("backward.hooks",)
 FORWARD = ("forward.model",)
 BACKWARD = ("backward.loss", "backward.nodes", "backward.gradient_accumulation")
+INPUTS = ("forward.inputs",)
 BETWEEN = ("data_loading", "other")
 _MODEL = (*FORWARD, *BACKWARD, *HOOKS)
 
@@ -60,7 +61,7 @@ HIDDEN_FRACTION = 0.10
 class ModelLate(msgspec.Struct, frozen=True):
     """How long the GPU waits for launches, in ns a step by place.
 
-    short: for launches of the model in short gaps. between: for launches between the passes in short gaps. long: for
+    short: for launches of the model in short gaps. between: for others of the passes' threads in short gaps. long: for
     both in long gaps. compiled: for both in long gaps of compiled code. split: for launches of the model where few
     launches lie between two calls that wait. These times are disjoint; places without any are left out. launches:
     number of launches a step from the model's places.
@@ -84,11 +85,11 @@ def model_late(host: HostResult) -> ModelLate:
     because such a process has a card of its own."""
     by_site = late_by_site(host)
     by_site[HOOKS[0]] = by_site.get(HOOKS[0], 0) - bucket_late_ns(host)
-    sites = _MODEL if host.several_devices is not None else (*_MODEL, *BETWEEN)
+    sites = _MODEL if host.several_devices is not None else (*_MODEL, *INPUTS, *BETWEEN)
     late = {site: by_site[site] for site in sites if by_site.get(site, 0) > 0}
     long, compiled, rare = _longest_gap_ns(host, late)
     rest = {site: ns - long[site] - compiled[site] - rare[site] for site, ns in late.items()}
-    short, between = ({site: rest[site] for site in sites if site in rest} for sites in (_MODEL, BETWEEN))
+    short, between = ({site: rest[site] for site in sites if site in rest} for sites in (_MODEL, (*INPUTS, *BETWEEN)))
     launching = [site for site in _MODEL if site in late]
     launches = sum(row.launches for row in sites_of(host, launching))
     launches -= host.bucket_copies if HOOKS[0] in launching else 0.0

@@ -34,6 +34,10 @@ from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phra
 #: From this share on, the model counts as compiled. A small share is enough, because products and convolutions still
 #: use the kernels of their libraries.
 COMPILED = 0.1
+#: From this share of the layers on, what runs without gradients is worth compiling, too; a table of positions is less.
+_TEACHES = 0.1
+#: From this share on, and from so many passes a step, they are a rollout or a validation, which may take more at once.
+_MOST, _MANY_PASSES = 0.5, 8
 #: From this share of the kernel time on, graphs hold the whole step: what is beside them prepares the inputs.
 _ALL_KERNELS = 0.99
 
@@ -44,14 +48,17 @@ def launch_graphs(facts: Facts) -> Insight | None:
     Similar pattern: a few long gaps: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
     other reasons of the same partition. Autograd's anomaly detection waits after each op, and no graph can be captured
     with it: `anomaly_detection` comes first. A job that captures the same ops in this recording has its graphs.
-    Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass. A loop
+    Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass. With
+    torch.func it takes them, but only the transform as a whole: the advice is to compile that, not the model. A loop
     over the cell of a recurrent layer: the advice is the layer. A model that launches mostly in such layers, which
     torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
     before it was scripted. An inference that concatenates, as a cache of keys and values that grows does: the advice
     asks for a static one, since each length would have a graph of its own. A loop over experts or images that reads how
     many rows each one has, which no graph can hold: the advice is fixed shapes first. FSDP, which allocates its weights
     again and again, so that no graph can hold their addresses: the advice is to compile its blocks, or more work for
-    each launch.
+    each launch. A rollout, or a validation in each step: most layers run without gradients in many passes, between
+    which values are read or copied, so that no graph holds several: the advice is more inputs in each. A teacher, which
+    no compiled model reaches: the advice is to compile it, too.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -82,10 +89,16 @@ def launch_graphs(facts: Facts) -> Insight | None:
     layer = facts.job.sequence_layer if facts.job.vendor in ("nvidia", "amd") else None
     if not in_use and facts.job.double_backward:
         advice = replace(advice, how=_OF_LOSS)  # cuDNN's layers refuse gradients of gradients, too
+    elif not in_use and facts.job.transforms and facts.job.compiles:
+        advice = replace(advice, how=_OF_TRANSFORM)
     elif not in_use and layer is not None:
         advice = _Advice(f"Run the whole sequence in one `nn.{layer}`", _LATE_CELLS, _OF_SEQUENCE.format(layer=layer))
     elif not in_use and facts.job.left_as_is == "scripted":
         advice = replace(advice, how=_OF_SCRIPTED)
+    elif not in_use and _rolls_out(facts):
+        advice = _OF_ROLLOUTS
+    elif not in_use and facts.trains and facts.job.no_grad.share >= _TEACHES and facts.job.compiles:
+        advice = replace(advice, how=_OF_TEACHER)
     elif not facts.job.compiles or (not in_use and facts.job.left_as_is == "recurrent"):
         advice = replace(advice, how=_BY_HAND)
     elif advice is not _CAPTURE_MORE and facts.job.server is None and _sizes_read(facts) >= MANY_READS:
@@ -150,6 +163,12 @@ def _sizes_read(facts: Facts) -> float:
     return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique"))
 
 
+def _rolls_out(facts: Facts) -> bool:
+    """Whether most layers of a training run in many passes without gradients."""
+    no_grad = facts.job.no_grad
+    return facts.trains and no_grad.share >= _MOST and no_grad.passes >= _MANY_PASSES
+
+
 def _is_compiled(facts: Facts) -> bool:
     return (facts.job.compiled_share or 0.0) >= COMPILED
 
@@ -169,6 +188,7 @@ def _card(
         "Graph": text(name[:1].upper() + name[1:]),
         "share": fraction(facts.job.graph_share),
         "sizes": count(round(_sizes_read(facts))),
+        "passes": count(round(facts.job.no_grad.passes)),
         "late": ns(gain_ns),
     }
     title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
@@ -197,6 +217,15 @@ _BREAKS = """TORCH_LOGS=graph_breaks python ...  # names what breaks it up, such
 _OF_LOSS = """with torch.cuda.graph(graph):  # torch.compile refuses gradients of gradients
     loss = loss_of(inputs); loss.backward()  # all gradients, at static shapes
 # or a larger batch"""
+#: A compiled model runs eagerly while a transform is active, without a graph.
+_OF_TRANSFORM = """step = torch.compile(step, mode="reduce-overhead")  # the function that calls vmap and grad
+# a compiled model inside of a transform runs eagerly
+# or a larger batch"""
+_OF_TEACHER = """model = torch.compile(model, mode="reduce-overhead")
+teacher = torch.compile(teacher, mode="reduce-overhead")  # what runs under no_grad, if it is another module
+# or a larger batch"""
+_OF_ENVIRONMENTS = """envs = gymnasium.vector.AsyncVectorEnv(makers)  # one pass for many environments or prompts
+# or policy = torch.compile(policy, mode="reduce-overhead")"""
 #: cuDNN and MIOpen compute a sequence in one call, for which they need all of its inputs.
 _OF_SEQUENCE = """layer = torch.nn.{layer}(features, hidden)  # one call for the sequence, if all inputs are known
 # otherwise graphs, or a larger batch"""
@@ -226,6 +255,10 @@ _LATE_CELLS = (
 _LATE_SIZES = (
     "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time. "
     "No graph can hold the {sizes} calls that read sizes of results from the GPU."
+)
+_LATE_ROLLOUTS = (
+    "{launches} (launch|launches) a step, with a median of {each} of GPU work, come late, mostly in {passes} passes "
+    "without gradients, with copies from or to the host between them."
 )
 _LATE_COMPILED = (
     "The model is compiled, yet its {launches} (launch|launches) a step, with a median of {each} of GPU work, "
@@ -271,6 +304,7 @@ _OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED,
 _OF_PIECES = _Advice("Keep the compiled model in one piece", _BROKEN_UP, _BREAKS)
 _OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)
 _OF_SIZES = _Advice("Fix the shapes, then launch the model as {graph}s", _LATE_SIZES, _OF_FIXED_SHAPES)
+_OF_ROLLOUTS = _Advice("Compute more inputs in each pass without gradients", _LATE_ROLLOUTS, _OF_ENVIRONMENTS)
 _OF_SHARDS = _Advice("Compile each block, or compute more in each launch", _LATE, _OF_BLOCKS)
 _OF_COMPILED_SHARDS = _Advice("Compute more in each launch", _LATE_COMPILED, _MORE_WORK)
 _OF_MODEL = _Advice("Launch the model as a {graph}", _LATE, _COMPILE)

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
+
 from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.severity import lowest, severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.means import SLOW_FRACTION, median
 from tb_steptime.metrics.steps.inserted import REGULAR, RecurringWork
 from tb_steptime.metrics.steps.parts import Grown
-from tb_steptime.text import Phrase, agreeing, code, count, filled, label, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, code, count, filled, joined, label, ns, phrase, text
 
 #: Minimum share of a slow step's excess that is its own. Below it, the step is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
@@ -55,9 +58,10 @@ def slow_steps(facts: Facts) -> Insight | None:
     ends with its mark on the host, whatever the GPU still has to do, and differs as far as the host runs ahead. Without
     a GPU, steps that other processes disturb: these do not come at equal distances, and their ops take longer, too. An
     update of the weights every few steps, or an evaluation: such steps do more, and all of them are longer by the same
-    time, come at equal distances, or compute longer with another number of launches. An inference whose kernels take
-    longer, or that launches as much more, has more to compute in that step: a prompt between single tokens, a larger
-    batch, or the encoder of the next window.
+    time, come at equal distances, or compute longer with another number of launches. A step of a training without a
+    backward pass is an evaluation, however much it launches. An inference whose kernels take longer, or that launches
+    as much more, has more to compute in that step: a prompt between single tokens, a larger batch, or the encoder of
+    the next window.
 
     Needs: at least four steps after the first one, fewer have no outliers; launch calls where there is a GPU.
 
@@ -68,10 +72,11 @@ def slow_steps(facts: Facts) -> Insight | None:
     the steps that the verdict is about.
 
     Left out: waits for batches, and what of the recording is not judged at its beginning and end. Where another card
-    names what makes them slow, this one is not shown.
+    names what makes them slow, or what these same steps do more, this one is not shown.
     """
     host = facts.host_as_recorded
-    slow = _slow(host)
+    evaluating = {step.name for step in facts.overview.steps if step.forward_only}
+    slow = [step for step in _slow(host) if step.step not in evaluating]
     if not slow or unlinked_share(host) >= LEADING_FRACTION:
         return None
     regular = _is_regular(host, slow)
@@ -103,14 +108,41 @@ def slow_steps(facts: Facts) -> Insight | None:
 
 
 def without_named(insights: list[Insight]) -> list[Insight]:
-    """Returns all cards, without the card about slow steps if a card that says why steps are slow has nearly all of its
-    gain; likewise without the one about steps that do more if a card names the function that runs in the same steps."""
+    """Returns all cards, without the card about slow steps if a card that says why steps are slow, or what the same
+    steps do more, has nearly all of its gain; likewise without the one about steps that do more if a card names the
+    function that runs in the same steps. Otherwise slow steps are worth what no card names in them."""
     named = [each for each in insights if each.id in _NAMING]
+    doing_more = [each for each in insights if each.id == "recurring_steps"]
     return [
-        each for each in insights
-        if not (each.id == "slow_steps" and _is_named(each, named))
-        and not (each.id == "recurring_steps" and _is_named(each, [card for card in named if card.steps == each.steps]))
+        _less_named(each, named) for each in insights
+        if not (each.id == "slow_steps" and _is_named(each, [*named, *_of_same_steps(each, doing_more)]))
+        and not (each.id == "recurring_steps" and _is_named(each, _of_same_steps(each, named)))
     ]  # fmt: skip
+
+
+_NAMED = phrase("What another card names in these steps is left out.")
+
+
+def _less_named(card: Insight, named: list[Insight]) -> Insight:
+    """Returns the card about slow steps without what another card gains, whose longest time ranges are all in these
+    steps."""
+    within = [each.gain_ns for each in named if {range.step for range in each.evidence} <= set(card.steps)]
+    if card.id != "slow_steps" or not any(within):
+        return card
+    left = 1 - max(within) / card.gain_ns
+    fraction = left * card.gain_fraction
+    return msgspec.structs.replace(
+        card,
+        gain_ns=round(left * card.gain_ns),
+        gain_fraction=fraction,
+        severity=lowest(card.severity, severity_of_gain(fraction)),
+        gain_formula=joined(card.gain_formula, _NAMED),
+    )
+
+
+def _of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:
+    """Returns the other cards that are about exactly these steps."""
+    return [each for each in others if set(each.steps) == set(card.steps)]
 
 
 def _is_named(card: Insight, named: list[Insight]) -> bool:

@@ -24,7 +24,9 @@ from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.no_grad import NoGrad
 from tb_steptime.metrics.steps.host_pace import SiteRow
+from tb_steptime.metrics.steps.inserted import RecurringWork
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.repeated_work import Recaptures
 from tb_steptime.replay.sensitivity import Sensitivity
@@ -33,7 +35,7 @@ from tb_steptime.text import Finding, count, phrase, text
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.loader_records import StepPace
-from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, copy, fired, host_result, judged, site
+from tests.drawn.host_result import LAUNCHES, STEP, STEPS, US, blocking, card, copy, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
 
@@ -84,14 +86,32 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
         ({"left_as_is": "scripted"}, "torch.compile(eager_model,"),
         ({"left_as_is": "recurrent", "compiled_share": 0.5}, "torch.compile(model,"),
         ({"left_as_is": "scripted", "double_backward": True}, "cuda.graph("),
+        ({"transforms": True}, "torch.compile(step,"),
+        ({"transforms": True, "double_backward": True}, "cuda.graph("),
+        ({"transforms": True, "compiled_share": 0.5}, "torch.compile(model,"),
     ],
-    ids=["compiled", "recurrent", "scripted", "compiled already", "gradients of gradients"],
+    ids=[
+        "compiled",
+        "recurrent",
+        "scripted",
+        "compiled already",
+        "gradients of gradients",
+        "transform",
+        "a transform beside gradients of gradients",
+        "a compiled transform",
+    ],
 )
 def test_no_model_is_compiled_that_a_compiler_leaves_or_refuses(job: dict[str, Any], how: str):
     insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", JobKind(purpose="training", **job))
     assert insight is not None and insight.how is not None
     code = "".join(line.split("#")[0] for line in insight.how.splitlines())
-    ways = ("torch.compile(model,", "torch.compile(eager_model,", "make_graphed_callables(model,", "cuda.graph(")
+    ways = (
+        "torch.compile(model,",
+        "torch.compile(eager_model,",
+        "torch.compile(step,",
+        "make_graphed_callables(model,",
+        "cuda.graph(",
+    )
     assert [each for each in ways if each in code] == [how]
 
 
@@ -313,6 +333,45 @@ def test_an_optimizer_of_few_launches_can_be_fused():
 @pytest.mark.parametrize("optimizer", ["RMSprop", "FusedAdam", "Lion", None])
 def test_an_optimizer_without_a_fused_form_has_no_card(optimizer: str | None):
     assert fused(site("optimizer", late(140), launches=10.0), optimizer) is None
+
+
+@pytest.mark.parametrize(
+    ("no_grad", "job", "title", "code"),
+    [
+        (NoGrad(0.5, 8.0), {}, "Compute more inputs in each pass without gradients", "AsyncVectorEnv("),
+        (NoGrad(0.5, 7.0), {}, "Launch the forward pass as a CUDA graph", "teacher = torch.compile("),
+        (NoGrad(0.4, 8.0), {}, "Launch the forward pass as a CUDA graph", "teacher = torch.compile("),
+        (NoGrad(0.09, 8.0), {}, "Launch the forward pass as a CUDA graph", "or a larger batch"),
+        (NoGrad(0.5, 8.0), {"compiled_share": 0.5}, "Launch the compiled model as a CUDA graph", "graph_breaks"),
+        (NoGrad(0.4, 1.0), {"compiles": False}, "Launch the forward pass as a CUDA graph", "make_graphed_callables("),
+    ],
+)
+def test_what_runs_without_gradients_is_no_part_of_the_model(
+    no_grad: NoGrad, job: dict[str, Any], title: str, code: str
+):
+    kind = JobKind(purpose="training", vendor="nvidia", no_grad=no_grad, **job)
+    insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", kind)
+    assert insight is not None and insight.how is not None
+    assert (plain(insight.title), code in insight.how) == (title, True)
+    assert ("teacher" in insight.how) == ("teacher" in code)
+
+
+@pytest.mark.parametrize(
+    ("before_us", "after_us", "gain_us", "title"),
+    [
+        (60, 40, 60, "Launch less before the model runs"),
+        (40, 60, 60, "Launch less outside forward, backward and optimizer"),
+    ],
+)
+def test_what_the_caller_of_the_model_launches_is_no_matter_of_its_graphs(
+    before_us: int, after_us: int, gain_us: int, title: str
+):
+    sites = [site("forward.inputs", late(before_us)), site(FORWARD, late(100)), site("other", late(after_us))]
+    host = host_result([*sites, site("optimizer", IdleNs())])
+    between, graphs = card(host, "between_passes"), card(host, "launch_graphs")
+    assert between is not None and graphs is not None
+    assert (between.gain_ns, plain(between.title)) == (gain_us * US, title)
+    assert (graphs.gain_ns, graphs.why.values["launches"].value) == (100 * US, 100)
 
 
 def test_work_between_the_passes_is_done_less_often():
@@ -1490,6 +1549,36 @@ def test_a_step_that_computes_something_else_is_not_slow(
     steps["steps"][4] = msgspec.structs.replace(steps["steps"][4], launches=launches)
     job = JobKind(purpose=purpose, server=server)
     assert (card(host_result(**steps), "slow_steps", job) is not None) == is_slow
+
+
+@pytest.mark.parametrize(("evaluates", "is_slow"), [((), True), ((1,), True), ((3,), False)])
+def test_a_forward_pass_alone_is_no_slow_step(evaluates: tuple[int, ...], is_slow: bool):
+    """It launches as much as the others, but with larger batches."""
+    host = host_result(**some_slow({3: 300}, "kernel", steps=STEPS))
+    ids = [each.id for each in judged(host, JobKind(purpose="training"), forward_only=evaluates).insights]
+    assert ("slow_steps" in ids) == is_slow
+
+
+@pytest.mark.parametrize(
+    ("recurs", "shown"),
+    [
+        (["4", "8"], {"recurring_steps"}),  # says what they do
+        (["3", "7"], {"slow_steps", "recurring_steps"}),  # other steps
+    ],
+)
+def test_where_a_card_says_what_slow_steps_do_more_they_are_not_told_again(recurs: list[str], shown: set[str]):
+    recurring = RecurringWork(every=4, steps=recurs, excess_ns=250 * US, name="aten::copy_", more=20)
+    host = host_result(**some_slow({4: 300, 8: 200}, "memory", steps=12), recurring=recurring)
+    ids = {each.id for each in judged(host, steps=12).insights}
+    assert ids & {"slow_steps", "recurring_steps"} == shown
+
+
+@pytest.mark.parametrize(("paused", "left_us", "severity"), [("4", 20, Severity.MINOR), ("2", 80, Severity.WARNING)])
+def test_slow_steps_are_worth_what_no_card_names_in_them(paused: str, left_us: int, severity: Severity):
+    pause = Pause("unexplained", False, None, 1, 400 * US, 60 * US, paused, 0, 400 * US)
+    insight = card(host_result(**slow(1_300), pauses=[pause]), "slow_steps")
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (left_us * US, severity)
 
 
 def test_without_launch_calls_no_step_is_called_slow():

@@ -1,0 +1,61 @@
+"""Steps of a training that run a forward pass alone: an evaluation, or a rollout.
+
+step      1              2              3          4          5
+host      [fwd][bwd][o]  [fwd][bwd][o]  [fwd 0]    [fwd 0]    [fwd][bwd][o]      0: without numbers, under no_grad
+forward only                            ########## ##########
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
+from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.trace.model import Trace, rows_named, shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+
+
+@shared
+def forward_only(trace: Trace) -> Bool:
+    """Says which steps call layers, and record nothing for a backward pass; none if no step trains.
+
+    Similar patterns: a step whose backward pass runs in the next one, as between Lightning's marks: its layers have
+    sequence numbers, which ops lack under `no_grad`. A step that only saves a checkpoint, or that replays graphs: it
+    calls no layer. A step that only adds gradients up has a backward pass.
+    """
+    layers, nodes = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match), engine_nodes(trace)
+    optimizers = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
+    numbered = layers[is_in(layers, trace.sequences.event)]
+    trains = _holds(trace, nodes) | _holds(trace, optimizers)
+    if not trains.any():
+        return trains
+    return _holds(trace, layers) & ~(trains | _holds(trace, numbered))
+
+
+def _holds(trace: Trace, rows: Int64) -> Bool:
+    """Says which steps the host has begun last when any of these rows begins."""
+    steps = find_steps(trace)
+    place = steps.begun_on_host(trace.events.start_ns[rows])
+    result: Bool = np.bincount(place[place >= 0], minlength=len(steps.steps)) > 0
+    return result
+
+
+#: Number of steps from which on those that train stand for the job.
+_TRAINING_STEPS = 2
+
+
+def comparable(judged_ns: npt.ArrayLike, forward_only: npt.ArrayLike) -> Bool:
+    """Says which steps can be averaged: all, or those that train where they take most of the time. Forward passes
+    between them are an evaluation: the mean of both is the length of no step.
+
+    >>> comparable([100, 100, 30, 30], [False, False, True, True]).tolist()
+    [True, True, False, False]
+    >>> comparable([100, 30, 30, 90], [False, True, True, True]).tolist()
+    [True, True, True, True]
+    """
+    trains, length = ~np.asarray(forward_only, bool), np.asarray(judged_ns)
+    lead = trains.sum() >= _TRAINING_STEPS and 2 * length[trains].sum() >= length.sum()
+    return trains if lead else np.ones(len(length), bool)

@@ -1,0 +1,65 @@
+"""Layers that a training runs without gradients: a teacher, a rollout, a validation within a step.
+
+ops      [mm 0][relu 0] [item] [copy] [mm 0][relu 0] [item] ... [mm 7][relu 8] |backward|      0: no number
+passes   |---- one ---|               |---- two ---|
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.activities import way
+from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
+from tb_steptime.metrics.phases.forward_only import forward_only
+from tb_steptime.metrics.phases.marks import engine_nodes, training_threads
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
+from tb_steptime.trace.nesting import innermost, top_level
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
+
+#: Copies between host and device.
+_LINK = ("HtoD", "DtoH")
+
+
+class NoGrad(msgspec.Struct, frozen=True):
+    """share: of the layers of forward passes, those that run without gradients. passes: number of passes of these a
+    step, which are apart where something is copied between host and device."""
+
+    share: float = 0.0
+    passes: float = 0.0
+
+
+def without_gradients(trace: Trace) -> NoGrad:
+    """Returns what a training runs without gradients, if its ops have sequence numbers.
+
+    Similar patterns: frozen layers, and a forward pass whose loss is not used: their ops have numbers. A checkpoint,
+    compiled code and a function of the user's: the op around them has one. Autocast, which calls an op with one.
+    Steps that run a forward pass alone do not count.
+    """
+    events, nodes, threads = trace.events, engine_nodes(trace), training_threads(trace)
+    numbered = trace.sequences.event[trace.sequences.forward_thread == 0].astype(np.int64)
+    layers = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match)
+    layers = top_level(trace, layers[is_in(events.thread[layers], threads) & (innermost(trace, nodes, layers) < 0)])
+    steps, alone = find_steps(trace), forward_only(trace)
+    layers = layers[~alone[np.maximum(steps.begun_on_host(events.start_ns[layers]), 0)]]
+    plain = layers[(innermost(trace, numbered, layers) < 0) & ~_around(trace, layers, numbered)]
+    if not len(nodes) or len(plain) == len(layers):
+        return NoGrad()
+    launches = find_launches(trace)
+    copies = np.flatnonzero((launches.call >= 0) & (events.kind[launches.activity] == Kind.MEMCPY))
+    copies = copies[are_named(trace, launches.activity[copies], lambda name: way(name).direction in _LINK)]
+    copied = np.sort(events.start_ns[launches.call[copies]])
+    passes = len(distinct_in(np.searchsorted(copied, events.start_ns[plain])))
+    return NoGrad(len(plain) / len(layers), passes / int(np.count_nonzero(~alone)))
+
+
+def _around(trace: Trace, rows: Int64, inner: Int64) -> Bool:
+    """Says which rows have any of the inner ones within them on their thread."""
+    events, result = trace.events, np.zeros(len(rows), bool)
+    for thread in distinct_in(events.thread[rows]).tolist():
+        on_thread = np.flatnonzero(events.thread[rows] == thread)
+        begun, own = events.start_ns[inner[events.thread[inner] == thread]], rows[on_thread]
+        within = (np.searchsorted(begun, at) for at in (events.start_ns[own], events.ends(own)))
+        result[on_thread] = np.not_equal(*within)
+    return result
