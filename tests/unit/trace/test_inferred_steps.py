@@ -298,6 +298,15 @@ def test_the_rounds_of_a_loop_without_marks_are_steps():
     ]
 
 
+@pytest.mark.parametrize(("forward", "steps"), [("mn" * 4 + "." * 24, None), ("mn......" * 4, 3)])
+def test_gradients_of_layers_are_no_steps_and_those_of_each_forward_pass_are(forward: str, steps: int | None):
+    """The backward pass runs on a thread of its own, where the layers of one step repeat as whole steps would."""
+    gradients = {each: f"autograd::engine::evaluate_function: {each}Backward0" for each in "ghi"}
+    backward = "........" + "gghhiii." * 3 + "gghhiii" if steps is None else "..gghhi." * 4
+    found = find_steps(timeline(f"op | {forward} |\n op engine | {backward} |", names=NAMES | gradients))
+    assert (len(found.steps) if found.by == "inferred" else None) == steps
+
+
 def test_each_round_may_have_many_of_an_op_and_other_ops_around_the_loop():
     trace = looped("en" + ("f." * 20 + "m." * 3) * 5)
     assert len(find_steps(trace).steps) == 5

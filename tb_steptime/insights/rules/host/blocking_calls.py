@@ -28,6 +28,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
 from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
+from tb_steptime.text.patterns import expression
 
 
 def sync_bubble(facts: Facts) -> Insight | None:
@@ -242,6 +243,12 @@ _EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.
 
 _NOT_FOUND = "{call} leaves the GPU idle for {idle} a step: tensor shapes change, or the cache was emptied."
 _NOT_KEPT = "{call} leaves the GPU idle for {idle} a step: nothing is kept for the next allocation."
+#: Calls that allocate memory of the host, which torch keeps for the next batch of that size.
+_PINS = expression(r"(?i)\w*Host|\w*MallocHost")
+_PIN_ELSEWHERE = phrase("Pin memory outside the loop")
+_PINNED_ANEW = "{call} leaves the GPU idle for {idle} a step: every step pins memory of the host again."
+_REUSE = """DataLoader(..., pin_memory=True)  # pins batches on a thread of its own
+# or pin once, and reuse it: buffer = torch.empty(shape, pin_memory=True); buffer.copy_(batch)"""
 _SHORT = (
     "Memory runs short: an allocation failed {times} times, and each time PyTorch emptied its cache and filled it "
     "again. That leaves the GPU idle for {idle} a step."
@@ -251,8 +258,9 @@ _SHORT = (
 def allocator_steady(facts: Facts) -> Insight | None:
     """Fires when most steps wait for GPU memory, and that is worth a card.
 
-    Similar pattern: memory runs short, so that each step gives back and asks again: the card says so. The caching
-    allocator is off, which one step shows: the card says what to unset. Warm-up: allocations in less than half of the
+    Similar pattern: memory runs short, so that each step gives back and asks again: the card says so. Pinned memory of
+    the host is allocated, which no setting of the GPU's allocator changes: the card says so. The caching allocator is
+    off, which one step shows: the card says what to unset. Warm-up: allocations in less than half of the
     steps, or in one step, are no card.
 
     Needs: the allocator's driver calls (`cudaMalloc`, `hipMalloc`, `cuMem…`).
@@ -274,6 +282,8 @@ def allocator_steady(facts: Facts) -> Insight | None:
     leaves = {"call": text(rows[0].call), "idle": ns(bubble_ns(rows))}
     if caching_off:
         return calls_card(facts, "allocator_steady", _CACHE_AGAIN, phrase(_NOT_KEPT, **leaves), rows, _UNSET)
+    if _PINS.match(rows[0].call):
+        return calls_card(facts, "allocator_steady", _PIN_ELSEWHERE, phrase(_PINNED_ANEW, **leaves), rows, _REUSE)
     why = phrase(_NOT_FOUND, **leaves)
     if short is not None:
         why = phrase(_SHORT, times=count(short.count), idle=leaves["idle"])

@@ -1133,6 +1133,17 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
     assert fired(host_result(blocking=less, steps=allocating(4))) == []
 
 
+@pytest.mark.parametrize(
+    ("call", "pins"),
+    [("cudaHostAlloc", True), ("hipHostMalloc", True), ("cudaMallocHost", True), ("cudaMalloc", False)],
+)
+def test_pinned_memory_of_the_host_is_no_memory_of_the_gpu(call: str, pins: bool):
+    rows = [blocking(50 * US, op="aten::_pin_memory", outer_op=None, call=call, kind="allocator", source=None)]
+    (insight,) = judged(host_result(blocking=rows, steps=allocating(4))).insights
+    advice = insight.how or ""
+    assert ("pin_memory=True" in advice, "PYTORCH_CUDA_ALLOC_CONF" in advice) == (pins, not pins)
+
+
 def test_one_step_shows_that_the_caching_allocator_is_off():
     rows = [blocking(50 * US, op=None, outer_op=None, call="cudaMalloc", kind="allocator", source=None)]
     off = Finding("caching_off", "said", ("host_time",), count=30, values={"count": count(30), "all": count(30)})
