@@ -91,10 +91,12 @@ def judged_ns(trace: Trace, device: int | None) -> Int64:
 _WHOLE_FRACTION, _STILL_LONGER = 0.05, 1.25
 
 
-def whole_steps(trace: Trace, device: int | None) -> Bool:
-    """Says which steps are compared, and which a verdict averages over, for `device` (None: for a process without a
-    device): `are_whole`."""
-    return are_whole(find_steps(trace).duration_ns, judged_ns(trace, device))
+def whole_steps(trace: Trace, device: int | None, *, paced_by_device: bool = False) -> Bool:
+    """Says which steps are compared, and which a verdict and cards average over, for `device` (None: for a process
+    without a device): `are_judged`. Whether the device sets the pace is not known before the verdict."""
+    steps, left_ns = find_steps(trace), judged_ns(trace, device)
+    host_ns = steps.host_end_ns - steps.host_start_ns
+    return are_judged(steps.duration_ns, left_ns, host_ns, paced_by_device=paced_by_device)
 
 
 def are_whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike) -> Bool:
@@ -121,17 +123,31 @@ FEW_STEPS = 3
 _FIRST_LONGER = 0.1
 
 
-def are_judged(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, *, paced_by_device: bool) -> Bool:
+def are_judged(
+    recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, host_ns: npt.ArrayLike, *, paced_by_device: bool
+) -> Bool:
     """Says over which steps verdicts and cards average: `are_whole`, without a first one that is longer than every
-    other one where the device sets the pace: it began with an idle device, behind which the host had to get ahead. It
-    stays if too few others are whole.
+    other one because it began with an idle device. So it did where the device sets the pace, as the host had to get
+    ahead; and where the host took no longer for it, since a step goes on until its work is done, and each later one
+    begins only there. It stays if too few others are whole. host_ns: what the host took for each.
 
-    >>> are_judged([150, 100, 100, 100], [145, 100, 100, 100], paced_by_device=True).tolist()
+    host     |--------|--------|--------|
+    device        kkkk.....kkkk.....kkkk
+    steps    |---------|--------|--------|      what the device has left at the end of each is in the first one alone
+
+    >>> lengths = [150, 100, 100, 100], [145, 100, 100, 100]
+    >>> are_judged(*lengths, [150, 100, 100, 100], paced_by_device=True).tolist()
+    [False, True, True, True]
+    >>> are_judged(*lengths, [150, 100, 100, 100], paced_by_device=False).tolist()
+    [True, True, True, True]
+    >>> are_judged(*lengths, [100, 100, 100, 100], paced_by_device=False).tolist()
     [False, True, True, True]
     """
-    judged, left = are_whole(recorded_ns, left_ns), np.asarray(left_ns)
-    if paced_by_device and judged.sum() > FEW_STEPS and judged[0]:
-        judged[0] = left[0] <= (1 + _FIRST_LONGER) * left[1:][judged[1:]].max()
+    judged, left, host = are_whole(recorded_ns, left_ns), np.asarray(left_ns), np.asarray(host_ns)
+    if judged.sum() > FEW_STEPS and judged[0]:
+        others, most = judged[1:], 1 + _FIRST_LONGER
+        began_idle = paced_by_device or host[0] <= most * host[1:][others].max()
+        judged[0] = left[0] <= most * left[1:][others].max() or not began_idle
     return judged
 
 
