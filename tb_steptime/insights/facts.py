@@ -405,6 +405,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)
 
     @property
+    def replicates(self) -> bool:
+        """Whether `nn.DataParallel` copies the model to the GPUs of this process, which exchange with each other."""
+        return any(shown.code == "replicas" for shown in self.job.evidence)
+
+    @property
     def hands_over(self) -> bool:
         """Whether the GPUs of an inference work one after another: each has some layers of its model and waits for the
         results of the GPU before it, as `device_map="auto"` splits a model. In training they may have copies of it."""

@@ -21,7 +21,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
-from tb_steptime.metrics.job import JobKind, Purpose, Ranks, Server
+from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
@@ -84,15 +84,18 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
         ({"left_as_is": "scripted"}, "torch.compile(eager_model,"),
         ({"left_as_is": "recurrent", "compiled_share": 0.5}, "torch.compile(model,"),
         ({"left_as_is": "scripted", "double_backward": True}, "cuda.graph("),
+        ({"accelerator": "XPU"}, "torch.xpu.make_graphed_callables(model,"),  # it captures graphs of CUDA and HIP alone
+        ({"accelerator": "XPU", "compiled_share": 0.5}, "torch.xpu.make_graphed_callables(model,"),
     ],
-    ids=["compiled", "recurrent", "scripted", "compiled already", "gradients of gradients"],
+    ids=["compiled", "recurrent", "scripted", "compiled already", "gradients of gradients", "XPU", "XPU, compiled"],
 )
 def test_no_model_is_compiled_that_a_compiler_leaves_or_refuses(job: dict[str, Any], how: str):
     insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", JobKind(purpose="training", **job))
     assert insight is not None and insight.how is not None
     code = "".join(line.split("#")[0] for line in insight.how.splitlines())
     ways = ("torch.compile(model,", "torch.compile(eager_model,", "make_graphed_callables(model,", "cuda.graph(")
-    assert [each for each in ways if each in code] == [how]
+    assert [each for each in ways if each in code] == [how.removeprefix("torch.xpu.")]
+    assert how in code
 
 
 @pytest.mark.parametrize(
@@ -1527,6 +1530,13 @@ def test_gpus_in_series_get_a_process_each():
     assert plain(insight.why) == (
         "On average 1 of 2 GPUs work at a time; aten::_coalesce keeps GPU 1 idle for 200 µs a step."
     )
+
+
+@pytest.mark.parametrize(("code", "others"), [("replicas", "other GPUs"), ("cpu_ops", "other ranks")])
+def test_the_gpus_of_one_process_are_no_ranks(code: str, others: str):
+    host = host_result([site(FORWARD, IdleNs(collective_wait=400 * US))], bound=Bound.COMMUNICATION)
+    judgement = judged(host, JobKind(purpose="training", evidence=(JobEvidence(code, 1, "Broadcast"),)))
+    assert plain(judgement.verdict.text).endswith(f"waits for {others}.")
 
 
 @pytest.mark.parametrize(
