@@ -526,6 +526,24 @@ def test_a_function_that_waits_for_another_thread_is_not_the_one_to_shorten(
     assert (plain(insight.title), "py-spy dump" in insight.how) == (title, waits)
 
 
+@pytest.mark.parametrize(
+    ("name", "busiest", "asks"),
+    [
+        ("<built-in method poll of select.epoll object at 0x7f>", None, True),
+        ("selectors.py(451): select", "<built-in method poll of select.epoll object at 0x7f>", True),
+        ("socket.py(286): accept", "<built-in method accept of _socket.socket object at 0x7f>", True),
+        ("train.py(9): fetch", "<built-in method recv_into of _socket.socket object at 0x7f>", False),
+        ("<built-in method polling of Camera object at 0x7f>", None, False),
+    ],
+)
+def test_a_server_without_requests_is_no_work_to_shorten(name: str, busiest: str | None, asks: bool):
+    gap = msgspec.structs.replace(long_gap(name, 0.6), doing="frame", busiest=busiest, busiest_ns=500 * US)
+    insight = card(waited(gap, late_us=600), "long_stretches")
+    assert insight is not None
+    assert plain(insight.title).startswith("Find out what") is asks
+    assert (insight.confidence is Confidence.LOW, insight.severity is Severity.MINOR) == (asks, asks)
+
+
 def waited(
     *gaps: LongGap,
     late_us: int = 60,
