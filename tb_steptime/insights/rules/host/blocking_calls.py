@@ -20,6 +20,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     WaitingOp,
     bubble_ns,
     calls_of,
+    is_launch,
     leading_op,
     name_of,
     place_of,
@@ -35,7 +36,8 @@ def sync_bubble(facts: Facts) -> Insight | None:
     """Fires when what blocking calls of the script cost, not how long they take, is worth a card.
 
     Similar pattern: a wait for a GPU that is busy all the time: it costs nothing, and only the idle time behind it
-    counts. A wait for work from before the recording is left out. A wait for other ranks: `synchronous_exchange`.
+    counts. A wait for work from before the recording is left out. A wait for other ranks: `synchronous_exchange`. A
+    process whose launches wait for their kernels, since a variable of its environment says so: the card is about that.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -57,6 +59,11 @@ def sync_bubble(facts: Facts) -> Insight | None:
     op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else waiting_op(rows[0])
     more_ns = behind.total_ns
     total_ns = bubble_ns(rows) + more_ns
+    if any(map(is_launch, rows)):
+        unset = _RETURN_AT_ONCE["amd" if facts.job.vendor == "amd" else "nvidia"]
+        return calls_card(
+            facts, "sync_bubble", _WITHOUT_WAITING, phrase(_EACH_LAUNCH, total=ns(total_ns)), rows, unset, more_ns
+        )
     template = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
     if behind.lead_ns > behind.split_ns:
         template = _LACKS[len(rows) > 1]
@@ -67,6 +74,13 @@ def sync_bubble(facts: Facts) -> Insight | None:
     why = _why(rows[0], total_ns, template, sum(row.blocked_ns for row in rows))
     return calls_card(facts, "sync_bubble", op.title, why, rows, _how(facts, op, rows), more_ns)
 
+
+_WITHOUT_WAITING = phrase("Launch kernels without waiting for them")
+_EACH_LAUNCH = "Each launch waits for the end of its kernel. That leaves the GPU idle for {total} a step."
+_RETURN_AT_ONCE = {
+    "nvidia": "unset CUDA_LAUNCH_BLOCKING",
+    "amd": "unset HIP_LAUNCH_BLOCKING AMD_SERIALIZE_KERNEL CUDA_LAUNCH_BLOCKING",
+}
 
 #: The code for an inference, which has no loss to print: it needs the values, such as the next token.
 _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or while the next step runs already"
