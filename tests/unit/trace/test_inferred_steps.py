@@ -282,6 +282,21 @@ def test_what_repeats_and_holds_little_of_the_work_shows_no_steps():
     assert (find_steps(trace).by, windows(trace)) == ("recording", [("0", 0, 384_000)])
 
 
+@pytest.mark.parametrize(("kind", "steps"), [("memcpy", 3), ("kernel", None)])
+def test_what_is_copied_before_the_steps_is_no_other_work(kind: str, steps: int | None):
+    """A script that moves its model to the GPU, for 40 us, and then chooses four tokens of 8 us each."""
+    trace = timeline(
+        f"""
+        op       | {"wwww." * 10 + "..mm.a.." * 4} |
+        runtime  | {"wwww." * 10 + "..m..n.." * 4} |
+        {kind} 7 | {".wwww" * 10 + "........" * 4} |
+        kernel 7 | {"." * 50 + "...m..n." * 4} |""",
+        names={"a": "aten::argmax", "m": "aten::mm"},
+    )
+    found = find_steps(trace)
+    assert (len(found.steps) if found.by == "inferred" else None) == steps
+
+
 NAMES = {"f": "aten::normal_", "m": "aten::mm", "n": "aten::layer_norm", "e": "aten::embedding", "s": "aten::add"}
 
 
