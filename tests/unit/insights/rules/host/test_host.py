@@ -25,6 +25,7 @@ from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
+from tb_steptime.metrics.steps.inserted import RecurringWork
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.repeated_work import Recaptures
 from tb_steptime.replay.sensitivity import Sensitivity
@@ -1364,6 +1365,20 @@ def test_garbage_is_collected_only_where_python_runs(cause: str, native_us: int,
     stops = msgspec.structs.replace(pause(cause, 100, sure=False), native_ns=native_us * US)
     insight = card(host_result(sites, pauses=[stops]), "host_stops")
     assert insight is not None
+    assert ("gc." in (insight.how or "")) is collects
+
+
+@pytest.mark.parametrize(
+    ("steps", "collects"), [(["2", "7", "12"], False), (["2", "7"], True), (["3", "8", "13"], True), ([], True)]
+)
+def test_pauses_in_steps_that_do_more_are_no_garbage_collections(steps: list[str], collects: bool):
+    """Three pauses, the longest one in step 2: as many steps as pauses call more ops, fewer, others, or none."""
+    sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
+    recurring = RecurringWork(5, steps, 300 * US, "aten::item", 1) if steps else None
+    stops = pause("unexplained", 100, sure=False)
+    insight = card(host_result(sites, pauses=[stops], recurring=recurring), "host_stops")
+    assert insight is not None
+    assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.MEDIUM)
     assert ("gc." in (insight.how or "")) is collects
 
 
