@@ -142,9 +142,9 @@ def blocking_launches(trace: Trace) -> Int64:
     call, kernel = call[of_kernel], kernel[of_kernel]
     waits = (events.start_ns[kernel] >= events.start_ns[call]) & (events.ends(call) >= events.ends(kernel))
     long = events.dur_ns[kernel] >= _LONGER_THAN_A_CALL_NS
-    if waits[long].sum() < max(_FEWEST_WAITS, _ALL_WAIT * long.sum()):
-        return call[:0]
-    return np.sort(call[waits])
+    enough = waits[long].sum() >= max(_FEWEST_WAITS, _ALL_WAIT * long.sum())
+    waiting: Int64 = np.sort(call[waits if enough else waits & False])
+    return waiting
 
 
 #: Maximum number of different calls of a group that are named.
