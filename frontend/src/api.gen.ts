@@ -858,7 +858,7 @@ export interface CpuOpRow {
  * The work inside the optimizer's marks, in the mean step.
  * name         class of the optimizer in the marks
  * usual_ns     its time in a step in which each op takes its lower median time, which is not affected by other
- * processes that take the core
+ * processes that take the core; without making its state, as any form does in its first step
  * pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
  * between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
  * fused        one op does the whole update of a parameter

@@ -13,7 +13,6 @@ from tb_steptime.metrics.communication.summary import Communication, communicati
 from tb_steptime.metrics.data_loading.wait_shares import StepWaits, step_waits
 from tb_steptime.metrics.excluded_time.ranges import (
     OneTimeCost,
-    are_judged,
     excluded_time,
     judged_ns,
     one_time_rows,
@@ -44,7 +43,6 @@ from tb_steptime.metrics.launches import (
     queue_per_step,
 )
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_labels, phase_spans
-from tb_steptime.metrics.phases.forward_only import forward_only
 from tb_steptime.metrics.steps.autograd_graph import GrowingGraph, UnusedGraph, growing_graph, unused_graph
 from tb_steptime.metrics.steps.host_pace import (
     DeviceLevel,
@@ -304,8 +302,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
 
 
 def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound) -> JudgedRows | None:
-    lengths = find_steps(trace).duration_ns
-    are_counted = are_judged(lengths, judged_ns(trace, device), forward_only(trace), paced_by_device=bound is Bound.GPU)
+    are_counted = whole_steps(trace, device, paced_by_device=bound is Bound.GPU)
     if are_counted.all():
         return None
     steps, mean = find_steps(trace).chosen(are_counted), aggregates.of(are_counted).mean

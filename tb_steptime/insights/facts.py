@@ -17,7 +17,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import Communication
 from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS as FEW_STEPS
-from tb_steptime.metrics.excluded_time.ranges import are_judged
+from tb_steptime.metrics.excluded_time.ranges import are_counted, are_judged
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
@@ -209,14 +209,13 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         a wait for a batch does not show where work from before the recording runs. All of them if no step is whole, and
         without a device, whose steps lack nothing but one-time work. The first one is not among them where it
         `starts_longer`."""
-        return self._places(paced_by_device=self.has("host") and self.host_as_recorded.bound is Bound.GPU)
-
-    def _places(self, *, paced_by_device: bool) -> list[int]:
         steps = self.overview.steps
         if self.overview.device is None:
             return list(range(len(steps)))
         lengths = [each.duration_ns for each in steps], [each.judged_ns for each in steps]
-        judged = are_judged(*lengths, self.forward_only, paced_by_device=paced_by_device).tolist()
+        host_ns = [each.host_ns for each in steps]
+        paced_by_device = self.has("host") and self.host_as_recorded.bound is Bound.GPU
+        judged = are_judged(*lengths, host_ns, self.forward_only, paced_by_device=paced_by_device).tolist()
         return [place for place, is_judged in enumerate(judged) if is_judged]
 
     @property
@@ -227,7 +226,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def starts_longer(self) -> bool:
         """Whether the first step is whole, and left out because it is longer than every other one."""
-        return len(self.judged_steps) < len(self._places(paced_by_device=False))
+        steps = self.overview.steps
+        if self.overview.device is None or 0 in self.judged_steps:
+            return False
+        lengths = [each.duration_ns for each in steps], [each.judged_ns for each in steps]
+        return bool(are_counted(*lengths, self.forward_only)[0])
 
     @cached_property
     def step_ns(self) -> int:
@@ -402,6 +405,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         """Whether the process drives several GPUs, and they work one after another."""
         several = self.host.several_devices
         return several is not None and several.in_series
+
+    @property
+    def replicates(self) -> bool:
+        """Whether `nn.DataParallel` copies the model to the GPUs of this process, which exchange with each other."""
+        return any(shown.code == "replicas" for shown in self.job.evidence)
 
     @property
     def hands_over(self) -> bool:

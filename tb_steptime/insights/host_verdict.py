@@ -42,7 +42,7 @@ _SENTENCES = {
     Bound.SYNC: "{Gpu} is idle for {idle} of the step because blocking calls make the CPU wait for it.",
     Bound.DEPENDENCY: "{Gpu} is idle for {idle} of the step: its next work is launched, but waits for another stream, "
     "another GPU or an event.",
-    Bound.COMMUNICATION: "{Gpu} is idle for {idle} of the step because it waits for other ranks.",
+    Bound.COMMUNICATION: "{Gpu} is idle for {idle} of the step because it waits for {others}.",
     Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons: {cause} ({most}), {second} ({next}).",
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
@@ -57,7 +57,7 @@ _PACES = {
     Bound.GPU: f"{{Gpu}} sets the pace: an instant CPU {_STILL}",
     Bound.INPUT: "The loader sets the pace: without its waits, a step would take est. {left} instead of {step}.",
     Bound.SYNC: "Blocking calls set the pace: if none waited, a step would take est. {left} instead of {step}.",
-    Bound.COMMUNICATION: "Exchanges with other ranks set the pace: without them, a step would take est. {left} instead "
+    Bound.COMMUNICATION: "Exchanges with {others} set the pace: without them, a step would take est. {left} instead "
     "of {step}.",
     Bound.DEPENDENCY: "Work for {gpu} waits for another stream, another GPU or an event: an instant CPU would still "
     "leave est. {left} of {step}, in which no stream is busy for long.",
@@ -232,6 +232,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "most": fraction(facts.share(first[1])),
         "second": text(_CAUSES[second[0]]),
         "next": fraction(facts.share(second[1])),
+        "others": text("other GPUs" if facts.replicates else "other ranks"),
         "exchange": ns(facts.exchange_ns),
         "copies": ns(facts.copying_ns),
         "devices": count(len(together.devices) if together else 1),

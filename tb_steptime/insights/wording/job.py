@@ -17,6 +17,11 @@ _EXECUTIONS: dict[ExecutionId, str] = {
     "mixed": "partly compiled",
     "unknown": "",
 }
+#: Advice for a process that copies its model to several GPUs in each step.
+IN_PLACE_OF_REPLICAS = "Use DistributedDataParallel in place of DataParallel"
+ONE_PROCESS_EACH = """torchrun --nproc_per_node=gpu train.py  # a process for each GPU
+model = DistributedDataParallel(model, device_ids=[local_rank])"""
+
 _VENDORS: dict[Vendor | None, str] = {"nvidia": "NVIDIA GPU", "amd": "AMD GPU", "other": "GPU", None: "GPU"}
 
 #: Phrases of evidence. In each pair (one|many) the form that agrees with the number is used.

@@ -242,7 +242,8 @@ def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
     chain of their kind; 0 if the chains have no usual number.
 
     A new iterator's seed, or the recorder, shows the first batch. If neither does, a mark that precedes the usual
-    number of marks in a chain found its epoch at the end.
+    number of marks in a chain found its epoch at the end. Where the loop never works between two marks, as one that
+    only times its loader, steps alone cut its marks into chains, and their lengths show nothing.
     """
     kinds = int(kind.max(initial=0)) + 1
     groups, group, number = np.unique(marks.chain * kinds + kind, return_inverse=True, return_counts=True)
@@ -252,7 +253,7 @@ def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
         seen[group[i]] += 1
         left[i] = seen[group[i]]
     longer = (marks.recorded == NOT_RECORDED) & ~is_in(group, group[marks.begins]) & (number[group] > usual)
-    longer &= usual > 0
+    longer &= (usual > 0) & marks.works[1:].any()
     return longer & (left > usual), marks.begins | (longer & (left == usual)), usual
 
 

@@ -92,13 +92,16 @@ def judged_ns(trace: Trace, device: int | None) -> Int64:
 _WHOLE_FRACTION, _STILL_LONGER = 0.05, 1.25
 
 
-def whole_steps(trace: Trace, device: int | None) -> Bool:
-    """Says which steps are compared, and which a verdict averages over, for `device` (None: for a process without a
-    device): those that are `comparable` and whole."""
-    return _whole(find_steps(trace).duration_ns, judged_ns(trace, device), forward_only(trace))
+def whole_steps(trace: Trace, device: int | None, *, paced_by_device: bool = False) -> Bool:
+    """Says which steps are compared, and which a verdict and cards average over, for `device` (None: for a process
+    without a device): `are_judged`. Whether the device sets the pace is not known before the verdict."""
+    steps, left_ns = find_steps(trace), judged_ns(trace, device)
+    host_ns = steps.host_end_ns - steps.host_start_ns
+    return are_judged(steps.duration_ns, left_ns, host_ns, forward_only(trace), paced_by_device=paced_by_device)
 
 
-def _whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, forward_only: npt.ArrayLike) -> Bool:
+def are_counted(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, forward_only: npt.ArrayLike) -> Bool:
+    """Says which steps are `comparable` and, among these, whole."""
     length, judged = np.asarray(recorded_ns), np.asarray(left_ns)
     counted = comparable(judged, forward_only)
     counted[counted] = are_whole(length[counted], judged[counted])
@@ -130,18 +133,36 @@ _FIRST_LONGER = 0.1
 
 
 def are_judged(
-    recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, forward_only: npt.ArrayLike, *, paced_by_device: bool
+    recorded_ns: npt.ArrayLike,
+    left_ns: npt.ArrayLike,
+    host_ns: npt.ArrayLike,
+    forward_only: npt.ArrayLike,
+    *,
+    paced_by_device: bool,
 ) -> Bool:
-    """Says over which steps verdicts and cards average: those that are `comparable` and whole, without a first one that
-    is longer than every other one where the device sets the pace: it began with an idle device, behind which the host
-    had to get ahead. It stays if too few others are whole.
+    """Says over which steps verdicts and cards average: `are_counted`, without a first one that is longer than every
+    other one because it began with an idle device. So it did where the device sets the pace, as the host had to get
+    ahead; and where the host took no longer for it, since a step goes on until its work is done, and each later one
+    begins only there. It stays if too few others are counted. host_ns: what the host took for each.
 
-    >>> are_judged([150, 100, 100, 100], [145, 100, 100, 100], [False] * 4, paced_by_device=True).tolist()
+    host     |--------|--------|--------|
+    device        kkkk.....kkkk.....kkkk
+    steps    |---------|--------|--------|      what the device has left at the end of each is in the first one alone
+
+    >>> lengths, trains = ([150, 100, 100, 100], [145, 100, 100, 100]), [False] * 4
+    >>> are_judged(*lengths, [150, 100, 100, 100], trains, paced_by_device=True).tolist()
+    [False, True, True, True]
+    >>> are_judged(*lengths, [150, 100, 100, 100], trains, paced_by_device=False).tolist()
+    [True, True, True, True]
+    >>> are_judged(*lengths, [100, 100, 100, 100], trains, paced_by_device=False).tolist()
     [False, True, True, True]
     """
-    judged, left = _whole(recorded_ns, left_ns, forward_only), np.asarray(left_ns)
-    if paced_by_device and judged.sum() > FEW_STEPS and judged[0]:
-        judged[0] = left[0] <= (1 + _FIRST_LONGER) * left[1:][judged[1:]].max()
+    judged, left = are_counted(recorded_ns, left_ns, forward_only), np.asarray(left_ns)
+    host = np.asarray(host_ns)
+    if judged.sum() > FEW_STEPS and judged[0]:
+        others, most = judged[1:], 1 + _FIRST_LONGER
+        began_idle = paced_by_device or host[0] <= most * host[1:][others].max()
+        judged[0] = left[0] <= most * left[1:][others].max() or not began_idle
     return judged
 
 

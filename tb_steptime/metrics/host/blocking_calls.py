@@ -86,8 +86,10 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     named = calls[by_name[events.name[calls]] != Blocks.NOT]
     call = find_launches(trace).calls_of(rows_named(trace, (Kind.MEMCPY,), PAGEABLE_COPY.search))
     pageable, waited = distinct_in(call[call >= 0]), _waited_copies(trace)
-    rows = distinct_in(np.concatenate((named, pageable, waited)))
+    launches = blocking_launches(trace)
+    rows = distinct_in(np.concatenate((named, pageable, waited, launches)))
     kind = by_name[events.name[rows]]
+    kind[is_in(rows, launches)] = Blocks.SYNC
     kind[is_in(rows, waited)] = Blocks.COPY
     kind[is_in(rows, pageable)] = Blocks.PAGEABLE_COPY
     kind[is_in(rows, waits_of_retries(trace))] = Blocks.SYNC
@@ -117,6 +119,32 @@ def _waited_copies(trace: Trace) -> Int64:
     copied = launches.call >= 0
     call, ends = launches.call[copied].astype(np.int64), events.ends(launches.activity[copied])
     return distinct_in(call[is_in(call, calls) & (ends <= events.ends(call))])
+
+
+#: A call that launches a kernel of at least this length returns before its end, unless it waits for that. So do the
+#: launches of a process if at least this share of so many of them do.
+_LONGER_THAN_A_CALL_NS, _ALL_WAIT, _FEWEST_WAITS = 20_000, 0.95, 20
+
+
+@shared
+def blocking_launches(trace: Trace) -> Int64:
+    """Rows of the calls that launch one kernel and wait for its end; none where other launches return earlier. With
+    CUDA_LAUNCH_BLOCKING=1 all of them wait.
+
+    runtime   [cudaLaunchKernel]  [cudaLaunchKernel   ]
+    device       kkkkkkkkkkkkk       kkkkkkkkkkkkkkkk
+    """
+    events, launches = trace.events, find_launches(trace)
+    calls, first, number = np.unique(launches.call, return_index=True, return_counts=True)
+    first = first[(calls >= 0) & (number == 1)]
+    call, kernel = launches.call[first].astype(np.int64), launches.activity[first]
+    of_kernel = events.kind[kernel] == Kind.KERNEL
+    call, kernel = call[of_kernel], kernel[of_kernel]
+    waits = (events.start_ns[kernel] >= events.start_ns[call]) & (events.ends(call) >= events.ends(kernel))
+    long = events.dur_ns[kernel] >= _LONGER_THAN_A_CALL_NS
+    enough = waits[long].sum() >= max(_FEWEST_WAITS, _ALL_WAIT * long.sum())
+    waiting: Int64 = np.sort(call[waits if enough else waits & False])
+    return waiting
 
 
 #: Maximum number of different calls of a group that are named.

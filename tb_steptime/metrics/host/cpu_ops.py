@@ -133,7 +133,7 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
 
     name         class of the optimizer in the marks
     usual_ns     its time in a step in which each op takes its lower median time, which is not affected by other
-                 processes that take the core
+                 processes that take the core; without making its state, as any form does in its first step
     pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
     between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
     fused        one op does the whole update of a parameter
@@ -335,6 +335,10 @@ def group_of(op: str) -> CpuGroupId:
     return next((group for group, pattern in _GROUPS.items() if pattern.search(op)), "other")
 
 
+#: With this op torch's optimizers make the averages that they keep of each gradient.
+_MAKES_STATE = expression(r"aten::zeros_like$")
+
+
 def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) -> CpuOptimizer | None:
     if not len(rows):
         return None
@@ -344,10 +348,13 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) ->
     writes = [each for each in different if trace.strings[each] == _WRITES]
     name = optimizer_class(trace) or ""
     takes = _SPARSE_UPDATES.get(name)
+    start = trace.events.start_ns[rows]
+    states = Intervals.of_events(trace.events, rows[are_named(trace, rows, _MAKES_STATE.match)])
+    updates = states.overlap_ns(start, start + 1) == 0
     return CpuOptimizer(
         name,
         int(own_ns.sum()) // steps,
-        usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns),
+        usual_ns(windows.start_ns, start[updates], own_ns[updates]),
         sum(_usual_by_name(trace, rows, own_ns, writes).values()),
         _between_ns(trace, rows, left_out),
         len(names) / steps,

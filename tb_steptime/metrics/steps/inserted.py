@@ -192,6 +192,8 @@ def _steps(trace: Trace) -> list[_Step]:
     return steps
 
 
+#: The distance of steps of one kind that take turns with those of another.
+_IN_TURN = 2
 #: Steps do extra work if they call this many times as many ops as the median step.
 MORE = 1.1
 
@@ -218,7 +220,14 @@ class RecurringWork(msgspec.Struct, frozen=True):
 
 def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
     """The recurring work; None if no steps are longer in this way, or they do no more than the others. An optimizer
-    step after several passes does not count as extra work."""
+    step after several passes does not count as extra work. Nor does what every second step does: steps of two kinds
+    take turns, such as those of a generator and its discriminator, and neither kind is the usual one."""
+    found = _recurring(trace, device)
+    return None if found is not None and found.name and found.every == _IN_TURN else found
+
+
+def _recurring(trace: Trace, device: int | None) -> RecurringWork | None:
+    """The same, however often it recurs."""
     lengths, rows = judged_ns(trace, device), trace.events.rows(Kind.CPU_OP)
     rows = rows[is_in(trace.events.thread[rows], training_threads(trace))]
     step = _step_of(trace, rows)

@@ -17,7 +17,8 @@ In loops without marking calls, names of the outermost ops of a thread repeat, s
     steps   |------|-------|-------|-------
 
 The layers of a model repeat, too, and are not steps. So each round must do something that no layer does: compute
-gradients, or fill the inputs of its products with random numbers. Where nothing but the loop was recorded, a round is a
+gradients and something else, as a backward pass repeats the layers on a thread of its own, or fill the inputs of its
+products with random numbers. Where nothing but the loop was recorded, a round is a
 step, too, if it synchronizes the device (code that times layers does so after an embedding and before a head), or if it
 cannot take what the round before it gives:
 
@@ -38,7 +39,7 @@ from msgspec.structs import replace
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.host_ranges import LOADER_MARK, marked_waits
-from tb_steptime.trace.model import Trace, find_launches, rows_named
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.ops import BACKEND, GRAPH_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct
 
@@ -228,19 +229,31 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
     ends; alone: nothing else was recorded."""
     start = trace.events.start_ns[first]
 
-    def in_each(rows: Int64) -> bool:
+    def in_each(rows: Int64, rounds: slice = slice(None)) -> bool:
         starts = np.sort(trace.events.start_ns[rows])
-        inside: Bool = np.searchsorted(starts, end) > np.searchsorted(starts, start)
+        inside: Bool = np.searchsorted(starts, end[rounds]) > np.searchsorted(starts, start[rounds])
         return bool(inside.all())
 
     def of_ops(pattern: re.Pattern[str]) -> Int64:
         return rows_named(trace, (Kind.CPU_OP,), pattern.match)
 
-    if in_each(of_ops(BACKWARD)) or (in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT))):
+    others = _of_other_passes(trace, int(trace.events.thread[first[0]]))
+    if in_each(of_ops(BACKWARD)) and in_each(others, slice(-1)):  # no forward pass follows the last backward pass
+        return True
+    if in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT)):
         return True
     if not alone:
         return False
     return in_each(rows_named(trace, (Kind.RUNTIME,), SYNC_DEVICE_CALL.match)) or _call_the_model(trace, first, last)
+
+
+def _of_other_passes(trace: Trace, thread: int) -> Int64:
+    """Ops that are no part of the backward pass on this thread: those of other threads, and outer ops without gradients
+    of their own."""
+    ops = trace.events.rows(Kind.CPU_OP)
+    here = trace.events.thread[ops] == thread
+    outer = _outermost(trace, ops[here])
+    return np.concatenate((ops[~here], outer[~are_named(trace, outer, BACKWARD.match)]))
 
 
 def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:

@@ -58,6 +58,8 @@ class InferredSteps(msgspec.Struct, frozen=True, eq=False):
     """Windows on the host, disjoint, in time order, shown by calls of `name` on `thread`.
 
     share      of the recorded work inside them: of the devices' time, or of ops and calls if there is no device
+    computed   the same of what devices compute: copies around the steps, such as those of a model's weights to the
+               device, are no other work that the steps would have to represent
     confident  the calls mean a step, and the steps contain nearly all work; else only repetition shows them
     """
 
@@ -67,6 +69,7 @@ class InferredSteps(msgspec.Struct, frozen=True, eq=False):
     calls: int
     name: str
     share: float
+    computed: float
     confident: bool
 
 
@@ -88,7 +91,7 @@ def inference(trace: Trace) -> Inference:
     begins, first, little = _work_begins(trace), None, None
     for calls in step_calls(trace):
         for steps in _steps_of(trace, calls, begins):
-            if steps.share < MOST_OF_THE_WORK:
+            if steps.computed < MOST_OF_THE_WORK:
                 little = little or steps
             elif first is None:
                 first = steps
@@ -127,16 +130,17 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
     usual_share = float((_usual(work[whole]) | _usual(launched[whole])).mean())
     if usual_share >= ALIKE_STEPS:
         thread, start, end = int(trace.events.thread[rows[0]]), edges[:-1][whole], edges[1:][whole]
-        share = _share(trace, start, end, begins)
+        share = _share(trace, start, end, begins, DEVICE_KINDS)
+        computed = _share(trace, start, end, begins, (Kind.KERNEL,))
         confident = calls.mean_steps and min(usual_share, share) >= SURE_SHARE
-        yield InferredSteps(start, end, thread, len(rows), calls.name, share, confident)
+        yield InferredSteps(start, end, thread, len(rows), calls.name, share, computed, confident)
 
 
-def _share(trace: Trace, start: Int64, end: Int64, begins: Int64) -> float:
-    """Share of the recorded work inside these windows of the host: of device time with a known launch, or of ops and
-    calls."""
+def _share(trace: Trace, start: Int64, end: Int64, begins: Int64, kinds: tuple[Kind, ...]) -> float:
+    """Share of the recorded work inside these windows of the host: of device time of these kinds with a known launch,
+    or of ops and calls."""
     launches, events = find_launches(trace), trace.events
-    linked = launches.call >= 0
+    linked = (launches.call >= 0) & is_in(events.kind[launches.activity], kinds)
     at, weights = begins, np.ones(len(begins), np.int64)
     if linked.any():
         at, weights = events.start_ns.take(launches.call[linked]), events.dur_ns.take(launches.activity[linked])

@@ -218,6 +218,33 @@ def test_a_few_whole_steps_are_judged_as_ever(steps: int, little: bool):
     assert any(insight.severity is Severity.MAJOR for insight in judgement.insights) is not little
 
 
+def begun_idle(work: int, steps: int = 6) -> Trace:
+    """Each step waits 4 ms for its batch and launches for 1 ms; the GPU, idle at first, then works for `work` ms."""
+    marks, ends = "".join(str(step) * 5 for step in range(steps)), [5]
+    for step in range(steps):
+        ends.append(max(ends[-1], 5 * (step + 1)) + work)
+    kernels = [" "] * ends[-1]
+    for step, end in enumerate(ends[1:]):
+        kernels[end - work : end] = chr(ord("f") + step) * work
+    calls = "".join(f"....{chr(ord('f') + step)}" for step in range(steps))
+    return timeline(
+        f"""
+        step     | {marks.ljust(ends[-1], ".")} |
+        loader   | {("llll." * steps).ljust(ends[-1], ".")} |
+        runtime  | {calls.ljust(ends[-1], ".")} |
+        kernel 7 | {"".join(kernels).replace(" ", ".")} |""",
+        cell_ns=MS,
+    )
+
+
+@pytest.mark.parametrize(("work", "bound", "gain"), [(6, Bound.GPU, 0), (2, Bound.INPUT, 2)])
+def test_a_first_step_that_is_longer_since_the_gpu_was_idle_promises_nothing(work: int, bound: Bound, gain: int):
+    """The GPU's work hides the later waits, all of them or as long as it works; the first one is hidden by none."""
+    judgement = judged(begun_idle(work))
+    assert judgement.verdict.bound is bound
+    assert max((insight.gain_ns for insight in judgement.insights), default=0) == gain * MS
+
+
 def test_one_time_costs_need_a_good_part_of_the_recording_for_a_card():
     insight = card(cold(4), "one_time")
     assert insight is not None

@@ -295,6 +295,21 @@ def test_what_repeats_and_holds_little_of_the_work_shows_no_steps():
     assert (find_steps(trace).by, windows(trace)) == ("recording", [("0", 0, 384_000)])
 
 
+@pytest.mark.parametrize(("kind", "steps"), [("memcpy", 3), ("kernel", None)])
+def test_what_is_copied_before_the_steps_is_no_other_work(kind: str, steps: int | None):
+    """A script that moves its model to the GPU, for 40 us, and then chooses four tokens of 8 us each."""
+    trace = timeline(
+        f"""
+        op       | {"wwww." * 10 + "..mm.a.." * 4} |
+        runtime  | {"wwww." * 10 + "..m..n.." * 4} |
+        {kind} 7 | {".wwww" * 10 + "........" * 4} |
+        kernel 7 | {"." * 50 + "...m..n." * 4} |""",
+        names={"a": "aten::argmax", "m": "aten::mm"},
+    )
+    found = find_steps(trace)
+    assert (len(found.steps) if found.by == "inferred" else None) == steps
+
+
 NAMES = {"f": "aten::normal_", "m": "aten::mm", "n": "aten::layer_norm", "e": "aten::embedding", "s": "aten::add"}
 
 
@@ -309,6 +324,15 @@ def test_the_rounds_of_a_loop_without_marks_are_steps():
     assert notes(trace) == [
         ("inferred_steps", {"count": 100, "name": "aten::normal_", "share": 1.0, "confidence": "medium"})
     ]
+
+
+@pytest.mark.parametrize(("forward", "steps"), [("mn" * 4 + "." * 24, None), ("mn......" * 4, 3)])
+def test_gradients_of_layers_are_no_steps_and_those_of_each_forward_pass_are(forward: str, steps: int | None):
+    """The backward pass runs on a thread of its own, where the layers of one step repeat as whole steps would."""
+    gradients = {each: f"autograd::engine::evaluate_function: {each}Backward0" for each in "ghi"}
+    backward = "........" + "gghhiii." * 3 + "gghhiii" if steps is None else "..gghhi." * 4
+    found = find_steps(timeline(f"op | {forward} |\n op engine | {backward} |", names=NAMES | gradients))
+    assert (len(found.steps) if found.by == "inferred" else None) == steps
 
 
 def test_each_round_may_have_many_of_an_op_and_other_ops_around_the_loop():

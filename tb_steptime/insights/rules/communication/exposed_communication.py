@@ -28,6 +28,7 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     sends_little,
 )
 from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.insights.wording.job import IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
 from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
 
@@ -200,16 +201,12 @@ _ASYNC = """work = dist.all_reduce(x, async_op=True)  # on NCCL's own stream
 work.wait()"""
 
 
-#: Advice for a process that copies its model to several GPUs in each step.
-_ONE_PROCESS_EACH = """torchrun --nproc_per_node=gpu train.py  # a process for each GPU
-model = DistributedDataParallel(model, device_ids=[local_rank])"""
-
-
 def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     """Fires when collectives run on a stream of the model's own kernels.
 
     Similar pattern: tensor-parallel layers, which need the result at once: in inference that is `between_layers`.
-    `nn.DataParallel`, which copies the model to all GPUs of its process: then the card is about it.
+    `nn.DataParallel`, which copies the model to all GPUs of its process: then the card is about it, unless the GPUs
+    work one after another, as `serial_devices` then says the same.
 
     Needs: streams of kernels, as every trace of a GPU has them.
 
@@ -221,13 +218,13 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     Left out: what really needs the result at once.
     """
     communication, own_rows = facts.communication, rows(facts)
-    if communication is None or facts.infers:
+    if communication is None or facts.infers or (facts.replicates and facts.in_series):
         return None
     leading = max(own_rows, key=lambda row: on_compute_stream_ns(facts, row))
     exposed_ns = sum(on_compute_stream_ns(facts, row) for row in own_rows)
     title, why, how = "Move collectives off the compute stream", _ON_STREAM, _ASYNC
     if facts.job.ranks == "one" and facts.host.several_devices is not None:
-        title, why, how = "Use DistributedDataParallel in place of DataParallel", _REPLICATES, _ONE_PROCESS_EACH
+        title, why, how = IN_PLACE_OF_REPLICAS, _REPLICATES, ONE_PROCESS_EACH
     return exchange_card(
         facts,
         id="collectives_on_compute_stream",

@@ -23,6 +23,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     bubble_ns,
     calls_of,
     in_this_job,
+    is_launch,
     leading_op,
     name_of,
     place_of,
@@ -38,7 +39,8 @@ def sync_bubble(facts: Facts) -> Insight | None:
     """Fires when what blocking calls of the script cost, not how long they take, is worth a card.
 
     Similar pattern: a wait for a GPU that is busy all the time: it costs nothing, and only the idle time behind it
-    counts. A wait for work from before the recording is left out. A wait for other ranks: `synchronous_exchange`.
+    counts. A wait for work from before the recording is left out. A wait for other ranks: `synchronous_exchange`. A
+    process whose launches wait for their kernels, since a variable of its environment says so: the card is about that.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -60,6 +62,11 @@ def sync_bubble(facts: Facts) -> Insight | None:
     op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else in_this_job(facts, waiting_op(rows[0]), rows[0])
     more_ns = behind.total_ns
     total_ns = bubble_ns(rows) + more_ns
+    if any(map(is_launch, rows)):
+        unset = _RETURN_AT_ONCE["amd" if facts.job.vendor == "amd" else "nvidia"]
+        return calls_card(
+            facts, "sync_bubble", _WITHOUT_WAITING, phrase(_EACH_LAUNCH, total=ns(total_ns)), rows, unset, more_ns
+        )
     template = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
     if behind.lead_ns > behind.split_ns:
         template = _LACKS[len(rows) > 1]
@@ -70,6 +77,13 @@ def sync_bubble(facts: Facts) -> Insight | None:
     why = _why(rows[0], total_ns, template, sum(row.blocked_ns for row in rows))
     return calls_card(facts, "sync_bubble", op.title, why, rows, _how(facts, op, rows), more_ns)
 
+
+_WITHOUT_WAITING = phrase("Launch kernels without waiting for them")
+_EACH_LAUNCH = "Each launch waits for the end of its kernel. That leaves the GPU idle for {total} a step."
+_RETURN_AT_ONCE = {
+    "nvidia": "unset CUDA_LAUNCH_BLOCKING",
+    "amd": "unset HIP_LAUNCH_BLOCKING AMD_SERIALIZE_KERNEL CUDA_LAUNCH_BLOCKING",
+}
 
 #: The code for an inference, which has no loss to print: it needs the values, such as the next token.
 _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or while the next step runs already"
@@ -313,6 +327,12 @@ _EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.
 
 _NOT_FOUND = "{call} leaves the GPU idle for {idle} a step: tensor shapes change, or the cache was emptied."
 _NOT_KEPT = "{call} leaves the GPU idle for {idle} a step: nothing is kept for the next allocation."
+#: Calls that allocate memory of the host, which torch keeps for the next batch of that size.
+_PINS = expression(r"(?i)\w*Host|\w*MallocHost")
+_PIN_ELSEWHERE = phrase("Pin memory outside the loop")
+_PINNED_ANEW = "{call} leaves the GPU idle for {idle} a step: every step pins memory of the host again."
+_REUSE = """DataLoader(..., pin_memory=True)  # pins batches on a thread of its own
+# or pin once, and reuse it: buffer = torch.empty(shape, pin_memory=True); buffer.copy_(batch)"""
 _SHORT = (
     "Memory runs short: an allocation failed {times} times, and each time PyTorch emptied its cache and filled it "
     "again. That leaves the GPU idle for {idle} a step."
@@ -322,8 +342,9 @@ _SHORT = (
 def allocator_steady(facts: Facts) -> Insight | None:
     """Fires when most steps wait for GPU memory, and that is worth a card.
 
-    Similar pattern: memory runs short, so that each step gives back and asks again: the card says so. The caching
-    allocator is off, which one step shows: the card says what to unset. Warm-up: allocations in less than half of the
+    Similar pattern: memory runs short, so that each step gives back and asks again: the card says so. Pinned memory of
+    the host is allocated, which no setting of the GPU's allocator changes: the card says so. The caching allocator is
+    off, which one step shows: the card says what to unset. Warm-up: allocations in less than half of the
     steps, or in one step, are no card.
 
     Needs: the allocator's driver calls (`cudaMalloc`, `hipMalloc`, `cuMem…`).
@@ -345,6 +366,8 @@ def allocator_steady(facts: Facts) -> Insight | None:
     leaves = {"call": text(rows[0].call), "idle": ns(bubble_ns(rows))}
     if caching_off:
         return calls_card(facts, "allocator_steady", _CACHE_AGAIN, phrase(_NOT_KEPT, **leaves), rows, _UNSET)
+    if _PINS.match(rows[0].call):
+        return calls_card(facts, "allocator_steady", _PIN_ELSEWHERE, phrase(_PINNED_ANEW, **leaves), rows, _REUSE)
     why = phrase(_NOT_FOUND, **leaves)
     if short is not None:
         why = phrase(_SHORT, times=count(short.count), idle=leaves["idle"])

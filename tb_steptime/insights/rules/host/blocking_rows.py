@@ -36,6 +36,8 @@ def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
         return "allocator"
     if waiting_op(row) is SEARCH:
         return "search"
+    if is_launch(row):
+        return "plain"  # wherever it is made
     if row.phase == "optimizer":
         return "optimizer"
     if row.phase == "backward" and row.site != "backward.loss":
@@ -45,6 +47,14 @@ def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
         return "pageable"
     # at inference ranks agree on what to compute next, and this exchange cannot be postponed
     return "exchanged" if row.collective is not None and job.purpose != "inference" else "plain"
+
+
+_LAUNCH = expression(r"(cuda|hip|cu)(Ext)?(Module)?LaunchKernel")
+
+
+def is_launch(row: BlockingRow) -> bool:
+    """Whether the calls wait for the kernels that they launch, as all of a process do that was started so."""
+    return _LAUNCH.match(row.call) is not None
 
 
 def bubble_ns(rows: list[BlockingRow]) -> int:

@@ -8,7 +8,7 @@ from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
-from tb_steptime.text import Phrase, agreeing, count, ns, phrase
+from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
 
 
 class _Card(msgspec.Struct, frozen=True):
@@ -30,6 +30,11 @@ _AFTER_COPIES = _Card(
     f"{_NOTHING}, behind large copies to the CPU. Saving a checkpoint pauses like this.",
     "# a checkpoint: write it while the training goes on\n"
     "torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=path)",
+)
+#: Steps at equal distances do something that the others do not, with these pauses in it: it is no garbage collection.
+_OF_LOOP = _Card(
+    f"{_NOTHING}. They are in one step of {{every}}, which calls more ops: what the loop does then takes this time.",
+    "profile(..., with_stack=True)  # names the Python code in these pauses",
 )
 _INTERRUPTED = (
     "The CPU is interrupted {times} (time for|times for up to) {longest} in ops that take far less otherwise."
@@ -75,8 +80,8 @@ def host_stops(facts: Facts) -> Insight | None:
     Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count. Ops that
     take long because of their data, or the first time: only those are interrupted that others like them show to be
     short, and less than a tenth of them. A step that saves a checkpoint: large copies to the CPU lead to the pause, and
-    the card says so. A server that waits for a request: the card of an inference says so, and is a
-    guess.
+    the card says so. Steps at equal distances that call more ops, such as a log: the card says so. A server that waits
+    for a request: the card of an inference says so, and is a guess.
 
     Needs: CPU activity without gaps in the launching thread.
 
@@ -93,6 +98,8 @@ def host_stops(facts: Facts) -> Insight | None:
         card = _IDLE_SERVER  # it may wait for requests
     elif first is not None and first.copied_ns >= _MOSTLY * first.total_ns > 0:
         card = _AFTER_COPIES
+    elif first is not None and _recurs(facts, first):
+        card = _OF_LOOP
     return _card(facts, "host_stops", "Find out what pauses the CPU", card, *causes)
 
 
@@ -100,16 +107,17 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
     pauses = [pause for pause in facts.host.pauses if pause.cause in causes]
     if not pauses:
         return None
+    every = facts.host.recurring.every if facts.host.recurring else 0
     best, why = Confidence.LOW, _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
     if all(pause.sure for pause in pauses):
         best, why = Confidence.HIGH, _NAMED
-    elif card in (_UNEXPLAINED, _AFTER_COPIES):
+    elif card in (_UNEXPLAINED, _AFTER_COPIES, _OF_LOOP):
         best, why = Confidence.MEDIUM, _MEASURED
     return host_card(
         facts,
         id=id,
         title=phrase(title),
-        why=_why(_INTERRUPTED if pauses[0].cause == "interrupted" else card.why, pauses),
+        why=_why(_INTERRUPTED if pauses[0].cause == "interrupted" else card.why, pauses, every),
         gain_ns=sum(pause.idle_ns for pause in pauses),
         formula=phrase("GPU idle time during these pauses, mean over the steps."),
         why_confidence=why,
@@ -121,12 +129,20 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
     )
 
 
+def _recurs(facts: Facts, pause: Pause) -> bool:
+    """Whether the pauses are in steps at equal distances that call more ops than the others: no more of them than these
+    steps, and the longest one in one of them."""
+    more = facts.host.recurring
+    return more is not None and pause.count <= len(more.steps) and pause.worst_step in more.steps
+
+
 def _is_in_native_code(pause: Pause) -> bool:
     return pause.cause == "interrupted" and pause.native_ns >= _MOSTLY * pause.total_ns > 0
 
 
-def _why(template: str, pauses: list[Pause]) -> Phrase:
+def _why(template: str, pauses: list[Pause], every: int) -> Phrase:
     pauses = [pause for pause in pauses if pause.cause == pauses[0].cause]
     times = sum(pause.count for pause in pauses)
     longest = max(pause.worst_end_ns - pause.worst_start_ns for pause in pauses)
-    return Phrase(agreeing(template, times), {"times": count(times), "longest": ns(longest)})
+    values = {"times": count(times), "longest": ns(longest)}
+    return filled(agreeing(template, times), values | {"every": count(every)})

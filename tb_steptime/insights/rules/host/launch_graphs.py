@@ -93,6 +93,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = replace(advice, how=_OF_TRANSFORM)
     elif not in_use and layer is not None:
         advice = _Advice(f"Run the whole sequence in one `nn.{layer}`", _LATE_CELLS, _OF_SEQUENCE.format(layer=layer))
+    elif facts.job.accelerator == "XPU":
+        advice = replace(advice, how=_BY_HAND_ON_XPU)
     elif not in_use and facts.job.left_as_is == "scripted":
         advice = replace(advice, how=_OF_SCRIPTED)
     elif not in_use and _rolls_out(facts):
@@ -242,6 +244,9 @@ _OF_BLOCKS = """for block in model.blocks:
 # or a larger batch"""
 #: Where torch.compile has no code for the GPU or the layers: graphs of torch need none.
 _BY_HAND = "model = torch.cuda.make_graphed_callables(model, (batch,))  # static shapes\n# or a larger batch"
+#: torch.compile captures graphs on devices of the type "cuda" alone (`check_multiple_devices_or_any_cpu_nodes` in
+#: inductor's cudagraph_utils.py); torch.xpu has graphs of its own.
+_BY_HAND_ON_XPU = _BY_HAND.replace("cuda", "xpu")
 _INPUTS = "# prepare the next inputs while a graph runs"
 _FEWER_OPS = "# capture what runs between the graphs, too, or do it in fewer ops"
 _WHOLE_STEP = "# one graph of the whole step: forward pass, loss, backward pass and optimizer (capturable=True)"

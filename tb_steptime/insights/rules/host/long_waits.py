@@ -7,6 +7,7 @@ gain        .....   LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  .....
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from tb_steptime.analyses.host import HostResult
@@ -57,8 +58,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the CPU of
     which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the CPU
     works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph: how
-    long it takes in a step is not known. A function that waits for another thread, as for a queue of batches: the card
-    asks what it waits for.
+    long it takes in a step is not known. A function that waits for another thread, as for a queue of batches, or for
+    what comes next, as a server does for a request: the card asks what it waits for, and the latter is a guess.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -79,14 +80,16 @@ def long_stretches(facts: Facts) -> Insight | None:
     if not late or unclear or one_launch or facts.host.cpu_unrecorded:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
-    how = None if facts.host.with_stack else _STACKS
+    how, guess = None if facts.host.with_stack else _STACKS, None
     if name is not None:
-        title, how = _advice(facts, name, [gap for gap in gaps if gap.name == name])
+        named = [gap for gap in gaps if gap.name == name]
+        title, how = _advice(facts, name, named)
+        guess = _OF_REQUESTS if _is_mostly(_WAITS_FOR_ANY, name, _busiest(named)) else None
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
     why = _why(facts, gaps, names) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if title.template == _OVERLAP:
         title, how, why = _overlapped(facts, sum(late.values()), title, how, why)
-    return _card(facts, "long_stretches", title, why, late, gaps, how)
+    return _card(facts, "long_stretches", title, why, late, gaps, how, guess)
 
 
 _OF_FEW = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {late}: too few for a graph to help."
@@ -104,8 +107,9 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
-    if _waits_for_others(name, _busiest(gaps)):
-        return phrase("Find out what {name} waits for", name=short), _HOW_TO_SEE_OTHERS
+    for waits, look in ((_WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS), (_WAITS_FOR_ANY, None)):
+        if _is_mostly(waits, name, _busiest(gaps)):
+            return phrase("Find out what {name} waits for", name=short), look
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 
@@ -119,11 +123,17 @@ _WAITS_FOR_OTHERS = expression(
 _HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
 
 
-def _waits_for_others(name: str, call: LongGap | None) -> bool:
-    """Whether most of the time with this name is a wait for another thread: then this function does not take it. call:
-    the gap with the most time in one call."""
+#: Functions that wait for whatever comes next, as a server's loop of events does. What receives an answer, such as
+#: `recv`, is part of the function that asks for it.
+_WAITS_FOR_ANY = expression(r"<built-in (?:method|function) (?:select|poll|accept)\b")
+_OF_REQUESTS = phrase("A server waits so for requests, and has nothing for the GPU to do until one comes.")
+
+
+def _is_mostly(calls: re.Pattern[str], name: str, call: LongGap | None) -> bool:
+    """Whether most of the time with this name is in such calls: then this function does not take it. call: the gap with
+    the most time in one call."""
     mostly = call is not None and 2 * call.busiest_ns >= call.late_ns
-    return any(_WAITS_FOR_OTHERS.search(each) for each in (name, (call.busiest if mostly and call else None) or ""))
+    return any(calls.search(each) for each in (name, (call.busiest if mostly and call else None) or ""))
 
 
 def _how_to_overlap(facts: Facts, name: str) -> str | None:
@@ -186,10 +196,18 @@ _GRAPH_LOGS = '# TORCH_LOGS="cudagraphs" names other reasons, such as shapes tha
 
 
 def _card(
-    facts: Facts, id: str, title: Phrase, why: Phrase, late: dict[str, int], gaps: Sequence[LongGap], how: str | None
+    facts: Facts,
+    id: str,
+    title: Phrase,
+    why: Phrase,
+    late: dict[str, int],
+    gaps: Sequence[LongGap],
+    how: str | None,
+    guess: Phrase | None = None,
 ) -> Insight | None:
     evidence = [Evidence(gap.step, gap.start_ns, gap.end_ns) for gap in gaps[:EVIDENCE]] or None
-    return late_card(facts, id, title, why, late, sum(late.values()), how=how, long=True, evidence=evidence)
+    late_ns = sum(late.values())
+    return late_card(facts, id, title, why, late, late_ns, how=how, long=True, guess=guess, evidence=evidence)
 
 
 def _longest(facts: Facts, sites: Collection[str], compiled: bool) -> list[LongGap]:
@@ -234,9 +252,9 @@ def _short_place(name: str) -> str:
 
 
 def placed(name: str) -> str:
-    """Returns a frame's function with its file and line: "crop (data.py:9)"; any other name is unchanged."""
+    """Returns a frame's function with its file and line: "crop (data.py:9)"; that of a built-in function alone."""
     frame = source_line(name)
-    return f"{frame.function} ({brief(frame.file, len(name))}:{frame.line})" if frame else name
+    return f"{frame.function} ({brief(frame.file, len(name))}:{frame.line})" if frame else frame_function(name)
 
 
 _WAITS_LEAVE = "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle"

@@ -10,6 +10,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
+from tb_steptime.insights.wording.job import IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
 _SPLIT = phrase("Assumes that the GPUs share the work of each layer, without what they then exchange.")
@@ -40,6 +41,8 @@ def serial_devices(facts: Facts) -> Insight | None:
     gain_ns = several.union_busy_ns - max(several.busy_ns)
     title, how = "Run one process per GPU", f"torchrun --nproc-per-node={len(several.devices)} train.py"
     how = f"{how}\n# with DistributedDataParallel"
+    if facts.replicates:
+        title, how = IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
     if facts.hands_over:
         title, how = "Let the GPUs work at the same time", _OF_SPLIT_MODEL.format(number=len(several.devices))
         gain_ns = facts.at_most_ns(gain_ns, "device")  # each process then launches all layers as one does now

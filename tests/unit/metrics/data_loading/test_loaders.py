@@ -71,6 +71,15 @@ def test_moving_a_batch_is_no_work_on_it():
     assert in_a_row(drawing) == [2]
 
 
+def test_a_loop_that_only_times_its_loader_shows_no_ends_of_epochs():
+    """Nothing happens between its batches: only the steps, which some waits begin, cut them into chains."""
+    drawing = """
+        step   | 1111222233333334444 |
+        loader | lll.nnn.ooo.p.qqqq. |
+        op     | .t...t...t......t.. |"""
+    assert not find_batches(timeline(drawing, names=NAMES | {"t": "aten::set_"})).first.any()
+
+
 def test_work_before_the_backward_passes_is_no_evaluation():
     """Two batches are taken, with work on the first one in between, and two backward passes follow."""
     drawing = """

@@ -122,6 +122,20 @@ def test_an_optimizer_that_updates_in_each_second_step_takes_half_of_it():
     assert optimizer == CpuOptimizer("Adam", 7 * US // 4, 3 * US // 2, 0, 0, 0.5, fused=False)
 
 
+def test_a_first_update_makes_states_that_no_form_of_the_optimizer_saves():
+    trace = timeline(
+        """
+        step                           | 000000000000 |
+        op                             | mm..zzzz.uu. |
+        op                             | .....ff..... |
+        user Optimizer.step#Adam.step  | ...ooooooooo |""",
+        names={"m": "aten::addmm", "u": "aten::sqrt", "z": "aten::zeros_like", "f": "aten::fill_"},
+    )
+    optimizer = cpu_work(trace, Intervals.empty(), NONE).optimizer
+    assert optimizer is not None
+    assert (optimizer.self_ns, optimizer.usual_ns) == (6 * US, 2 * US)
+
+
 def test_python_between_the_ops_of_an_update_is_counted_and_around_them_it_is_not():
     usual, pause = "mm.....s.q..s.q.....", "." * 1060
     trace = timeline(

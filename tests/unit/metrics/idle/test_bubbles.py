@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tb_steptime.metrics.host.blocking_calls import KINDS, Blocks, blocking_calls, blocking_groups
+from tb_steptime.metrics.host.blocking_calls import KINDS, Blocks, blocking_calls, blocking_groups, blocking_launches
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows, bubbles
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import card, sure
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 
@@ -337,3 +338,30 @@ def test_a_pageable_batch_costs_what_it_leaves_idle(trace_path: Callable[[str], 
     )  # fmt: skip
     assert (row.count, row.bytes, row.source) == (2.0, 19_267_840, "resnet50_profiler_api.py(44): <module>")
     assert 0 < row.bubble_ns < row.blocked_ns
+
+
+def launching(waits: str) -> Trace:
+    """Five steps of five kernels of 30 us; w: the launch waits for the end of its kernel, r: it returns at once."""
+    calls, kernels = {"w": "wwwww.", "r": "w....."}, {"w": ".www..", "r": ".www.."}
+    length = 6 * len(waits)
+    letters = [chr(ord("A") + place) for place in range(len(waits))]
+    drawn = [
+        "".join(cells[each].replace("w", letter) for each, letter in zip(waits, letters, strict=True))
+        for cells in (calls, kernels)
+    ]
+    steps = "".join(str(place * 5 // length) for place in range(length))
+    return timeline(f"step | {steps} |\nruntime | {drawn[0]} |\nkernel 7 | {drawn[1]} |", cell_ns=10_000)
+
+
+def test_launches_that_all_wait_for_their_kernels_block_and_others_do_not():
+    assert len(blocking_launches(launching("w" * 25))) == 25
+    assert len(blocking_launches(launching("w" * 24 + "r"))) == 24
+    assert len(blocking_launches(launching("w" * 23 + "rr"))) == 0
+    assert len(blocking_launches(launching("w" * 19))) == 0  # as many may wait by chance
+
+
+def test_a_process_whose_launches_all_wait_is_told_of_the_variable_that_makes_them():
+    insight = sure(launching("w" * 25), "sync_bubble")
+    assert insight.how == "unset CUDA_LAUNCH_BLOCKING"
+    assert 140_000 <= insight.gain_ns <= 150_000  # the GPU is idle for half of each 60 us
+    assert card(launching("r" * 25), "sync_bubble") is None

@@ -26,6 +26,10 @@ def test_every_third_step_does_more():
     assert drawn("uumuumuumu") == RecurringWork(3, ["2", "5", "8"], 10_000, "aten::addmm", 3)
 
 
+def test_steps_of_two_kinds_in_turn_are_none_that_do_more():
+    assert drawn("umumumumum") is None
+
+
 def test_two_count_where_they_do_the_same_and_all_others_do():
     """The first step of a recording may be one of the two; where it differs from the other, it does one-time work."""
     assert drawn("uumuuumuuu") == RecurringWork(4, ["2", "6"], 10_000, "aten::addmm", 3)

@@ -330,6 +330,20 @@ def test_a_model_that_is_copied_to_all_gpus_in_each_step_is_told_of_processes(op
     assert ("DistributedDataParallel" in (insight.how or "")) is replaced
 
 
+@pytest.mark.parametrize(("op", "cards"), [("Broadcast", 1), ("aten::mul", 2)])
+def test_copies_of_a_model_on_gpus_that_take_turns_have_one_card(op: str, cards: int):
+    """What copies the model, and what keeps its GPUs from working together, has one remedy."""
+    device = """
+        op            | ...d......d......d......d............... |
+        kernel 7      | .kkk......kkkk......kkkk......kkkk...... |
+        nccl 7        | ....cccc......cccc......cccc......cccc.. |
+        kernel 7 gpu1 | ........jj........jj........jj.......jj. |"""
+    judgement = judged(drawn(device, names={"b": NODE, "d": op}))
+    found = [each for each in judgement.insights if each.id in ("serial_devices", "collectives_on_compute_stream")]
+    assert len(found) == cards
+    assert ("in place of DataParallel" in plain(found[0].title)) is (cards == 1)
+
+
 def test_in_inference_the_next_layer_needs_the_result():
     """Ten layers without a backward pass; an exchange on the model's own stream follows each of them."""
     layers = timeline(
