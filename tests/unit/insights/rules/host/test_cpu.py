@@ -701,10 +701,11 @@ def of_table(
     optimizer: str = "SGD",
     ops: tuple[str, str] = ("aten::add_", "aten::add_"),
     free: str = "...",
+    bag: str = ".",
 ) -> dict[str, Insight]:
     """The cards of a training of which each step fills a gradient of 1,000 rows for 2 us. updates: the first inputs of
     two ops of the optimizer, of 2 and 1 us. free: what `zero_grad` does in 3 us after 10 us, if anything: z frees
-    gradients, f fills them."""
+    gradients, f fills them. bag: b fills the list of a bag's sizes for 1 us, before the gradient."""
     size = len(free) if "z" in free else 0
     rest = "." * size
     names = {"n": "autograd::engine::evaluate_function: EmbeddingBackward0", "d": "aten::embedding_dense_backward"}
@@ -715,11 +716,12 @@ def of_table(
         user Optimizer.zero_grad#{optimizer}.zero_grad | {(".........." + "z" * size) * 4} |
         op   | {("mnnnnnuuv." + rest) * 4} |
         op   | {("..ddd....." + rest) * 4} |
-        op   | {("..ff......" + free.replace("z", ".")[:size]) * 4} |""",
-        names=NAMES | names | {"f": "aten::fill_", "u": ops[0], "v": ops[1]},
+        op   | {(f".{bag}ff......"[:10] + free.replace("z", ".")[:size]) * 4} |""",
+        names=NAMES | names | {"f": "aten::fill_", "b": "aten::zero_", "u": ops[0], "v": ops[1]},
         inputs={
             "d": (f"[[64,8],{indices},[],[],[]]", "[]"),
             "f": (f"[{TABLE},[]]", "[]"),
+            "b": ("[[64]]", "[]"),
             "u": (f"[{updates[0]},[],[]]", "[]"),
             "v": (f"[{updates[1]},[],[]]", "[]"),
         },
@@ -767,6 +769,12 @@ def test_sparse_gradients_spare_what_frees_those_of_a_table(free, indices, updat
     found = of_table(indices, (updated, HEAD), free=free).get("sparse_gradients")
     assert found is not None
     assert found.gain_ns == pytest.approx(saved_ns, abs=1)
+
+
+def test_the_table_of_a_bag_is_the_largest_that_its_gradient_fills():
+    """The lists that are filled before it have another shape than what the optimizer updates."""
+    found = of_table("[0]", (TABLE, HEAD), bag="b").get("sparse_gradients")
+    assert found and found.gain_ns == 1_000 + 2_000 + 2_000
 
 
 @pytest.mark.parametrize(("updated", "kept"), [(TABLE, "sparse_gradients"), (HEAD, "cpu_optimizer")])
