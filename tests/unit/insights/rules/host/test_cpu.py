@@ -446,6 +446,23 @@ def test_a_loop_is_seen_by_thousands_of_ops(calls: int, advised: bool):
     assert ("torch.vmap" in (card.how or "")) is advised
 
 
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (("p" * 3 + "." * 3) * 50, True),
+        (("p" + "." * 5) * 50, False),  # a sixth of the step
+        (("p" * 15 + "." * 15) * 10, True),
+        (("p" * 15 + "." * 15) * 9 + "." * 30, False),  # nine calls a step
+    ],
+)
+def test_the_function_that_calls_small_ops_again_and_again_is_named(function: str, named: bool):
+    names = NAMES | {"q": "aten::gather", "r": "aten::item", "p": "boxes.py(9): overlap"}
+    rows = {"step": "".join(str(number) * 300 for number in range(4)), "op": "eqr" * 400, "python": function * 4}
+    trace = timeline("\n".join(f"{row} | {cells} |" for row, cells in rows.items()), names=names)
+    (card,) = [each for each in judged(trace).insights if each.id == "small_ops"]
+    assert ("boxes.py:9: overlap" in (card.how or "")) is named
+
+
 @pytest.mark.parametrize(("function", "fires"), [("p", False), (".", True)])
 def test_a_function_that_takes_most_is_told_in_place_of_small_ops(function: str, fires: bool):
     """It runs for 2 us between two ops of 1 us each, 80 times a step."""
