@@ -53,7 +53,13 @@ from tb_steptime.insights.rules.host.host_bound import (
 from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
 from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
-from tb_steptime.insights.rules.host.needless_work import anomaly_detection, growing_graph, unused_graph, without_cache
+from tb_steptime.insights.rules.host.needless_work import (
+    active_dropout,
+    anomaly_detection,
+    growing_graph,
+    unused_graph,
+    without_cache,
+)
 from tb_steptime.insights.rules.host.pageable_copies import (
     pageable_batch_copies,
     pageable_copies,
@@ -84,12 +90,12 @@ _DISJOINT: tuple[Rule, ...] = (
 _OVERLAPPING: tuple[Rule, ...] = (
     many_small_collectives, each_micro_batch, exposed_communication, collectives_on_compute_stream, between_layers,
     unused_parameters, gradient_copies, serial_devices, slow_steps, recurring_steps, growing_graph, unused_graph,
-    without_cache, anomaly_detection, pageable_batch_copies, pageable_result_copies, tensor_cores_unused, alignment,
-    slow_products, naive_convolutions, double_precision, eager_attention, fusible_chains, optimizer_passes,
-    indexed_gradients, device_copies, small_grids, matrix_vectors, layout_conversion, idle_gpu, cpu_compiles,
-    cpu_optimizer, slow_half, sparse_gradients, cpu_ops, cpu_outside, small_ops, python_loop, memory_grows,
-    peak_of_activations, gradients_kept,
-    fragmented, larger_batch, needless_checkpoints, one_time, back_pressure,
+    active_dropout, without_cache, anomaly_detection, pageable_batch_copies, pageable_result_copies,
+    tensor_cores_unused, alignment, slow_products, naive_convolutions, double_precision, eager_attention,
+    fusible_chains, optimizer_passes, indexed_gradients, device_copies, small_grids, matrix_vectors, layout_conversion,
+    idle_gpu, cpu_compiles, cpu_optimizer, slow_half, sparse_gradients, cpu_ops, cpu_outside, small_ops, python_loop,
+    memory_grows, peak_of_activations, gradients_kept, fragmented, larger_batch, needless_checkpoints, one_time,
+    back_pressure,
     trace_quality, unrecorded_work,
 )  # fmt: skip
 RULES: dict[Rule, Gain] = dict.fromkeys(_DISJOINT, Gain.DISJOINT) | dict.fromkeys(_OVERLAPPING, Gain.OVERLAPS)

@@ -61,11 +61,12 @@ def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> Tabl
     groups = Groups.of(shapes[rows[fills]], indices)
     keys = zip(shapes[rows[fills[groups.first]]].tolist(), indices[groups.first].tolist(), strict=True)
     tables = [_table(trace, *key) for key in keys]
-    first_fills = np.unique(node[fills], return_index=True)[1]
+    # A bag's node fills short lists, too, such as the number of indices in each bag: its table is the largest.
+    size = np.array([prod(shape) for shape, _ in tables])[groups.place]
+    largest_first = np.lexsort((-size, node[fills]))
+    of_tables = largest_first[np.unique(node[fills][largest_first], return_index=True)[1]]
     by_shape = Counter[Shape]()
-    for (shape, share), nodes in zip(
-        tables, np.bincount(groups.place[first_fills], minlength=len(groups)), strict=True
-    ):
+    for (shape, share), nodes in zip(tables, np.bincount(groups.place[of_tables], minlength=len(groups)), strict=True):
         by_shape[shape] += nodes * share
     spared = np.array([share for _, share in tables])[groups.place]
     written = np.flatnonzero(updates & (shapes[rows] >= 0))

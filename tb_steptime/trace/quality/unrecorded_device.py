@@ -46,9 +46,13 @@ _OF_LIBRARIES = expression(r"(?!aten::|torch::|autograd::|c10d|prims?::)\w+::")
 _CPU = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::")
 #: Op that reads one number of a tensor.
 _READS = expression(r"aten::_local_scalar_dense$")
+_AROUND_READS = expression(r"aten::(item|is_nonzero|_local_scalar_dense)$")
 #: A read that takes at least this long waits for a device: on a CPU it takes a microsecond. The scheduler may interrupt
-#: a thread, but not this often.
+#: a thread, but not this often, and reads no more often than other ops.
 WAIT_NS, LEAST_WAITS = 1_000_000, 3
+#: From how many times as many long ones among reads as among other ops, reads wait. Ops of a device take some
+#: microseconds to launch, and most do not wait.
+MORE_WAITS = 3
 #: Ops that read or write each element of their first input, and that no view, cache or laziness makes cheaper.
 _TOUCHES = expression(
     r"aten::(pow|exp|log|sqrt|rsqrt|sin|cos|tanh|sigmoid|gelu|silu|relu|erf|sum|mean|var|softmax|mul|div|add|sub)_?$"
@@ -233,10 +237,18 @@ def _bytes_of(shapes: str, dtypes: str) -> int:
 
 
 def _waits(trace: Trace) -> UnseenDevice | None:
-    rows = _long_reads(trace)
-    return (
-        UnseenDevice("waits", len(rows), _name(trace, rows), _longest_wait(trace)) if len(rows) >= LEAST_WAITS else None
-    )
+    """Similar pattern: a CPU job on a busy machine, whose scheduler interrupts reads as often as other ops, and for a
+    small part of the time: most ops are no reads."""
+    events, rows = trace.events, _long_reads(trace)
+    if len(rows) < LEAST_WAITS:
+        return None
+    reads = rows_named(trace, (Kind.CPU_OP,), _READS.match)
+    others = rows_named(trace, (Kind.CPU_OP,), lambda name: not _AROUND_READS.match(name))
+    long_others = int((events.dur_ns[others] >= WAIT_NS).sum())
+    as_others = len(rows) * len(others) < MORE_WAITS * long_others * len(reads)
+    if as_others and events.dur_ns[rows].sum() < LARGE_WAITS * (events.end_ns.max() - events.start_ns.min()):
+        return None
+    return UnseenDevice("waits", len(rows), _name(trace, rows), _longest_wait(trace))
 
 
 def _long_reads(trace: Trace) -> Int64:

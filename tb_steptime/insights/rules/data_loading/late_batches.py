@@ -59,9 +59,18 @@ _ITSELF_SHORT = (
 )
 _UNKNOWN_COST = phrase("How long a batch takes is measured; how much of that can be saved is not.")
 _WHOLE_BATCHES = (
-    "sampler = BatchSampler(RandomSampler(dataset), batch_size, drop_last=False)\n"
+    "sampler = BatchSampler({sampler}(dataset), batch_size, drop_last=False)  # from torch.utils.data\n"
     "DataLoader(dataset, sampler=sampler, batch_size=None)  # dataset[indices] gives a batch"
 )
+#: Ops that pick rows out of tensors by an index each, and stack them.
+_PICKS = ("aten::select", "aten::as_strided", "aten::unsqueeze", "aten::stack", "aten::cat")
+#: Least share of these ops, and most of any other ops, in the time of a batch that is made of picked rows. The rest is
+#: Python, which calls them.
+_PICKED_FRACTION, _COMPUTED_FRACTION = 0.5, 0.1
+_PICKED = (
+    "The main process picks the rows of a batch one by one out of tensors in memory, in {batch}. One index picks all."
+)
+_PICKED_AT_ONCE = phrase("The time is measured; picking all rows at once takes a small part of it.")
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
 _UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
 _CAUSE_UNKNOWN = phrase("The waits are measured; their cause is not.")
@@ -76,8 +85,9 @@ def no_workers(facts: Facts) -> Insight | None:
     card.
 
     Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
-    no case of this rule. A dataset in memory, whose batches take a few milliseconds: workers may gain little, so it
-    is a hint, or a less certain card. More workers than most machines have cores are a less certain card, too.
+    no case of this rule. Rows of tensors in memory, which one index picks without workers: `input_bound` says so. Other
+    batches of a few milliseconds: workers may gain little, so it is a hint, or a less certain card. More workers than
+    most machines have cores are a less certain card, too.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -90,7 +100,7 @@ def no_workers(facts: Facts) -> Insight | None:
     Left out: starting the workers.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
-    if result.multiprocess is not False or result.mean is None:
+    if result.multiprocess is not False or result.mean is None or _picks_rows(facts):
         return None
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
     gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
@@ -101,6 +111,19 @@ def no_workers(facts: Facts) -> Insight | None:
     if result.batch_ns is not None and result.batch_ns < _SHORT_BATCH_NS:
         confidence = Confidence.LOW if result.batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
     return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *confidence, how=how)
+
+
+def _picks_rows(facts: Facts) -> bool:
+    """Whether a batch is made of rows that are picked one by one out of tensors in memory, and of nothing else."""
+    activities = facts.data_loading.activities
+    if activities is None:
+        return False
+    total_ns = activities.more_ns + sum(row.ns_per_batch for row in activities.rows)
+    picks_ns = sum(row.ns_per_batch for row in activities.rows if row.name in _PICKS)
+    python_ns = sum(row.ns_per_batch for row in activities.rows if row.name is None)
+    selects = any(row.name == _PICKS[0] for row in activities.rows)
+    computed_ns = total_ns - picks_ns - python_ns
+    return selects and picks_ns >= _PICKED_FRACTION * total_ns and computed_ns <= _COMPUTED_FRACTION * total_ns
 
 
 def more_workers(facts: Facts) -> Insight | None:
@@ -201,7 +224,8 @@ def input_bound(facts: Facts) -> Insight | None:
     worker processes hide it too.
 
     Similar pattern: ready batches that take long to receive: the recorder tells them apart, else the card says that
-    they may be. Waits as short as for any batch that is ready do not count.
+    they may be. Waits as short as for any batch that is ready do not count. Rows that the training process picks one by
+    one, and does nothing else with: one index picks all of them. Windows of a series, which no index picks, are slices.
 
     Needs: the loader's marks (`enumerate(DataLoader)…`), which a torch DataLoader writes by itself; the recorder says
     how long a batch takes. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -217,9 +241,13 @@ def input_bound(facts: Facts) -> Insight | None:
     if result.mean is None or any(rule(facts) is not None for rule in (no_workers, slow_worker, more_workers)):
         return None
     if result.multiprocess is False:  # workers would cost more than they save
-        why = phrase(_ITSELF_SHORT, batch=ns(result.batch_ns))
+        picked = _picks_rows(facts)
+        why = phrase(_PICKED if picked else _ITSELF_SHORT, batch=ns(result.batch_ns))
         title, confidence = phrase("Produce batches faster in the training process"), (Confidence.LOW, _UNKNOWN_COST)
-        return loader_card(facts, "input_bound", title, why, late_ns, EXPOSED, *confidence, how=_WHOLE_BATCHES)
+        if picked:
+            title, confidence = phrase("Pick all rows of a batch at once"), (Confidence.MEDIUM, _PICKED_AT_ONCE)
+        how = _WHOLE_BATCHES.format(sampler="SequentialSampler" if facts.infers else "RandomSampler")
+        return loader_card(facts, "input_bound", title, why, late_ns, EXPOSED, *confidence, how=how)
     advice = _remedy(facts)
     return loader_card(
         facts, "input_bound", advice.title, advice.why, late_ns, EXPOSED, *advice.confidence, how=advice.how

@@ -16,6 +16,7 @@ from tb_steptime.insights.rules.host.cpu_outside import (
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, Quantity, Unit, code, count, fraction, ns, phrase, text
+from tb_steptime.text.frames import source_line
 
 #: Minimum share of the step that the optimizer's ops take. Below it, another optimizer is not worth the change.
 OPTIMIZER_FRACTION = 0.10
@@ -169,6 +170,9 @@ SMALL_OPS_FRACTION = 0.5
 #: Minimum number of ops a step that shows a loop. A layer runs about 50 ops with those of its backward pass, so as many
 #: come from a hundred layers, or from a loop.
 LOOP_OPS = 5_000
+#: Minimum number of calls a step of a function that may be written for a batch of its arguments, and the minimum share
+#: of the main thread that it takes by itself to be named.
+OFTEN, NAMED_FRACTION = 10, 0.25
 _FEWER = """# more computation in each call: a larger batch, or more environments at a time
 # or fewer and wider layers"""
 _BATCHED = """# one op for a batch of samples, environments or time steps, in place of a Python loop
@@ -212,16 +216,31 @@ def small_ops(facts: Facts) -> Insight | None:
         "small_ops",
         title=phrase("Compute more in each op"),
         why=phrase(
-            "The model calls {calls} small ops a step, which usually take {mean} each: calling them, and the Python "
-            "between them, takes more than computing.",
+            "A step calls {calls} small ops, which usually take {mean} each: calling them, and the Python between "
+            "them, takes more than computing.",
             calls=count(round(calls)),
             mean=ns(small_ns / calls),
         ),
         formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
         why_confidence=phrase("The ops are counted and timed; what they compute is not."),
-        how=_BATCHED if calls >= LOOP_OPS else _FEWER,
+        how=_often_called(facts) + (_BATCHED if calls >= LOOP_OPS else _FEWER),
         about_ns=min(round(spent_ns), facts.step_ns),
     )
+
+
+def _often_called(facts: Facts) -> str:
+    """Returns a line of code that names the function with most time of its own among those that are called again and
+    again in a step; "" where call stacks are not recorded, or none takes much."""
+    table = facts.operators.lines if facts.operators else None
+    rows = table.rows if table else []
+    least = OFTEN * len(facts.overview.steps)
+    longest = max((row for row in rows if (row.calls or 0) >= least), key=lambda row: row.host_self_ns, default=None)
+    line = source_line(longest.source) if longest else None
+    if not table or not longest or not line or longest.host_self_ns < NAMED_FRACTION * table.host_ns:
+        return ""
+    times = round((longest.calls or 0) / len(facts.overview.steps))
+    share = longest.host_self_ns / table.host_ns
+    return f"# {line.file}:{line.line}: {line.function} takes {share:.0%} of a step, in {times} calls\n"
 
 
 _FULL = """model.float()  # and no torch.autocast("cpu")

@@ -1,5 +1,6 @@
 """Work that nobody needs: autograd looks for NaN in each gradient, creates nodes that no backward pass runs, or goes
-through the graphs of all steps before; and generation computes all earlier tokens again for each new one."""
+through the graphs of all steps before; an inference drops activations by chance; and generation computes all earlier
+tokens again for each new one."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.metrics.steps.repeated_work import WithoutCache
-from tb_steptime.text import Phrase, agreeing, code, count, filled, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
 
 _FORMULA = phrase(
     "Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean over the steps; "
@@ -117,6 +118,59 @@ def unused_graph(facts: Facts) -> Insight | None:
         evidence=[Evidence(starts[-1], unused.start_ns, unused.end_ns)] if starts else [],
         about_ns=0 if infers else unused.ns,  # all ops of an inference create nodes: that says nothing of their cost
         instead=phrase("less memory"),
+    )
+
+
+#: Ops of dropout, and those by which it draws what to drop: on the CPU and Metal, on a GPU, and on one before 1.11.
+_DROPOUT = ("aten::dropout", "aten::feature_dropout")
+_DRAWS = ("aten::bernoulli_", "aten::native_dropout", "aten::_fused_dropout")
+#: Minimum number of draws for each call of dropout. After `model.eval()` a call draws nothing.
+DRAWS_EACH = 0.5
+_EVALUATION = "model.eval()  # before an inference: no dropout, and batch norm with its running statistics"
+_DROPOUT_TIME = phrase("Time of all calls of dropout on the CPU, mean over the steps.")
+_DROPOUT_ON_DEVICE = phrase("No gain is computed: what its kernels hide, or wait for, differs by job.")
+_WITHOUT_GRAPH = phrase("The calls are counted, and autograd creates no nodes for a backward pass.")
+_WITH_GRAPH = phrase("Autograd creates nodes: a backward pass, which wants dropout, may lie outside of the recording.")
+
+
+def active_dropout(facts: Facts) -> Insight | None:
+    """Fires when an inference runs dropout, for which it draws random numbers.
+
+    Similar pattern: dropout after `model.eval()`: the op runs, and draws nothing. Random numbers that a job draws
+    itself, as for sampling: by far fewer calls than those of dropout. Monte Carlo dropout, which wants to draw them. A
+    training of which only forward passes are recorded: where autograd creates nodes, the confidence is low.
+
+    Needs: the CPU ops.
+
+    Jobs: inference, eager, on a GPU or not.
+
+    Gain: on the CPU the time of dropout, mean over the steps; where the recorder timed steps without the profiler, the
+    same share of such a step. None on a GPU.
+
+    Left out: dropout of attention in one op; batch norm, which takes its statistics from the batch.
+    """
+    by_name = facts.operators.tables[0].rows if facts.operators and facts.operators.tables else []
+    dropout = [row for row in by_name if row.name in _DROPOUT]
+    calls, draws = sum(row.calls for row in dropout), sum(row.calls for row in by_name if row.name in _DRAWS)
+    if not facts.infers or not calls or draws < DRAWS_EACH * calls:
+        return None
+    steps = max(1, len(facts.overview.steps))
+    spent_ns = sum(row.host_total_ns for row in dropout) // steps
+    on_cpu = facts.job.device == "cpu"
+    template = "Dropout is on: it drops other activations in each pass, so outputs differ by chance."
+    template += " Its {calls} calls take {time} a step ({share})." if on_cpu else ""
+    values = {"calls": count(round(calls / steps)), "time": ns(spent_ns), "share": fraction(facts.share(spent_ns))}
+    return card(
+        facts,
+        "active_dropout",
+        title=phrase("Put the model into evaluation mode"),
+        why=filled(template, values if on_cpu else {}),
+        formula=_DROPOUT_TIME if on_cpu else _DROPOUT_ON_DEVICE,
+        why_confidence=_WITHOUT_GRAPH if facts.host.unused_graph is None else _WITH_GRAPH,
+        best=Confidence.MEDIUM if facts.host.unused_graph is None else Confidence.LOW,
+        gain_ns=round(spent_ns / facts.slowed) if on_cpu else 0,
+        how=_EVALUATION,
+        instead=phrase("the same outputs each time"),
     )
 
 

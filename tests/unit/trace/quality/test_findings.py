@@ -625,6 +625,21 @@ class TestUnrecordedDevice:
     def test_a_thread_that_the_scheduler_stopped_once(self) -> None:
         assert found(timeline("op | aa...... |", names={"a": "aten::_local_scalar_dense"}, cell_ns=MS)) == []
 
+    @pytest.mark.parametrize(
+        ("idle", "others", "unseen"),
+        [(90, "o.o.o.", False), (90, "......", True), (10, "o.o.o.", True)],
+        ids=["a busy machine", "only reads wait", "waits of much of the time"],
+    )
+    def test_a_busy_machine_interrupts_reads_as_often_as_other_ops(self, idle: int, others: str, unseen: bool) -> None:
+        trace = timeline(
+            f"""
+            step | {"0" * (12 + idle)} |
+            op   | a.b.c.{others}{"." * idle} |""",
+            names=dict.fromkeys("abc", "aten::_local_scalar_dense") | {"o": "aten::add"},
+            cell_ns=MS,
+        )
+        assert ([id for id, *_ in found(trace)] == ["device_unseen_by_waits"]) is unseen
+
 
 class TestUnnamedDevice:
     @staticmethod

@@ -49,6 +49,34 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     assert cards(trace) == {"no_workers"}
 
 
+PICKS = {"s": "aten::select", "u": "aten::unsqueeze", "k": "aten::stack", "c": "aten::cat"}
+LAYERS = {"a": "aten::linear", "e": "aten::convolution", "n": "autograd::engine::evaluate_function: AddmmBackward0"}
+
+
+@pytest.mark.parametrize(
+    ("batch", "id"),
+    [
+        (".ss.ssukc", "input_bound"),
+        (".ss....kc", "no_workers"),  # mostly Python, which computes samples
+        (".ssttskc.", "no_workers"),  # ops compute samples
+        ("..uuuukkc", "no_workers"),  # samples are stacked, and not picked
+    ],
+)
+@pytest.mark.parametrize(("last", "sampler"), [("n", "Random"), ("e", "Sequential")], ids=["training", "inference"])
+def test_rows_in_memory_are_picked_by_one_index_without_workers(batch: str, id: str, last: str, sampler: str):
+    trace = timeline(
+        f"""
+        step          | {"".join(str(step) * 20 for step in range(6))} |
+        loader single | {("l" * 10 + "." * 10) * 6} |
+        op            | {(batch + ".aeaeaeaea" + last) * 6} |""",
+        names=NAMES | PICKS | LAYERS | {"t": "aten::div"},
+    )
+    assert cards(trace) == {id}
+    insight = sure(trace, id)
+    assert insight.gain_ns == 10_000
+    assert (f"BatchSampler({sampler}Sampler(dataset)" in (insight.how or "")) == (id == "input_bound")
+
+
 @pytest.mark.parametrize(
     ("wait", "id", "gain_ns", "severity"),
     [(4, "input_bound", 400_000, Severity.MINOR), (30, "no_workers", 2_300_000, Severity.MAJOR)],

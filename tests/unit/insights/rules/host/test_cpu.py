@@ -446,6 +446,23 @@ def test_a_loop_is_seen_by_thousands_of_ops(calls: int, advised: bool):
     assert ("torch.vmap" in (card.how or "")) is advised
 
 
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (("p" * 3 + "." * 3) * 50, True),
+        (("p" + "." * 5) * 50, False),  # a sixth of the step
+        (("p" * 15 + "." * 15) * 10, True),
+        (("p" * 15 + "." * 15) * 9 + "." * 30, False),  # nine calls a step
+    ],
+)
+def test_the_function_that_calls_small_ops_again_and_again_is_named(function: str, named: bool):
+    names = NAMES | {"q": "aten::gather", "r": "aten::item", "p": "boxes.py(9): overlap"}
+    rows = {"step": "".join(str(number) * 300 for number in range(4)), "op": "eqr" * 400, "python": function * 4}
+    trace = timeline("\n".join(f"{row} | {cells} |" for row, cells in rows.items()), names=names)
+    (card,) = [each for each in judged(trace).insights if each.id == "small_ops"]
+    assert ("boxes.py:9: overlap" in (card.how or "")) is named
+
+
 @pytest.mark.parametrize(("function", "fires"), [("p", False), (".", True)])
 def test_a_function_that_takes_most_is_told_in_place_of_small_ops(function: str, fires: bool):
     """It runs for 2 us between two ops of 1 us each, 80 times a step."""
@@ -701,10 +718,11 @@ def of_table(
     optimizer: str = "SGD",
     ops: tuple[str, str] = ("aten::add_", "aten::add_"),
     free: str = "...",
+    bag: str = ".",
 ) -> dict[str, Insight]:
     """The cards of a training of which each step fills a gradient of 1,000 rows for 2 us. updates: the first inputs of
     two ops of the optimizer, of 2 and 1 us. free: what `zero_grad` does in 3 us after 10 us, if anything: z frees
-    gradients, f fills them."""
+    gradients, f fills them. bag: b fills the list of a bag's sizes for 1 us, before the gradient."""
     size = len(free) if "z" in free else 0
     rest = "." * size
     names = {"n": "autograd::engine::evaluate_function: EmbeddingBackward0", "d": "aten::embedding_dense_backward"}
@@ -715,11 +733,12 @@ def of_table(
         user Optimizer.zero_grad#{optimizer}.zero_grad | {(".........." + "z" * size) * 4} |
         op   | {("mnnnnnuuv." + rest) * 4} |
         op   | {("..ddd....." + rest) * 4} |
-        op   | {("..ff......" + free.replace("z", ".")[:size]) * 4} |""",
-        names=NAMES | names | {"f": "aten::fill_", "u": ops[0], "v": ops[1]},
+        op   | {(f".{bag}ff......"[:10] + free.replace("z", ".")[:size]) * 4} |""",
+        names=NAMES | names | {"f": "aten::fill_", "b": "aten::zero_", "u": ops[0], "v": ops[1]},
         inputs={
             "d": (f"[[64,8],{indices},[],[],[]]", "[]"),
             "f": (f"[{TABLE},[]]", "[]"),
+            "b": ("[[64]]", "[]"),
             "u": (f"[{updates[0]},[],[]]", "[]"),
             "v": (f"[{updates[1]},[],[]]", "[]"),
         },
@@ -767,6 +786,12 @@ def test_sparse_gradients_spare_what_frees_those_of_a_table(free, indices, updat
     found = of_table(indices, (updated, HEAD), free=free).get("sparse_gradients")
     assert found is not None
     assert found.gain_ns == pytest.approx(saved_ns, abs=1)
+
+
+def test_the_table_of_a_bag_is_the_largest_that_its_gradient_fills():
+    """The lists that are filled before it have another shape than what the optimizer updates."""
+    found = of_table("[0]", (TABLE, HEAD), bag="b").get("sparse_gradients")
+    assert found and found.gain_ns == 1_000 + 2_000 + 2_000
 
 
 @pytest.mark.parametrize(("updated", "kept"), [(TABLE, "sparse_gradients"), (HEAD, "cpu_optimizer")])
