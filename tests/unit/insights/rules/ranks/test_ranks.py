@@ -315,6 +315,48 @@ def test_advice_for_ddp_is_for_ddp_alone(role: Role, how: str | None):
                 if card.id == "exposed_transfers")  # fmt: skip
     assert plain(card.title) == "Overlap transfers with computation"
     assert card.how is None if how is None else how in (card.how or "")
+    assert (card.severity is Severity.MINOR) is (role == "tensor_parallel")  # the next layer needs the result
+
+
+@pytest.mark.parametrize(
+    ("kind", "role", "code"),
+    [
+        ("all_reduce", "fsdp", "fully_shard"),  # between replicas of a sharded model
+        ("all_gather", "tensor_parallel", "_micro_pipeline_tp"),
+        ("broadcast", "buffers", "broadcast_buffers"),
+        ("broadcast", "unknown", None),
+    ],
+)
+def test_advice_is_for_what_is_exchanged(kind: str, role: Role, code: str | None):
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    rows = [msgspec.structs.replace(row, kind=kind, role=role) for row in job.collectives]
+    card = next(
+        card for card in judge_job(msgspec.structs.replace(job, collectives=rows)) if card.id == "exposed_transfers"
+    )
+    assert card.how is None if code is None else code in (card.how or "")
+
+
+def test_in_inference_nothing_hides_a_transfer():
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    assert [card.id for card in judge_job(job)] == ["exposed_transfers"]
+    assert judge_job(msgspec.structs.replace(job, infers=True)) == []
+
+
+def test_transfers_of_few_bytes_are_latency():
+    """They are not hidden by starting them earlier: their result is needed at once."""
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    rows = [msgspec.structs.replace(row, bytes=2_000) for row in job.collectives]
+    assert judge_job(msgspec.structs.replace(job, collectives=rows)) == []
+
+
+def test_only_the_backward_pass_hides_more_of_its_gradients():
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    assert job.exchange is not None
+    rows = [msgspec.structs.replace(row, role="ddp") for row in job.collectives]
+    exchange = msgspec.structs.replace(job.exchange, free_backward_ns=MS)
+    (card,) = judge_job(msgspec.structs.replace(job, collectives=rows, exchange=exchange))
+    assert plain(card.title) == "Send fewer bytes between ranks"
+    assert card.gain_ns == job.exchange.exposed_transfer_ns // 2
 
 
 def test_a_rank_promises_no_more_than_it_is_late_on_the_path_that_decides():
