@@ -356,7 +356,7 @@ class ReplayedJob:
         of_step = np.ones(int(graph.step.max(initial=0)) + 1)
         of_step[self.counted] = times
         before, after, lag = graph.paths
-        scaled = np.where(before == START, lag, lag * of_step[graph.step[after]]).astype(np.int64)
+        scaled = np.where(before == START, lag, lag * of_step[graph.path_step]).astype(np.int64)
         return replace(graph, paths=PathColumns(before, after, scaled))
 
     def _with_work_of(self, place: int, others: Int64, is_replaced: Bool) -> RankGraph:
