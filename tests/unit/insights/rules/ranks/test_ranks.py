@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 import pytest
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
@@ -399,3 +400,34 @@ def test_fewer_bytes_are_advised_only_where_bytes_are_recorded():
     found = [judge_job(msgspec.structs.replace(job, collectives=rows, exchange=busy))
              for rows in (job.collectives, unsized)]  # fmt: skip
     assert [[plain(card.title) for card in cards] for cards in found] == [["Send fewer bytes between ranks"], []]
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "begins"),
+    [
+        ((0, 0, 400, 0), "Rank 3 delays the others in step 7 "),
+        ((0, 200, 200, 0), "Rank 3 delays the others in step 6 "),
+        ((0, 130, 140, 130), "No rank delays the others:"),
+    ],
+)
+def test_a_wait_in_one_step_is_not_one_of_each(late_ms: tuple[int, ...], begins: str):
+    """As for a checkpoint: each rank waits 25 ms a step as a mean, but nobody waits in the usual step."""
+    job = job_of(run(replace(HEALTHY, steps=4)))
+    steps = [
+        msgspec.structs.replace(step, late=3, late_ns=late * MS) for step, late in zip(job.steps, late_ms, strict=True)
+    ]
+    rows = [msgspec.structs.replace(row, exposed_wait_ns=25 * MS * job.matched_steps) for row in job.ranks]
+    headline = ranks_headline(msgspec.structs.replace(job, steps=steps, ranks=rows))
+    assert (job.balance, plain(headline.verdict).startswith(begins)) == ("balanced", True)
+
+
+@pytest.mark.parametrize(("matched", "share"), [(8, "50 %"), (2, "25 %")])
+def test_transfers_are_a_share_of_the_steps_that_exchange(matched: int, share: str):
+    """With accumulation, a step of two micro-batches in eight takes twice as long as the median one, and exchanges."""
+    job = job_of(run(replace(HEALTHY, steps=9)))
+    assert job.exchange is not None and job.path is not None
+    usual_ns = int(np.median([step.slowest_ns for step in job.steps]))
+    exchange = msgspec.structs.replace(job.exchange, exposed_transfer_ns=usual_ns // 2, exposed_stall_ns=0)
+    path = msgspec.structs.replace(job.path, step_ns=2 * usual_ns)
+    headline = ranks_headline(msgspec.structs.replace(job, exchange=exchange, path=path, matched_steps=matched))
+    assert f"({share} of it)" in plain(headline.verdict)
