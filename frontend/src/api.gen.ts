@@ -602,6 +602,7 @@ export interface CodeLineSums {
  * compute_stream_ns      on a stream that the model computes on
  * forward_ns             launched by the model's forward pass, as by layers that are split over ranks
  * buffers_ns             launched by DDP's forward pass for the model's buffers
+ * nodes_ns               launched by nodes of the backward pass, and not by hooks as for gradients
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
  * norms_ns               launched by SyncBatchNorm, for the statistics of a batch
  * last                   None unless every step ends with one of these collectives, and has others of them; None where
@@ -628,6 +629,7 @@ export interface CollectiveRow {
   last: LastCall | null;
   norms_ns: number;
   buffers_ns: number;
+  nodes_ns: number;
 }
 
 /** A step in ns after several changes; None where too much is unexplained. */

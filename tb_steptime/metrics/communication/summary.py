@@ -227,6 +227,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     compute_stream_ns      on a stream that the model computes on
     forward_ns             launched by the model's forward pass, as by layers that are split over ranks
     buffers_ns             launched by DDP's forward pass for the model's buffers
+    nodes_ns               launched by nodes of the backward pass, and not by hooks as for gradients
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
     norms_ns               launched by SyncBatchNorm, for the statistics of a batch
 
@@ -254,6 +255,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     last: LastCall | None = None
     norms_ns: int = 0
     buffers_ns: int = 0
+    nodes_ns: int = 0
 
     @property
     def gathers_more(self) -> LastCall | None:
@@ -446,6 +448,7 @@ def _row(
         last=_last(trace, collectives, rows),
         norms_ns=int(shown.exposed_ns[rows[launched_by_sync_norm(trace, launching_calls(trace)[rows])]].sum()) // steps,
         buffers_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["forward.buffer_broadcast"]]].sum()) // steps,
+        nodes_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["backward.nodes"]]].sum()) // steps,
     )
 
 

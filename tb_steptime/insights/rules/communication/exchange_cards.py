@@ -173,6 +173,10 @@ _TENSOR_PARALLEL = """torch._inductor.config._micro_pipeline_tp = True  # with t
 _SEQUENCE_PARALLEL = f"""parallelize_module(block, mesh, {{"norm": SequenceParallel(), ...}})
 # in place of an all-reduce, layers then reduce and scatter, and gather; after that:
 {_TENSOR_PARALLEL}"""
+#: Attention over a sequence that is divided among ranks, which pass keys and values on in a ring.
+_RING = """works = dist.batch_isend_irecv(ops)  # of the next block of keys and values
+...  # attention to the block that is there
+for work in works: work.wait()"""
 #: FSDP gathers a block's parameters ahead of time, but reduces its gradients only when all of them are there.
 _EACH_BLOCK = "fully_shard(block)  # each block: its gradients are sent while those before it are computed"
 #: Kernels of DeepEP, whose buffer exchanges the tokens of experts; DeepSeek's own builds name them dpsk.
@@ -225,17 +229,20 @@ def overlapped(facts: Facts, row: CollectiveRow) -> Advice:
     return Advice(_OVERLAP, None, how_to_overlap(row.kind, each, exchanger_of(facts, row)))
 
 
-#: Who exchanges a row of collectives: layers that are split over ranks, DDP its buffers, or a model whose parameters
-#: are divided among ranks, as by FSDP. None: DDP its gradients, or the training script.
-Exchanger = Literal["split_layers", "buffers", "sharded"]
-#: Layers that are split over ranks exchange in both passes, and in the backward pass up to twice as much as in the
-#: forward pass, where it computes activations again: then a third of the time is in the forward pass.
-_LEAST_IN_FORWARD = 0.25
+#: Who exchanges a row of collectives: layers that are split over ranks, layers that send to the next rank of a ring,
+#: DDP its buffers, or a model whose parameters are divided among ranks, as by FSDP. None: DDP its gradients, stages of
+#: a pipeline, or the training script.
+Exchanger = Literal["split_layers", "ring", "buffers", "sharded"]
+#: Layers exchange in both passes, and in the backward pass up to twice as much as in the forward pass, where it
+#: computes activations again: then a third of the time is in the forward pass.
+_LEAST_IN_PASS = 0.25
 
 
 def exchanger_of(facts: Facts, row: CollectiveRow) -> Exchanger | None:
     if of_split_layers(facts, row):
         return "split_layers"
+    if row.kind == "send_receive":  # a pipeline sends between its passes, and no node of a backward pass does
+        return "ring" if row.nodes_ns >= row.exposed_ns * _LEAST_IN_PASS > 0 else None
     if row.kind == "broadcast":  # without a GPU the trace does not show what is sent; mostly it is the buffers
         return "buffers" if not facts.overview.has_device or 2 * row.buffers_ns >= row.exposed_ns else None
     shards = any(each.kind == "reduce_scatter" and not of_split_layers(facts, each) for each in rows(facts))
@@ -261,7 +268,7 @@ def hiding_ns(facts: Facts, communication: Communication, row: CollectiveRow) ->
 
 
 def _reduces_activations(row: CollectiveRow) -> bool:
-    return row.forward_ns >= row.exposed_ns * _LEAST_IN_FORWARD > 0
+    return row.forward_ns >= row.exposed_ns * _LEAST_IN_PASS > 0
 
 
 #: Reason and advice for layers that are split over ranks: each rank needs the results of all ranks.
@@ -273,6 +280,8 @@ def how_to_overlap(kind: str, each_bytes: float | None, exchanger: Exchanger | N
     """Returns the code. each_bytes: mean size of an exchange, None if it is not recorded."""
     if exchanger == "split_layers":
         return _SEQUENCE_PARALLEL if kind == "all_reduce" else _TENSOR_PARALLEL
+    if exchanger == "ring":
+        return _RING
     if exchanger == "buffers":
         return NO_BROADCAST
     if kind == "all_reduce":

@@ -20,6 +20,7 @@ REDUCE, GATHER, SCATTER, SEND = (
     (name, "BFloat16", 4_000_000, "0", 8)
     for name in ("allreduce", "_allgather_base", "_reduce_scatter_base", "broadcast")
 )
+MESSAGE = ("send", "BFloat16", 8_000_000, "0", 2)
 LARGER = ("allreduce", "BFloat16", 8_000_000, "0", 8)
 
 
@@ -75,6 +76,29 @@ def test_layers_that_are_split_over_ranks_need_the_result_on_any_stream(stream: 
     card = next(card for card in judgement.insights if card.id == "exposed_communication")
     assert (card.gain_ns, card.confidence, card.severity) == (6 * MS, Confidence.LOW, Severity.MINOR)
     assert "SequenceParallel" in (card.how or "")
+
+
+def test_only_layers_send_within_a_backward_pass():
+    """Attention passes keys and values on in both passes, the stages of a pipeline send between their passes."""
+    inside = drawn(
+        "......b.d...........",
+        "k.c.m.l.eyyyyyyyyyyy",
+        ".kkk..mm.lll........",
+        "....cc......eeee....",
+        c=MESSAGE,
+        e=MESSAGE,
+    )
+    between = drawn(
+        "....b...............",
+        "k.c.m...eyyyyyyyyyyy",
+        ".kkk..mmmm..........",
+        "....cc......eeee....",
+        c=MESSAGE,
+        e=MESSAGE,
+    )
+    codes = [sure(trace, "exposed_communication").how or "" for trace in (inside, between)]
+    assert ["batch_isend_irecv" in code for code in codes] == [True, False]
+    assert ["n_microbatches" in code for code in codes] == [False, True]
 
 
 @pytest.mark.parametrize(
