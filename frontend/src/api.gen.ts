@@ -601,6 +601,8 @@ export interface CodeLineSums {
  * wait_ns                estimated waits for other ranks; None without a GPU, where ranks share the processor
  * compute_stream_ns      on a stream that the model computes on
  * forward_ns             launched by the model's forward pass, as by layers that are split over ranks
+ * buffers_ns             launched by DDP's forward pass for the model's buffers
+ * nodes_ns               launched by nodes of the backward pass, and not by hooks as for gradients
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
  * norms_ns               launched by SyncBatchNorm, for the statistics of a batch
  * last                   None unless every step ends with one of these collectives, and has others of them; None where
@@ -626,6 +628,8 @@ export interface CollectiveRow {
   early_ns: number;
   last: LastCall | null;
   norms_ns: number;
+  buffers_ns: number;
+  nodes_ns: number;
 }
 
 /** A step in ns after several changes; None where too much is unexplained. */
@@ -641,7 +645,8 @@ export interface Combined {
  * wait_ns: est., over all steps. steady_wait_ns: over those after the first one, in which ranks wait for each other's
  * profiler to start; None with fewer than FEWEST_STEPS steps.
  * running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
- * part of it in which no collective runs.
+ * part of it in which no collective runs; free_backward_ns: the part of that in backward passes whose gradients are
+ * reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass.
  * examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
  * DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
  * after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
@@ -659,6 +664,7 @@ export interface Communication {
   waits: Evidence[];
   reducer: Reducer | null;
   passes: number;
+  free_backward_ns: number | null;
 }
 
 /**
@@ -1363,6 +1369,7 @@ export interface ExchangeGroup {
  * exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
  * computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
  * reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
+ * free_backward_ns: as in `Communication`, of the first rank.
  */
 export interface ExchangeTime {
   exposed_transfer_ns: number;
@@ -1370,6 +1377,7 @@ export interface ExchangeTime {
   exposed_wait_ns: number;
   hidden_ns: number;
   free_compute_ns: number;
+  free_backward_ns: number | null;
 }
 
 /**
@@ -2062,7 +2070,7 @@ export interface JobKind {
  * pipeline: if the ranks are its stages, else None. what_if: the length of a step after changes, else None with
  * what_if_reason.
  * notes: what is missing, recorded twice, cut off or not matched, with counts. on_device: whether kernels ran on any
- * rank.
+ * rank. infers: whether it is known to be inference.
  */
 export interface JobRanks {
   world_size: number | null;
@@ -2093,6 +2101,7 @@ export interface JobRanks {
   what_if_reason: Reason | null;
   notes: Note[];
   on_device: boolean;
+  infers: boolean;
 }
 
 /**
@@ -2491,6 +2500,7 @@ export interface LaunchLengths {
  * module         the innermost module; None if none is recorded
  * order          rank of the first launch among those of all places
  * deviation_ns   standard deviation of the time per step; None if there is one step
+ * blocks         mean number of blocks of a launch; None if a grid is not recorded
  */
 export interface LaunchPlace {
   name: string;
@@ -2503,6 +2513,7 @@ export interface LaunchPlace {
   total_ns: number;
   order: number;
   deviation_ns: number | null;
+  blocks: number | null;
 }
 
 /**

@@ -228,7 +228,14 @@ def exchange_time(
         exposed_wait_ns=waits // cells,
         hidden_ns=hidden_ns,
         free_compute_ns=max(0, _computing_ns(spans) - hidden_ns),
+        free_backward_ns=_free_backward_ns(spans[0]),
     )
+
+
+def _free_backward_ns(span: RankSpan) -> int | None:
+    overview = span.results.get("overview")
+    communication = overview.communication if isinstance(overview, OverviewResult) else None
+    return communication.free_backward_ns if communication else None
 
 
 def _computing_ns(spans: Sequence[RankSpan]) -> int:

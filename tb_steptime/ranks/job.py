@@ -75,6 +75,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
         step_time=_step_time(step_ns),
         metrics=measured_metrics(job_members.spans),
         on_device=any(on_device(span) for span in job_members.spans),
+        infers=job_members.spans[0].infers,  # all ranks run the same program
         experts_reason=next(filter(None, (span.ranks_result.experts_reason for span in job_members.spans)), None),
         clocks=Clocks(None, Reason("no_matched_collectives")),
         unmatched=Reason("no_matched_collectives"),

@@ -260,13 +260,15 @@ class ExchangeTime(msgspec.Struct, frozen=True):
     """Time of the matched collectives per step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
     exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
     computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
-    reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more."""
+    reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
+    free_backward_ns: as in `Communication`, of the first rank."""
 
     exposed_transfer_ns: int
     exposed_stall_ns: int
     exposed_wait_ns: int
     hidden_ns: int
     free_compute_ns: int
+    free_backward_ns: int | None = None
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -444,7 +446,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     pipeline: if the ranks are its stages, else None. what_if: the length of a step after changes, else None with
     what_if_reason.
     notes: what is missing, recorded twice, cut off or not matched, with counts. on_device: whether kernels ran on any
-    rank.
+    rank. infers: whether it is known to be inference.
     """
 
     world_size: int | None
@@ -475,3 +477,4 @@ class JobRanks(msgspec.Struct, frozen=True):
     what_if_reason: Reason | None = None
     notes: list[Note] = []
     on_device: bool = False
+    infers: bool = False

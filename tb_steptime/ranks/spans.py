@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.metrics.catalogue import METRICS
@@ -64,6 +65,12 @@ class RankSpan:
         result = self.results.get("ranks", RanksResult())
         assert isinstance(result, RanksResult)
         return result
+
+    @property
+    def infers(self) -> bool:
+        """Whether the rank is known to infer. Raises what reading results raises."""
+        result = self.results.get("overview")
+        return isinstance(result, OverviewResult) and result.job.purpose == "inference"
 
     @property
     def compare_result(self) -> CompareResult:

@@ -194,10 +194,11 @@ def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
     heads = beside & ~is_in(np.arange(len(graph)), edges.after)
     tied = np.append(edges.after[enters], np.flatnonzero(heads))
     lag = graph.start_ns[tied] - graph.start_ns[begin[tied]] - graph.own_ns[begin[tied]]
-    waited = of_lane & (release[edges.after] > 0)
-    lags = np.where(waited, release[edges.after] - graph.end_ns[edges.before], edges.lag_ns)
-    without_entries = replace(edges, lag_ns=lags).where(~enters)
-    return replace(graph, edges=joined([without_entries, edges_of(EdgeKind.LANE, begin[tied], tied, lag)]))
+    waits = np.flatnonzero(of_lane & (release[edges.after] > 0))
+    before, after = edges.before[waits], edges.after[waits]
+    batches = edges_of(EdgeKind.BATCH, before, after, release[after] - graph.end_ns[before])
+    ties = edges_of(EdgeKind.LANE, begin[tied], tied, lag)
+    return replace(graph, edges=joined([edges.where(~enters), ties, batches]))
 
 
 def _last_of(track: Int64, step: Int64, steps: int) -> Int64:

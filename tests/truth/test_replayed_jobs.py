@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replaced
 
+from tb_steptime.analyses.ranks import RanksResult
+from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import JobReplay
 from tests import PROJECT
 from tests.drawn.recorded_jobs import job_in, real_job
-from tests.drawn.simulated_ranks import MS, job_of
+from tests.drawn.simulated_ranks import MS, job_of, span_of
 from tests.truth.simulate.rank_jobs import Declared, Ran, run, write
 
 
@@ -73,6 +76,24 @@ def test_so_it_is_out_of_traces_with_a_host_and_a_device(tmp_path: Path):
     assert step_with(found, "instant_exchanges") == pytest.approx(
         step_ns(run(replace(declared, bus_rate=1e15))), rel=0.001
     )
+
+
+def test_collectives_with_a_root_are_transfers_too():
+    """The last bucket is broadcast: its root may leave early, so it shows no waits, but an instant interconnect spares
+    it like all others."""
+    declared = Declared(4, bus_rate=2e9, late={1: 5 * MS})
+    ran, spans = run(declared), []
+    for rank in range(4):
+        span = span_of(ran, rank)
+        exchanges = span.ranks_result.exchanges
+        classes = [replaced(one, kind="broadcast") if one.bytes == 8_388_608 else one for one in exchanges.classes]
+        spans.append(
+            replace(span, results={**span.results, "ranks": RanksResult(replaced(exchanges, classes=classes))})
+        )
+    found = job_ranks(spans).what_if
+    assert found is not None
+    instant = step_with(found, "instant_exchanges")
+    assert instant == pytest.approx(step_ns(run(replace(declared, bus_rate=1e15))), rel=0.001)
 
 
 def test_what_data_parallelism_exchanges_takes_as_long_beside_the_work():

@@ -84,10 +84,37 @@ def _balanced(job: JobRanks) -> Phrase:
         template = (
             "[For {transfer} a step, ranks only exchange data] ({share} of it), waits not counted. No rank delays the "
         )
-        share = fraction(transfer_ns / step_ns(job))
+        share = fraction(transfer_ns / _exchanging_step_ns(job))
         return phrase(template + "others.", transfer=ns(transfer_ns), share=share)
+    if (single := _in_one_step(job)) is not None:
+        return single
     waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
     return phrase(waits, **_mean_wait(job))
+
+
+def _exchanging_step_ns(job: JobRanks) -> float:
+    """Returns the length of a step of those that exchange. With gradient accumulation, a profiler that steps with each
+    micro-batch records others, too."""
+    all_exchange = job.matched_steps >= len(job.steps) - 1  # the first one is left out
+    return step_ns(job) if all_exchange or job.path is None else max(step_ns(job), job.path.step_ns)
+
+
+#: One step has most of the waits from this share of all of them on.
+_MOST_OF_WAITS = 0.5
+
+
+def _in_one_step(job: JobRanks) -> Phrase | None:
+    """Says which rank delays the others in only one step, as for a checkpoint; None where waits are short or in many
+    steps."""
+    worst, wait_ns = max(job.steps, key=lambda step: step.late_ns), mean_wait_ns(job)
+    if wait_ns < WARNING_FRACTION * step_ns(job) or worst.late is None:
+        return None
+    if worst.late_ns < _MOST_OF_WAITS * sum(step.late_ns for step in job.steps):
+        return None
+    template = (
+        "[Rank {rank} delays the others in step {step}] and in hardly any other. A rank waits {wait} a step, as a mean "
+    )
+    return phrase(template + "over all steps.", rank=rank_name(worst.late), step=text(worst.name), wait=ns(wait_ns))
 
 
 def _straggler(job: JobRanks, rank: LateRank) -> Phrase:

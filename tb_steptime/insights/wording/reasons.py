@@ -42,6 +42,7 @@ REASONS: dict[str, str] = {
     "say how many bytes they exchange.",
     "larger_job_not_of_data": "How long more ranks take is not known: no process group is known to be of data "
     "parallelism, which more ranks would extend.",
+    "larger_job_of_other_steps": "How long more ranks take is not known: not all ranks recorded the same steps.",
     "larger_job_shares_cores": "How long more ranks take is not known: on CPUs ranks share cores and slow each other "
     "down.",
     "late_batches_are_few": "How long a batch takes is not known: late batches take only {share} of the step. It is at "

@@ -25,10 +25,10 @@ from tb_steptime.metrics.communication.exposure import (
     exposure_within,
     judged_windows,
 )
-from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.gpu.utilization import computing_kernels, has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
-from tb_steptime.metrics.phases.assignment import SITE, activity_sites
+from tb_steptime.metrics.phases.assignment import PHASES, SITE, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.text.patterns import expression
@@ -226,6 +226,8 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     wait_ns                estimated waits for other ranks; None without a GPU, where ranks share the processor
     compute_stream_ns      on a stream that the model computes on
     forward_ns             launched by the model's forward pass, as by layers that are split over ranks
+    buffers_ns             launched by DDP's forward pass for the model's buffers
+    nodes_ns               launched by nodes of the backward pass, and not by hooks as for gradients
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
     norms_ns               launched by SyncBatchNorm, for the statistics of a batch
 
@@ -252,6 +254,8 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     early_ns: int = 0
     last: LastCall | None = None
     norms_ns: int = 0
+    buffers_ns: int = 0
+    nodes_ns: int = 0
 
     @property
     def gathers_more(self) -> LastCall | None:
@@ -271,7 +275,8 @@ class Communication(msgspec.Struct, frozen=True):
     wait_ns: est., over all steps. steady_wait_ns: over those after the first one, in which ranks wait for each other's
     profiler to start; None with fewer than FEWEST_STEPS steps.
     running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
-    part of it in which no collective runs.
+    part of it in which no collective runs; free_backward_ns: the part of that in backward passes whose gradients are
+    reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass.
     examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
     DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
     after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
@@ -289,6 +294,7 @@ class Communication(msgspec.Struct, frozen=True):
     waits: list[Evidence]
     reducer: Reducer | None = None
     passes: int = 0
+    free_backward_ns: int | None = None
 
 
 def communication(trace: Trace, chosen: Steps | None = None) -> Communication | None:
@@ -303,6 +309,8 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
     waits, exposed_ns = np.flatnonzero(wait), int(shown.exposed_ns.sum())
     parts, places = step_breakdown(trace), find_steps(trace).begun_at(chosen.start_ns).tolist()
     total_ns = sum(parts[each].communication for each in places)
+    free = computing - running
+    free_backward = _free_backward(trace, free)
     return Communication(
         running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns // steps,
@@ -310,13 +318,43 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
         wait_ns=int(wait.sum()) // steps,
         steady_wait_ns=_steady_wait_ns(trace, collectives, wait, chosen),
         computing_ns=computing.total_ns // steps,
-        free_compute_ns=(computing - running).total_ns // steps,
+        free_compute_ns=free.total_ns // steps,
         rows=_rows(trace, shown, wait, within, steps),
         examples=_examples(trace, shown.alone.start, shown.alone.end),
         waits=_examples(trace, collectives.start[waits], collectives.end[waits], wait[waits]),
         reducer=reducer(trace, chosen),
         passes=early_exchanges(trace).passes,
+        free_backward_ns=None if free_backward is None else free_backward.total_ns // steps,
     )
+
+
+def _free_backward(trace: Trace, free: Intervals) -> Intervals | None:
+    """Returns the part of this computing time in the backward passes whose gradients are reduced, and could not wait
+    for a later pass; None if the trace shows no such pass.
+
+    computes    ffff bbbb ffff bbbb oo
+    reduces                      rrrrr       of what follows one another without a forward pass in between
+    free                       bb
+    """
+    collectives, kernels = find_collectives(trace), computing_kernels(trace)
+    sites, launches = activity_sites(trace), find_launches(trace).activity
+    phase = SITE_PHASE[sites[np.searchsorted(launches, kernels)]]
+    in_pass = is_in(phase, (_FORWARD_PASS, _BACKWARD_PASS))
+    kernels, is_backward = kernels[in_pass], phase[in_pass] == _BACKWARD_PASS
+    if not is_backward.any():
+        return None
+    passes = np.cumsum(np.append(False, is_backward[1:] != is_backward[:-1]))
+    first = np.flatnonzero(np.append(True, np.diff(passes) > 0))
+    reduces = is_in(collectives.kind, (KINDS.index("all_reduce"), KINDS.index("reduce_scatter")))
+    reduces &= (SITE_PHASE[_sites(trace, collectives)] != _FORWARD_PASS) & ~early_exchanges(trace).early
+    place = np.searchsorted(trace.events.start_ns[kernels[first]], collectives.start[reduces], side="right") - 1
+    reduced = is_backward & is_in(passes, place)
+    return Intervals.of_events(trace.events, kernels[reduced]) & free if reduced.any() else None
+
+
+#: The forward pass without the broadcast of DDP's buffers.
+_IN_FORWARD = SITE["forward.inputs"], SITE["forward.model"]
+_FORWARD_PASS, _BACKWARD_PASS = PHASES.index("forward"), PHASES.index("backward")
 
 
 def _steady_wait_ns(trace: Trace, collectives: Collectives, wait: Int64, chosen: Steps) -> int | None:
@@ -335,8 +373,8 @@ def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: 
     shares = whole_means(
         [int(shown.exposed_ns[each].sum()) for each in members], steps, int(shown.exposed_ns.sum()) // steps
     )
-    forward = _in_forward(trace, collectives)
-    rows = [_row(trace, shown, wait, forward, within, steps, *each) for each in zip(members, shares, strict=True)]
+    sites = _sites(trace, collectives)
+    rows = [_row(trace, shown, wait, sites, within, steps, *each) for each in zip(members, shares, strict=True)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or ""))
 
 
@@ -374,7 +412,7 @@ def _row(
     trace: Trace,
     shown: Exposure,
     wait: Int64,
-    forward: Bool,
+    sites: UInt8,
     within: Intervals,
     steps: int,
     rows: Int64,
@@ -406,11 +444,13 @@ def _row(
         exposed_ns=exposed_ns,
         wait_ns=int(wait[rows].sum()) // steps if has_device_activity(trace) else None,
         compute_stream_ns=int(shown.exposed_ns[rows[shown.on_compute_stream[rows]]].sum()) // steps,
-        forward_ns=int(shown.exposed_ns[rows[forward[rows]]].sum()) // steps,
+        forward_ns=int(shown.exposed_ns[rows[is_in(sites[rows], _IN_FORWARD)]].sum()) // steps,
         in_a_row=_in_a_row(collectives, shown, rows[shown.in_a_row[rows]], steps),
         early_ns=int(np.maximum(shown.exposed_ns[early] - wait[early], 0).sum()) // steps,
         last=_last(trace, collectives, rows),
         norms_ns=int(shown.exposed_ns[rows[launched_by_sync_norm(trace, launching_calls(trace)[rows])]].sum()) // steps,
+        buffers_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["forward.buffer_broadcast"]]].sum()) // steps,
+        nodes_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["backward.nodes"]]].sum()) // steps,
     )
 
 
@@ -458,13 +498,13 @@ def _in_a_row(collectives: Collectives, shown: Exposure, rows: Int64, steps: int
     )
 
 
-def _in_forward(trace: Trace, collectives: Collectives) -> Bool:
-    """Whether the model launched each of them in its forward pass. This is known if a backward pass is recorded. The
-    broadcast of DDP's buffers does not count."""
+def _sites(trace: Trace, collectives: Collectives) -> UInt8:
+    """Where the host launched each of them; SITE["unknown"] if no backward pass is recorded, as the forward pass is not
+    known then."""
     if not has_device_activity(trace) or not len(engine_nodes(trace)):
-        return np.zeros(len(collectives), bool)
+        return np.full(len(collectives), SITE["unknown"], np.uint8)
     launch = np.searchsorted(find_launches(trace).activity, collectives.event)
-    return np.asarray(is_in(activity_sites(trace)[launch], (SITE["forward.inputs"], SITE["forward.model"])), bool)
+    return activity_sites(trace)[launch]
 
 
 def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[Evidence]:

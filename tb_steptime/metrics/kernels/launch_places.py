@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import step_at
+from tb_steptime.metrics.gpu.utilization import blocks
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
@@ -45,6 +46,7 @@ class LaunchPlace(msgspec.Struct, frozen=True):
     module         the innermost module; None if none is recorded
     order          rank of the first launch among those of all places
     deviation_ns   standard deviation of the time per step; None if there is one step
+    blocks         mean number of blocks of a launch; None if a grid is not recorded
     """
 
     name: str
@@ -57,6 +59,7 @@ class LaunchPlace(msgspec.Struct, frozen=True):
     total_ns: int
     order: int
     deviation_ns: float | None = None
+    blocks: float | None = None
 
 
 def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPlace], int]:
@@ -68,7 +71,11 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
     order = np.empty(len(groups), np.int64)
     order[np.argsort(groups.first)] = np.arange(len(groups))
     largest = np.lexsort((order, -total))[:PLACES]
-    count, deviation = groups.count(), groups.deviation(keys.dur_ns, keys.step, int(steps.sum()))
+    count, total_blocks = groups.count(), groups.sum(np.maximum(keys.blocks, 0))
+    has_blocks, deviation = (
+        groups.extremes(keys.blocks)[0] >= 0,
+        groups.deviation(keys.dur_ns, keys.step, int(steps.sum())),
+    )
     first, names = groups.first[largest], kernel_names(trace)
     places = [
         LaunchPlace(
@@ -82,6 +89,7 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
             total_ns=int(total[group]),
             order=int(order[group]),
             deviation_ns=none_if_nan(float(deviation[group])),
+            blocks=float(total_blocks[group] / count[group]) if has_blocks[group] else None,
         )
         for group, name, op, shapes, module, phase in zip(
             largest.tolist(),
@@ -94,7 +102,7 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
 
 class _Keys(msgspec.Struct, frozen=True, eq=False):
     """The keys of places, one entry per launch: rows of the string table; `shapes` of the inputs' table, `module` of
-    `modules`, -1 for none; phase: a place in PHASES."""
+    `modules`, -1 for none; phase: a place in PHASES; blocks: -1 where they are not recorded."""
 
     name: Int64
     op: Int64
@@ -104,6 +112,7 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
     phase: UInt8
     step: Int64
     dur_ns: Int64
+    blocks: Int64
 
     @staticmethod
     def of(trace: Trace, device: int, steps: Bool) -> _Keys:
@@ -112,6 +121,7 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
         rows = np.flatnonzero((step >= 0) & (events.device[event] == device))
         op, labels = kernel_origins(trace).op[rows].astype(np.int64), kernel_labels(trace)
         modules = _launching_modules(trace)
+        recorded_blocks = blocks(trace)
         shapes = np.full(len(op), -1, np.int64) if events.shapes is None else values_at(events.shapes, op)
         return _Keys(
             name=events.name[event[rows]].astype(np.int64),
@@ -122,6 +132,7 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
             phase=kernel_phases(trace)[rows],
             step=step[rows],
             dur_ns=events.dur_ns[event[rows]],
+            blocks=np.full(len(rows), -1, np.int64) if recorded_blocks is None else recorded_blocks[rows],
         )
 
 

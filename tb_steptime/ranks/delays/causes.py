@@ -6,13 +6,15 @@
 
 Only what a rank does itself counts, not its waits for others. If its kernels take longer, either they do the same work
 more slowly (a GPU at a lower clock), or there is more work (larger inputs, more launches): launches of one kernel for
-inputs of one size show which. For ops on the CPU, those that do not touch elements show it. CPU calls or kernels that
-now and then take far longer than others like them are interrupted: that is neither more work nor a slow machine.
+inputs of one size show which, and where sizes are not recorded, the number of their blocks. For ops on the CPU, those
+that do not touch elements show it. CPU calls or kernels that now and then take far longer than others like them are
+interrupted: that is neither more work nor a slow machine.
 
 Kernels of two ranks are compared: do the same launches take longer on one, or does it have more work?
 
 gemm  of [512, 768]    rank 2: 100 launches of 1.3 ms     rank 0: 100 launches of 1.0 ms     slower: 1.3 times
 gemm  of [768, 768]    rank 2:  20 launches of 1.6 ms     rank 0: none                       more work
+relu  of 640 blocks    rank 2: 100 launches of 0.13 ms    rank 0: 100 of 0.10, of 512        more work
 
 So are their ops: do they take longer because of more work, or because all ops do?
 
@@ -33,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -234,6 +237,14 @@ def _median_of_others(column: Int64, place: int) -> int:
 _Place = tuple[str, str | None, str, str | None, str]
 
 
+class _Launches(NamedTuple):
+    """Launches of a kernel from one place. number: a step; ns: of one; blocks: of one, None if not recorded."""
+
+    number: float
+    ns: float
+    blocks: float | None
+
+
 @dataclass(frozen=True)
 class KernelExcess:
     """Per step, in ns. slower: the kernel that loses most time by being slower; slow_factor: how many times longer all
@@ -253,12 +264,16 @@ def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
     ours, theirs = _places(own), _places(other)
     if not ours or not theirs:
         return None
-    slower = {key: count * (ns - theirs[key][1]) for key, (count, ns) in ours.items() if key in theirs}
+    slower = {key: own.number * (own.ns - theirs[key].ns) for key, own in ours.items() if key in theirs}
     more = {
-        key: (count - theirs.get(key, (0.0, 0.0))[0]) * _rate(key, ours, theirs) for key, (count, ns) in ours.items()
+        key: (own.number - theirs[key].number) * theirs[key].ns if key in theirs else own.number * own.ns
+        for key, own in ours.items()
     }
-    absent_ns = sum(count * ns for key, (count, ns) in theirs.items() if key not in ours)
-    both, total = sum(ours[key][0] * theirs[key][1] for key in slower), sum(count * ns for count, ns in theirs.values())
+    if _are_of_larger_inputs(ours, theirs):
+        slower, more = {}, {key: ns + slower.get(key, 0.0) for key, ns in more.items()}
+    absent_ns = sum(each.number * each.ns for key, each in theirs.items() if key not in ours)
+    both = sum(ours[key].number * theirs[key].ns for key in slower)
+    total = sum(each.number * each.ns for each in theirs.values())
     return KernelExcess(
         slower_ns=round(sum(slower.values())),
         slower=_most(slower),
@@ -269,9 +284,24 @@ def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
     )
 
 
-def _rate(key: _Place, ours: dict[_Place, tuple[float, float]], theirs: dict[_Place, tuple[float, float]]) -> float:
-    """Returns the time of a launch in ns on the other rank, or on this one if the other has none."""
-    return theirs[key][1] if key in theirs else ours[key][1]
+#: A launch for larger inputs has more blocks by this factor at least: means over launches of different sizes vary.
+_MORE_BLOCKS = 1.02
+#: Kernels with more blocks show that inputs are larger if they have at least this share of the time that all lose, and
+#: if the number of their blocks explains at least half of theirs. Some kernels have the same number for any input.
+_PART_OF_ALL, _MOSTLY_EXPLAINED = 0.2, 0.5
+
+
+def _are_of_larger_inputs(ours: dict[_Place, _Launches], theirs: dict[_Place, _Launches]) -> bool:
+    """Whether the same launches take longer on one rank because it launches more blocks."""
+    lost, with_more_blocks, explained = 0.0, 0.0, 0.0
+    for key in ours.keys() & theirs.keys():
+        own, other = ours[key], theirs[key]
+        longer = own.number * (own.ns - other.ns)
+        lost += longer
+        if own.blocks and other.blocks and own.blocks >= _MORE_BLOCKS * other.blocks:
+            with_more_blocks += longer
+            explained += own.number * other.ns * (own.blocks / other.blocks - 1)
+    return with_more_blocks >= _PART_OF_ALL * lost > 0 and explained >= _MOSTLY_EXPLAINED * with_more_blocks
 
 
 def _most(ns: dict[_Place, float]) -> str | None:
@@ -279,13 +309,15 @@ def _most(ns: dict[_Place, float]) -> str | None:
     return None if key is None or ns[key] <= 0 else key[0]
 
 
-def _places(span: RankSpan) -> dict[_Place, tuple[float, float]]:
-    """Returns launches per step and the ns of one, by kernel, op, shapes, module and phase; without collectives, which
-    wait."""
+def _places(span: RankSpan) -> dict[_Place, _Launches]:
+    """Returns the launches by kernel, op, shapes, module and phase; without collectives, which wait."""
     result = span.compare_result
     steps = max(1, sum(step.whole for step in result.steps))
     computing = [place for place in result.kernels if not is_collective(place.name)]
-    return {_key(place): (place.count / steps, place.total_ns / max(1, place.count)) for place in computing}
+    return {
+        _key(place): _Launches(place.count / steps, place.total_ns / max(1, place.count), place.blocks)
+        for place in computing
+    }
 
 
 def _key(place: LaunchPlace) -> _Place:

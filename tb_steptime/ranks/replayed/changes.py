@@ -122,7 +122,7 @@ def _exchanged_sooner(job: ReplayedJob) -> Iterator[_Change]:
     hidden = _hidden(job)
     if hidden is not None:
         yield hidden
-    instant = job.swept(None, job.stalls_ns)
+    instant = job.swept(job.without_transfers, job.stalls_ns)
     yield _Change("instant_exchanges", [instant] if instant else [])
 
 
@@ -164,6 +164,8 @@ def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason
         return [], Reason("larger_job_shares_cores")
     if not growing:
         return [], Reason("larger_job_not_of_data")
+    if len({span.step_names for span in job.spans}) > 1:  # the copies of a rank do its work in another order
+        return [], Reason("larger_job_of_other_steps")
     if any(one.bytes is None or bus_factor(one.kind, 2) is None for larger in growing for one in larger.classes):
         return [], Reason("larger_job_needs_bytes")
     if sum(len(graph.kind) for graph in job.graphs) * max(TIMES) > _MOST_CALLS:

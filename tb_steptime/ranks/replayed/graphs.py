@@ -53,6 +53,19 @@ class RankGraph:
         result: Bool = (number >= self.steps) & (number < len(self.step) - self.steps)
         return result
 
+    @property
+    def path_step(self) -> Int64:
+        """The step of each path's work: that of the node that it leads to. Only what leads to the begin of a step is
+        work of the step before it, such as a host that waits at its end.
+
+        step 5   begin --host, kernels--> collective --> end
+                   |--host waits for kernels--> begin of step 6      work of step 5
+        """
+        before, after, _ = self.paths
+        is_begin = (after > 0) & (after < self.steps) & (before != START)
+        work: Int64 = self.step[np.where(is_begin, after - 1, after)]
+        return work
+
 
 def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:
     """Returns the graphs of all ranks with this change, those that it does not change as in a later step; None where it
@@ -150,8 +163,8 @@ def in_place_of(graph: RankGraph, other: RankGraph, steps: Int64) -> RankGraph:
     rank begins its first step when it did before."""
     replaced = np.zeros(int(graph.step.max(initial=0)) + 1, bool)
     replaced[steps[steps < len(replaced)]] = True
-    own_paths = ~replaced[graph.step[graph.paths.after]] | (graph.paths.before == START)
-    new = replaced[other.step[other.paths.after]] & (other.paths.before != START)
+    own_paths = ~replaced[graph.path_step] | (graph.paths.before == START)
+    new = replaced[other.path_step] & (other.paths.before != START)
     paths = PathColumns(
         *(np.append(own[own_paths], replacing[new]) for own, replacing in zip(graph.paths, other.paths, strict=True))
     )

@@ -278,6 +278,18 @@ class ReplayedJob:
         return np.where(np.isin(meetings.step, self.counted), meetings.stalled_ns, meetings.transfer_ns)
 
     @cached_property
+    def without_transfers(self) -> list[RankGraph]:
+        """The graphs in which the counted collectives of a root, which are joined to no other rank, take only what each
+        rank waits in them: their time beyond the shortest."""
+        own_ns = [graph.own_ns.copy() for graph in self.graphs]
+        for group in self.matched:
+            rows = np.flatnonzero(~waited_for(group) & np.isin(group.step, self.counted))
+            waits = group.length[rows] - group.length[rows].min(axis=1, keepdims=True)
+            for place, calls, wait_ns in zip(group.members.tolist(), group.row[rows].T, waits.T, strict=True):
+                own_ns[place][self.graphs[place].steps + calls] = wait_ns
+        return [replace(graph, own_ns=own) for graph, own in zip(self.graphs, own_ns, strict=True)]
+
+    @cached_property
     def alone_ns(self) -> Int64:
         """(ranks, counted steps): the time of each rank without exchanges and without waiting for others."""
         counted = [np.isin(graph.step, self.counted) for graph in self.graphs]
@@ -356,7 +368,7 @@ class ReplayedJob:
         of_step = np.ones(int(graph.step.max(initial=0)) + 1)
         of_step[self.counted] = times
         before, after, lag = graph.paths
-        scaled = np.where(before == START, lag, lag * of_step[graph.step[after]]).astype(np.int64)
+        scaled = np.where(before == START, lag, lag * of_step[graph.path_step]).astype(np.int64)
         return replace(graph, paths=PathColumns(before, after, scaled))
 
     def _with_work_of(self, place: int, others: Int64, is_replaced: Bool) -> RankGraph:

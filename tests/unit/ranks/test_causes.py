@@ -77,6 +77,34 @@ def test_slower_kernels_and_more_work_are_told_apart(
     assert (found.id, found.name, found.factor) == (cause, name, pytest.approx(factor, abs=0.04))
 
 
+@pytest.mark.parametrize(
+    ("gemm_ms", "blocks", "cause"),
+    [
+        (6, (120, 120), "more_work"),  # both kernels run for inputs that are a fifth larger
+        (6, (100, 120), "more_work"),  # the product's blocks loop over its tiles, as many for any input
+        (6, (100, 100), "slower_kernels"),
+        (6, (None, None), "slower_kernels"),
+        (10, (103, 103), "slower_kernels"),  # 3 % more blocks do not take twice as long
+    ],
+)
+def test_without_sizes_more_blocks_are_more_work(gemm_ms: int, blocks: tuple[int | None, int | None], cause: str):
+    def launched(number: int, each_ms: tuple[int, int], blocks_of: tuple[int | None, int | None]) -> RankSpan:
+        both = span(
+            number, {"kernel_time": 10 * sum(each_ms)}, ("gemm", "", 20, each_ms[0]), ("relu", "", 20, each_ms[1])
+        )
+        compared = both.compare_result
+        places = [
+            msgspec.structs.replace(place, blocks=count)
+            for place, count in zip(compared.kernels, blocks_of, strict=True)
+        ]
+        changed = msgspec.structs.replace(compared, kernels=places)
+        return replace(both, results={**both.results, "compare": changed})
+
+    usual = launched(0, (5, 5), (100, 100))
+    (found,) = why(launched(2, (gemm_ms, gemm_ms), blocks), usual, usual)
+    assert found.id == cause
+
+
 def with_ops(names: RankSpan, views_us: int, product_us: int, views: int = 20) -> RankSpan:
     """Three view ops, which touch no elements and take views_us each, and a product, in both steps."""
     ops = [OpTime(name, views, views * views_us * 1_000) for name in ("aten::view", "aten::t", "aten::expand")]

@@ -162,3 +162,26 @@ def test_columns_of_different_lengths_are_refused() -> None:
     assert [len(column) for column in paths_of(Paths())] == [0, 0, 0]
     with pytest.raises(ValueError, match="different lengths"):
         paths_of(Paths(before=packed(np.array([1]))))
+
+
+def test_without_waits_for_batches_no_late_batch_is_left() -> None:
+    """Two batches come late. Workers make the second one in the time since the first, of which nothing shows since when
+    they make it."""
+    trace = timeline(
+        """
+        step     | 0000000000111111111122222222223333333333 |
+        loader   | l.........llll......l.........llll...... |
+        op       | .aaa..........aaa....aaa..........aaa... |
+        runtime  | .k.n..........k.n....k.n..........k.n... |
+        kernel 7 | ..k............k......k............k.... |
+        nccl 7   | ....n............n......n............n.. |""",
+        cell_ns=MS,
+    )
+    found = reduced(trace)
+    recorded, without = (
+        {(int(before), int(after)): int(lag) for before, after, lag in zip(*paths_of(paths), strict=True)}
+        for paths in (found.recorded, found.no_loader)
+    )
+    to_collectives = [(0, 4), (1, 5), (2, 6)]  # each from the begin of its step
+    assert [(recorded[path] - without[path]) // MS for path in to_collectives] == [1, 4, 1]
+    assert without[3, 7] == without[1, 5]

@@ -11,8 +11,7 @@ the host waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +20,7 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.cards import Details, card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
-from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
+from tb_steptime.metrics.communication.summary import CollectiveRow, Communication, InARow
 from tb_steptime.text import Phrase, phrase
 from tb_steptime.text.patterns import expression
 
@@ -98,8 +97,11 @@ def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
 
 def on_compute_stream_ns(facts: Facts, row: CollectiveRow) -> int:
     """Returns the exposed time of a row on a stream of the model, without estimated waits. It is 0 for many small
-    collectives in a row, whose card has this time."""
-    return 0 if small_in_a_row(facts, row) else max(0, row.compute_stream_ns - (row.wait_ns or 0))
+    collectives in a row, whose card has this time, and for layers that are split over ranks, whose next kernel needs
+    the result on any stream."""
+    if small_in_a_row(facts, row) or of_split_layers(facts, row):
+        return 0
+    return max(0, row.compute_stream_ns - (row.wait_ns or 0))
 
 
 def early_ns(facts: Facts, row: CollectiveRow) -> int:
@@ -166,6 +168,17 @@ _OF_DEEP_EP = """*received, event = buffer.dispatch(..., async_finish=True)  # s
 event.current_stream_wait()"""
 _TENSOR_PARALLEL = """torch._inductor.config._micro_pipeline_tp = True  # with torch.compile
 # layers split over ranks: exchange in parts, beside their matrix products"""
+#: The compiler exchanges in parts what is gathered before a product or reduced and scattered after it, and no
+#: all-reduce.
+_SEQUENCE_PARALLEL = f"""parallelize_module(block, mesh, {{"norm": SequenceParallel(), ...}})
+# in place of an all-reduce, layers then reduce and scatter, and gather; after that:
+{_TENSOR_PARALLEL}"""
+#: Attention over a sequence that is divided among ranks, which pass keys and values on in a ring.
+_RING = """works = dist.batch_isend_irecv(ops)  # of the next block of keys and values
+...  # attention to the block that is there
+for work in works: work.wait()"""
+#: FSDP gathers a block's parameters ahead of time, but reduces its gradients only when all of them are there.
+_EACH_BLOCK = "fully_shard(block)  # each block: its gradients are sent while those before it are computed"
 #: Kernels of DeepEP, whose buffer exchanges the tokens of experts; DeepSeek's own builds name them dpsk.
 _DEEP_EP = expression(r"\b(?:deep_ep|dpsk::ep)::")
 NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
@@ -173,19 +186,20 @@ _MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages)
 
 _HOW_TO_OVERLAP = {
     "all_gather": _PREFETCH,
-    "reduce_scatter": _PREFETCH,
-    "broadcast": NO_BROADCAST,
+    "reduce_scatter": _EACH_BLOCK,
     "send_receive": _MICRO_BATCHES,
     "all_to_all": _ASYNC.format(call="all_to_all_single"),
 }
 
 _EVERY_SECOND = """with model.no_sync():  # DDP: every second batch sends the gradients of two
     loss.backward()"""
+_EVERY_SECOND_SHARDED = """model.set_requires_all_reduce(number % 2 == 1)  # FSDP2
+# every second batch sends the gradients of two to other replicas"""
 _COMPRESS = "model.register_comm_hook(None, default_hooks.bf16_compress_hook)  # DDP: half of the bytes"
 _HALF_TYPES = "fully_shard(layer, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.bfloat16))"
 _KEEP_GATHERED = "fully_shard(layer, reshard_after_forward=False)  # gathers once; needs memory"
 _LINKS = """NCCL_DEBUG=INFO torchrun ...  # says which links it uses; RCCL reads the same variable
-# then gradients every second batch: with model.no_sync(): loss.backward()"""
+# is it a slow link, or a rank that is late in every step? The Ranks view shows which"""
 #: The trace of one rank does not say whether those of the others lie beside it.
 SEE_RANKS = "# the Ranks view names the late rank, and why, if all ranks are recorded at the same time"
 _EVERY_RANK = f"""{SEE_RANKS}
@@ -205,31 +219,75 @@ NORMS = Advice(
 )
 
 
-def overlapped(row: CollectiveRow, kernels: Iterable[str]) -> Advice:
-    """Returns the advice for a row whose collectives the remaining computation could hide. All-reduces in the forward
-    pass are not those of gradients. kernels: names of the device's kernels; those of DeepEP exchange without
-    torch.distributed."""
+def overlapped(facts: Facts, row: CollectiveRow) -> Advice:
+    """Returns the advice for a row whose collectives the remaining computation could hide. Kernels of DeepEP exchange
+    without torch.distributed."""
+    kernels = (kernel.name for kernel in facts.kernel_split.kernels) if facts.kernel_split else ()
     if row.kind == "all_to_all" and any(_DEEP_EP.search(name) for name in kernels):
         return Advice(_OVERLAP, None, _OF_DEEP_EP)
-    in_forward = _is_of_split_layers(row)
     each = None if row.bytes is None else row.bytes / row.count
-    return Advice(_OVERLAP, None, how_to_overlap(row.kind, each, in_forward=in_forward))
+    return Advice(_OVERLAP, None, how_to_overlap(row.kind, each, exchanger_of(facts, row)))
 
 
-def _is_of_split_layers(row: CollectiveRow) -> bool:
-    """Says whether layers that are split over ranks exchange this row: the forward pass waits for much of it."""
-    return row.forward_ns >= row.exposed_ns / 2 > 0
+#: Who exchanges a row of collectives: layers that are split over ranks, layers that send to the next rank of a ring,
+#: DDP its buffers, or a model whose parameters are divided among ranks, as by FSDP. None: DDP its gradients, stages of
+#: a pipeline, or the training script.
+Exchanger = Literal["split_layers", "ring", "buffers", "sharded"]
+#: Layers exchange in both passes, and in the backward pass up to twice as much as in the forward pass, where it
+#: computes activations again: then a third of the time is in the forward pass.
+_LEAST_IN_PASS = 0.25
 
 
-#: Advice for layers that are split over ranks: each rank needs the results of all ranks.
+def exchanger_of(facts: Facts, row: CollectiveRow) -> Exchanger | None:
+    if of_split_layers(facts, row):
+        return "split_layers"
+    if row.kind == "send_receive":  # a pipeline sends between its passes, and no node of a backward pass does
+        return "ring" if row.nodes_ns >= row.exposed_ns * _LEAST_IN_PASS > 0 else None
+    if row.kind == "broadcast":  # without a GPU the trace does not show what is sent; mostly it is the buffers
+        return "buffers" if not facts.overview.has_device or 2 * row.buffers_ns >= row.exposed_ns else None
+    shards = any(each.kind == "reduce_scatter" and not of_split_layers(facts, each) for each in rows(facts))
+    return "sharded" if shards else None
+
+
+def of_split_layers(facts: Facts, row: CollectiveRow) -> bool:
+    """Says whether layers that are split over ranks exchange this row: their group reduces in the forward pass, too.
+    Gradients are reduced in the backward pass alone, while parameters are gathered in both."""
+    if row.kind == "all_reduce":
+        return _reduces_activations(row)
+    others = [each for each in rows(facts) if each.kind == "reduce_scatter" and each.group == row.group]
+    return row.kind in ("all_gather", "reduce_scatter") and any(map(_reduces_activations, others))
+
+
+def hiding_ns(facts: Facts, communication: Communication, row: CollectiveRow) -> int:
+    """Returns the computing time of the step that could hide more of a row: of gradients, only that of the backward
+    passes that make them."""
+    of_gradients = row.kind in ("all_reduce", "reduce_scatter") and not of_split_layers(facts, row)
+    if of_gradients and communication.free_backward_ns is not None:
+        return communication.free_backward_ns
+    return communication.free_compute_ns
+
+
+def _reduces_activations(row: CollectiveRow) -> bool:
+    return row.forward_ns >= row.exposed_ns * _LEAST_IN_PASS > 0
+
+
+#: Reason and advice for layers that are split over ranks: each rank needs the results of all ranks.
+NEEDED_AT_ONCE = phrase("The next layer needs the result: only what is exchanged in parts can be hidden.")
 FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
 
 
-def how_to_overlap(kind: str, each_bytes: float | None, *, in_forward: bool) -> str:
-    """Returns the code. each_bytes: mean size of an exchange, None if it is not recorded; in_forward: layers that are
-    split over ranks make it."""
+def how_to_overlap(kind: str, each_bytes: float | None, exchanger: Exchanger | None) -> str:
+    """Returns the code. each_bytes: mean size of an exchange, None if it is not recorded."""
+    if exchanger == "split_layers":
+        return _SEQUENCE_PARALLEL if kind == "all_reduce" else _TENSOR_PARALLEL
+    if exchanger == "ring":
+        return _RING
+    if exchanger == "buffers":
+        return NO_BROADCAST
     if kind == "all_reduce":
-        return _TENSOR_PARALLEL if in_forward else _in_smaller_buckets(each_bytes)
+        return _EACH_BLOCK if exchanger == "sharded" else _in_smaller_buckets(each_bytes)
+    if kind == "broadcast":
+        return _ASYNC.format(call=kind)
     if kind == "send_receive" and each_bytes is None:  # NCCL runs an all-to-all as a kernel of that name too
         return _HOW_TO_OVERLAP["all_to_all"]
     return _HOW_TO_OVERLAP.get(kind, _ASYNC.format(call="all_reduce"))
@@ -243,21 +301,22 @@ def _in_smaller_buckets(each_bytes: float | None) -> str:
     return _BUCKETS.format(cap=f"{min(_MOST_BUCKET_MIB, float(f'{half_mib:.1g}')):g}")
 
 
-def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
+def less_to_send(facts: Facts, row: CollectiveRow) -> Advice:
     """Returns the advice where all computation together could not hide half of the exchange. Without a GPU it is not
     known how much of the exchange is a wait for a late rank."""
+    on_gpu = facts.overview.has_device
     sends_much = row.bytes is not None and row.bytes / row.count >= MUCH_BYTES
+    how = how_to_send_less(row.kind, row.dtype, exchanger_of(facts, row))
     if on_gpu and sends_much and row.best_rate is not None and row.best_rate < SLOW_LINK:
-        return Advice(_LINK, _LINK_LATER, _LINKS)
-    how = FEWER_RANKS if _is_of_split_layers(row) else how_to_send_less(row.kind, row.dtype)
+        return Advice(_LINK, _LINK_LATER, f"{_LINKS}\n{how}")
     if not on_gpu:
         return Advice(_LATE, _LATE_LATER, _IF_NONE + how, by_rank=True)
     return Advice(_LESS, _LESS_LATER, how)
 
 
-def fewer_exchanges(row: CollectiveRow) -> Advice:
+def fewer_exchanges(facts: Facts, row: CollectiveRow) -> Advice:
     """Returns the advice for a row of few bytes, whose time is latency and waits."""
-    how = FEWER_RANKS if _is_of_split_layers(row) else _TOGETHER
+    how = FEWER_RANKS if of_split_layers(facts, row) else _TOGETHER
     return replace(BALANCED, how=_IF_NONE + how, by_rank=True)
 
 
@@ -267,9 +326,13 @@ def sends_little(row: CollectiveRow) -> bool:
     return row.kind != "send_receive" and row.bytes is not None and row.bytes < LITTLE_BYTES * row.count
 
 
-def how_to_send_less(kind: str, dtype: str | None) -> str:
+def how_to_send_less(kind: str, dtype: str | None, exchanger: Exchanger | None) -> str:
     """Returns the code. dtype: None if it is not recorded."""
     single = (dtype or "").lower() == "float"
+    if exchanger == "split_layers":
+        return FEWER_RANKS
+    if exchanger == "sharded" and kind == "all_reduce":
+        return _HALF_TYPES if single else _EVERY_SECOND_SHARDED
     if kind == "all_reduce":
         return _COMPRESS if single else _EVERY_SECOND
     if kind in ("all_gather", "reduce_scatter"):

@@ -15,12 +15,15 @@ from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_cards import (
     BALANCED,
     FEWER_RANKS,
+    NEEDED_AT_ONCE,
     NORMS,
     SEE_RANKS,
     Advice,
     exchange_card,
     fewer_exchanges,
+    hiding_ns,
     less_to_send,
+    of_split_layers,
     on_compute_stream_ns,
     overlapped,
     rest_ns,
@@ -44,8 +47,8 @@ MOSTLY_NORMS = 0.5
 LEAST_OPS = 0.01
 
 _HIDE = phrase(
-    "Exposed time of these collectives less est. waits, at most the computing time of the step that no collective "
-    "overlaps, and at most what the host leaves."
+    "Exposed time of these collectives less est. waits, at most the computing time that no collective overlaps (of "
+    "gradients: that of the backward pass), and at most what the host leaves."
 )
 _HALVE = phrase(
     "Half of the exposed time of these collectives less est. waits: little computation is left to hide them, but half "
@@ -88,14 +91,16 @@ def exposed_communication(facts: Facts) -> Insight | None:
     another rank makes the first step wait: that alone does not count. On CPUs waits cannot be estimated, so the card
     asks for a late rank before anything else, and its confidence is low. Tensor-parallel inference, whose next layer
     needs the result: `between_layers`. SyncBatchNorm, whose layers wait for the statistics of a batch: nothing hides
-    these, so where they are most of it the card is about them.
+    these, so where they are most of it the card is about them. Layers that are split over ranks, which exchange in the
+    forward pass, too: their confidence is low, because their next kernel needs the result.
 
     Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits three
     steps, and the bytes.
 
     Jobs: training in many ranks.
 
-    Gain: min(exposed time less est. waits, computing time that no collective overlaps); where that hides less than
+    Gain: min(exposed time less est. waits, computing time that no collective overlaps, of gradients that of the
+    backward passes that make them); where that hides less than
     half, half of the former, for half as many bytes; where most are est. waits, these and what computation hides; where
     the calls send so little that they do not take long by themselves, all of it. At most the step less the host floor.
 
@@ -111,6 +116,8 @@ def exposed_communication(facts: Facts) -> Insight | None:
         doubt = _GUESSED
     elif advice is NORMS:
         doubt = _BATCHES
+    elif of_split_layers(facts, exposed.leading):
+        doubt = NEEDED_AT_ONCE
     return exchange_card(
         facts,
         id="exposed_communication",
@@ -135,7 +142,7 @@ def _exposed(facts: Facts) -> _Exposed | None:
     own = [rest_ns(facts, row) for row in own_rows]
     waits = [min(row.wait_ns or 0, ns) for row, ns in zip(own_rows, own, strict=True)]
     leading = max(own_rows, key=lambda row: rest_ns(facts, row))
-    return _Exposed(sum(own), sum(waits), communication.free_compute_ns, leading)
+    return _Exposed(sum(own), sum(waits), hiding_ns(facts, communication, leading), leading)
 
 
 def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
@@ -146,11 +153,10 @@ def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
     if norms_ns >= MOSTLY_NORMS * exposed.ns:
         return NORMS, min(saved_ns, norms_ns), _BY_NORMS
     if exposed.free_compute_ns >= saved_ns / 2:
-        names = (row.name for row in facts.kernel_split.kernels) if facts.kernel_split else ()
-        return overlapped(exposed.leading, names), min(saved_ns, exposed.free_compute_ns), _HIDE
+        return overlapped(facts, exposed.leading), min(saved_ns, exposed.free_compute_ns), _HIDE
     if facts.overview.has_device and sends_little(exposed.leading):
-        return fewer_exchanges(exposed.leading), exposed.ns, _LITTLE
-    return less_to_send(exposed.leading, facts.overview.has_device), saved_ns // 2, _HALVE
+        return fewer_exchanges(facts, exposed.leading), exposed.ns, _LITTLE
+    return less_to_send(facts, exposed.leading), saved_ns // 2, _HALVE
 
 
 def _mostly_waits(facts: Facts, exposed: _Exposed) -> bool:
@@ -204,7 +210,8 @@ work.wait()"""
 def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     """Fires when collectives run on a stream of the model's own kernels.
 
-    Similar pattern: tensor-parallel layers, which need the result at once: in inference that is `between_layers`.
+    Similar pattern: tensor-parallel layers, which need the result at once: in inference that is `between_layers`, in
+    training, where their group exchanges in the forward pass, `exposed_communication`.
     `nn.DataParallel`, which copies the model to all GPUs of its process: then the card is about it, unless the GPUs
     work one after another, as `serial_devices` then says the same.
 

@@ -161,10 +161,10 @@ _BUCKETS = """model = DistributedDataParallel(model)  # buckets of 25 MB
 # or, by hand, one tensor of all gradients:
 dist.all_reduce(torch.cat([p.grad.flatten() for p in model.parameters()]))"""
 _WRAP_MORE = "fully_shard(block)  # each transformer block, not each layer in it"
-_COALESCE = """with torch.distributed._coalescing_manager():
-    for x in tensors:
-        dist.all_reduce(x)"""
-_HOW = {"all_reduce": _BUCKETS, "all_gather": _WRAP_MORE, "reduce_scatter": _WRAP_MORE}
+_PACKED = """optimizer = ZeroRedundancyOptimizer(..., parameters_as_bucket_view=True)
+# or, by hand, one tensor of all: dist.broadcast(torch.cat([x.flatten() for x in tensors]), src)"""
+_TOGETHER = "x = torch.cat([x.flatten() for x in tensors])  # then one exchange of x"
+_HOW = {"all_reduce": _BUCKETS, "all_gather": _WRAP_MORE, "reduce_scatter": _WRAP_MORE, "broadcast": _PACKED}
 
 _OF_GRADIENTS = phrase("All-reduce gradients in buckets, not one by one")
 _OF_OTHERS = phrase("Exchange fewer, larger tensors between ranks")
@@ -207,7 +207,7 @@ def many_small_collectives(facts: Facts) -> Insight | None:
         id="many_small_collectives",
         title=_OF_GRADIENTS if row.kind == "all_reduce" else _OF_OTHERS,
         why=_why(row, leading, facts.worth(launches_ns)),
-        how=_HOW.get(row.kind, _COALESCE),
+        how=_HOW.get(row.kind, _TOGETHER),
         gain_ns=sum(_gain_ns(facts, each, small) for each, small in small_rows) + launches_ns,
         formula=_KNOWN if has_sizes else _UNKNOWN,
         best=Confidence.MEDIUM if has_sizes else Confidence.LOW,

@@ -42,6 +42,8 @@ _OVERLAP = "Shorten {name}, or overlap it with GPU work"
 #: Below these shares of the gain an overlap gains clearly less, and hardly anything.
 MUCH, HARDLY = 0.9, 0.1
 _HOW_TO_PROFILE = "py-spy record --pid PID -o calls.svg  # shows the lines in which the time is spent"
+#: The search of DistributedDataParallel, about which `unused_parameters` is where nothing shows that it is needed.
+_OF_ANOTHER_CARD = expression(r"reducer::search_unused_parameters$")
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
@@ -58,8 +60,9 @@ def long_stretches(facts: Facts) -> Insight | None:
     no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the CPU of
     which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the CPU
     works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph: how
-    long it takes in a step is not known. A function that waits for another thread, as for a queue of batches, or for
-    what comes next, as a server does for a request: the card asks what it waits for, and the latter is a guess.
+    long it takes in a step is not known. DistributedDataParallel that searches for unused parameters:
+    `unused_parameters`. A function that waits for another thread, as for a queue of batches, or for what comes next, as
+    a server does for a request: the card asks what it waits for, and the latter is a guess.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -77,7 +80,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     name = _common_name(names)
     unclear = name is None and (facts.in_series or facts.share(sum(late.values())) < WARNING_FRACTION)
     one_launch = name is not None and is_graph_launch(name) and has_one_graph(facts.host)
-    if not late or unclear or one_launch or facts.host.cpu_unrecorded:
+    searches = name is not None and _OF_ANOTHER_CARD.search(name) is not None
+    if not late or unclear or one_launch or searches or facts.host.cpu_unrecorded:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     how, guess = None if facts.host.with_stack else _STACKS, None

@@ -7,13 +7,19 @@ from collections.abc import Mapping
 from statistics import median
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.rules.communication.exchange_cards import FEWER_RANKS, how_to_overlap, how_to_send_less
+from tb_steptime.insights.rules.communication.exchange_cards import (
+    LITTLE_BYTES,
+    NEEDED_AT_ONCE,
+    Exchanger,
+    how_to_overlap,
+    how_to_send_less,
+)
 from tb_steptime.insights.rules.ranks.job_cards import job_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.job_what_if import SCHEDULE_NAMES
 from tb_steptime.insights.wording.ranks import rank_name, replayed, step_ns
 from tb_steptime.ranks.pipeline.result import BubbleCause, Pipeline, StageRow
-from tb_steptime.ranks.result import JobCollective, JobRanks
+from tb_steptime.ranks.result import ExchangeTime, JobCollective, JobRanks, Role
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
 #: Minimum number of groups that do the same. Among fewer groups, it is not clear which one is the exception.
@@ -22,8 +28,8 @@ FEWEST_GROUPS = 3
 SLOWER = 1.5
 
 _HIDE = phrase(
-    "Exposed time of transfers a step, waits for late ranks taken out, at most the computing time of the step that no "
-    "collective overlaps."
+    "Exposed time of transfers a step, waits for late ranks taken out, at most the computing time that no collective "
+    "overlaps (of gradients: that of the backward pass)."
 )
 _HALVE = phrase(
     "Half of the exposed time of transfers: little computation is left to hide them, but half of the bytes take half "
@@ -41,26 +47,30 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     Similar pattern: waits for a late rank, which one recording alone cannot tell apart: `straggler` and `imbalance`.
     `exposed_communication` estimates from one rank what is measured here on all of them, and advises the same. A call
     that takes ten times as long as the others of its kind and size on all ranks waits for what none of them recorded:
-    what it takes beyond them is left out.
+    what it takes beyond them is left out. So are exchanges of few bytes, as of SyncBatchNorm, whose result is needed at
+    once. Layers that are split over ranks need it at once, too, so for these the confidence is low. Inference, in which
+    each layer waits for the exchange before it: `between_layers` says so on each rank.
 
     Needs: recordings of the same steps on two or more ranks, with collectives of whole groups.
 
     Jobs: training in many ranks on GPUs. Ranks on CPUs share their cores with the exchange, so that a transfer may as
     well be a wait for a core.
 
-    Gain: min(exposed time of transfers, computing time that no collective overlaps); where that hides less than half,
+    Gain: min(exposed time of transfers, computing time that no collective overlaps, of gradients that of the backward
+    passes that make them); where that hides less than half,
     half of the former, for half as many bytes, where bytes are recorded. Where the ranks can be replayed together, at
     most what they gain if transfers take no time.
 
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
     exchange, leading = job.exchange, _leading(job)
-    if not job.on_device or exchange is None or leading is None:
+    if not job.on_device or job.infers or exchange is None or leading is None:
         return None
-    exposed_ns = exchange.exposed_transfer_ns - exchange.exposed_stall_ns
+    exposed_ns = exchange.exposed_transfer_ns - exchange.exposed_stall_ns - _of_few_bytes_ns(job)
     if exposed_ns < WARNING_FRACTION * step_ns(job):
         return None
-    hides = exchange.free_compute_ns >= exposed_ns / 2
+    free_ns = _hiding_ns(exchange, leading)
+    hides = free_ns >= exposed_ns / 2
     if not hides and leading.bytes is None:
         return None  # nothing says that its time is one of bytes
     return job_card(
@@ -69,11 +79,21 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
         title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
         why=_why(exposed_ns, leading, job.matched_steps),
         how=_how(job, leading, hides=hides),
-        gain_ns=_replayed_ns(job, min(exposed_ns, exchange.free_compute_ns) if hides else exposed_ns // 2),
+        gain_ns=_replayed_ns(job, min(exposed_ns, free_ns) if hides else exposed_ns // 2),
         formula=_HIDE if hides else _HALVE,
-        why_confidence=phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
-        best=Confidence.MEDIUM,
+        why_confidence=NEEDED_AT_ONCE
+        if leading.role == "tensor_parallel"
+        else phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
+        best=Confidence.LOW if leading.role == "tensor_parallel" else Confidence.MEDIUM,
     )
+
+
+def _hiding_ns(exchange: ExchangeTime, leading: JobCollective) -> int:
+    """Returns the computing time that could hide more: of gradients, only that of the backward passes that make
+    them."""
+    if leading.role in ("ddp", "fsdp") and leading.kind != "all_gather" and exchange.free_backward_ns is not None:
+        return min(exchange.free_compute_ns, exchange.free_backward_ns)
+    return exchange.free_compute_ns
 
 
 def _replayed_ns(job: JobRanks, gain_ns: int) -> int:
@@ -83,12 +103,20 @@ def _replayed_ns(job: JobRanks, gain_ns: int) -> int:
 
 
 def _leading(job: JobRanks) -> JobCollective | None:
-    rows = [row for row in job.collectives if row.running_ns]
+    return max((row for row in job.collectives if row.running_ns), key=_exposed_transfer_ns, default=None)
 
-    def exposed_ns(row: JobCollective) -> float:
-        return row.exposed_ns * (row.transfer_ns / row.running_ns) - row.stalled_exposed_ns
 
-    return max(rows, key=exposed_ns, default=None)
+def _exposed_transfer_ns(row: JobCollective) -> float:
+    return row.exposed_ns * (row.transfer_ns / max(1, row.running_ns)) - row.stalled_exposed_ns
+
+
+def _of_few_bytes_ns(job: JobRanks) -> int:
+    """Returns the exposed time, a step and rank, of transfers that take the latency of their ranks, whatever they
+    send."""
+    few = sum(
+        _exposed_transfer_ns(row) for row in job.collectives if row.bytes is not None and row.bytes < LITTLE_BYTES
+    )
+    return round(few / max(1, job.matched_steps * len(job.ranks)))
 
 
 def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
@@ -105,20 +133,26 @@ def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
     return Phrase(template + ".", values)
 
 
+_EXCHANGERS: dict[Role, Exchanger] = {"tensor_parallel": "split_layers", "buffers": "buffers", "fsdp": "sharded"}
+#: The advice for these kinds depends on what is exchanged.
+_KNOWN_ROLES: dict[str, tuple[Role, ...]] = {
+    "all_reduce": ("ddp", "tensor_parallel", "fsdp"),
+    "all_gather": ("fsdp", "tensor_parallel"),
+    "reduce_scatter": ("fsdp", "tensor_parallel"),
+    "broadcast": ("buffers",),
+}
+
+
 def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
-    """Returns the code of the advice. Advice for DDP's gradients does not apply to other exchanges, so None is returned
-    if it is not known what is exchanged."""
-    if leading.kind == "all_reduce" and leading.role not in ("ddp", "tensor_parallel"):
+    """Returns the code of the advice; None if it is not known what is exchanged, and the advice depends on it."""
+    if leading.role not in _KNOWN_ROLES.get(leading.kind, (leading.role,)):
         return None
-    if leading.kind in ("all_gather", "reduce_scatter") and leading.role not in ("fsdp", "tensor_parallel"):
-        return None
-    if leading.role == "tensor_parallel" and not hides:
-        return FEWER_RANKS
+    exchanger = _EXCHANGERS.get(leading.role)
     if hides:
-        return how_to_overlap(leading.kind, _mean_bytes(job, leading), in_forward=leading.role == "tensor_parallel")
+        return how_to_overlap(leading.kind, _mean_bytes(job, leading), exchanger)
     hosts = {row.host for row in job.ranks if row.rank in leading.members and row.host is not None}
-    over_machines = leading.role == "fsdp" and len(hosts) > 1
-    return _WITHIN_MACHINES if over_machines else how_to_send_less(leading.kind, leading.dtype)
+    over_machines = leading.role == "fsdp" and leading.kind != "all_reduce" and len(hosts) > 1
+    return _WITHIN_MACHINES if over_machines else how_to_send_less(leading.kind, leading.dtype, exchanger)
 
 
 def _mean_bytes(job: JobRanks, leading: JobCollective) -> float | None:

@@ -67,3 +67,18 @@ def test_a_rank_takes_the_work_of_another_in_some_steps() -> None:
     rows = sorted((int(a), int(b), int(lag)) for b, a, lag in zip(*mixed.paths, strict=True))
     assert rows == [(0, START, 5), (1, 2, 0), (2, 0, 10), (3, 1, 40), (4, 2, 0), (5, 3, 0)]
     assert mixed.own_ns.tolist() == [0, 0, 10, 40, 0, 0]
+
+
+def test_what_a_host_waits_for_at_the_end_of_a_step_is_work_of_that_step() -> None:
+    """The host begins the second step when it has waited for the first one's work; the first is that of the other
+    rank."""
+
+    def graph(first: int, second: int) -> RankGraph:
+        paths = PathColumns(*columns((START, 0, 5), (0, 1, first), (0, 2, first), (1, 3, second)))
+        none = np.zeros(0, np.int64)
+        step, own = np.array([0, 1, 0, 1]), np.zeros(4, np.int64)
+        return RankGraph(paths, step, own, none, np.zeros(2, np.int64), np.zeros(2, np.int64), 0, 2)
+
+    mixed = in_place_of(graph(70, 40), graph(30, 20), np.array([0]))
+    rows = sorted((int(a), int(b), int(lag)) for b, a, lag in zip(*mixed.paths, strict=True))
+    assert rows == [(0, START, 5), (1, 0, 30), (2, 0, 30), (3, 1, 40)]

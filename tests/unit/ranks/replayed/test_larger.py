@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,8 +15,9 @@ from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.replayed import changes
 from tb_steptime.ranks.result import JobReplay
 from tb_steptime.ranks.spans import RankSpan
+from tests.drawn.recorded_jobs import job_in
 from tests.drawn.simulated_ranks import span_of
-from tests.truth.simulate.rank_jobs import Declared, run
+from tests.truth.simulate.rank_jobs import Declared, run, write
 
 
 def spans(**of: object) -> list[RankSpan]:
@@ -58,3 +62,20 @@ def test_ranks_on_cpus_share_their_cores() -> None:
 def test_too_many_collectives_are_not_swept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "_MOST_CALLS", 100)
     assert replay_of(spans()).larger_reason == changes.Reason("larger_job_has_too_many_calls")
+
+
+@pytest.mark.parametrize("late", [0, 2])
+def test_ranks_that_record_other_steps_do_not_show_what_more_of_them_take(late: int, tmp_path: Path) -> None:
+    """The profiler of rank 1 begins so many steps later."""
+    ran = run(Declared(4, steps=7, group_name="ddp", waits=True))
+    write(ran, tmp_path)
+    with gzip.open(tmp_path / "rank1_trace.json.gz", "rt") as file:
+        trace = json.load(file)
+    begin = [0, *ran.step_end][late] / 1e3
+    trace["traceEvents"] = [event for event in trace["traceEvents"] if event["ts"] >= begin]
+    with gzip.open(tmp_path / "rank1_trace.json.gz", "wt") as file:
+        json.dump(trace, file)
+    found = job_in(tmp_path).what_if
+    assert found is not None and found.trusted
+    reason = found.larger_reason and found.larger_reason.code
+    assert (len(found.larger), reason) == ((0, "larger_job_of_other_steps") if late else (2, None))

@@ -233,8 +233,8 @@ def test_a_wait_in_the_first_step_alone_is_that_of_profilers_that_start():
     assert (insight.gain_ns, plain(insight.title)) == (1 * MS, "Overlap communication with computation")
 
 
-def rows_of_small(kernels_between: int, count: int, elements: int = 1_000) -> Trace:
-    """One step: 10 ms of computing, then `count` all-reduces of 0.1 ms, with this many kernels between each two."""
+def rows_of_small(kernels_between: int, count: int, elements: int = 1_000, kind: str = "allreduce") -> Trace:
+    """One step: 10 ms of computing, then `count` exchanges of 0.1 ms, with this many kernels between each two."""
     between = "lmno"[:kernels_between]
     width = 101 + count * (1 + kernels_between)
     return timeline(
@@ -246,7 +246,7 @@ def rows_of_small(kernels_between: int, count: int, elements: int = 1_000) -> Tr
         nccl 40  | {"." * 101}{("c" + "." * kernels_between) * count} |""",
         names={"b": NODE},
         calls={"y": "cudaStreamSynchronize"},
-        exchanges={"c": ("allreduce", "Float", elements, "0", 8)},
+        exchanges={"c": (kind, "Float", elements, "0", 8)},
         cell_ns=MS // 10,
     )
 
@@ -260,6 +260,12 @@ def test_many_small_collectives_in_a_row_could_be_one():
     assert (insight.gain_ns, insight.later_ns, insight.confidence) == (2_900 * US, None, Confidence.LOW)
     assert plain(insight.title) == "All-reduce gradients in buckets, not one by one"
     assert "exposed_communication" not in fired(rows_of_small(1, MANY_IN_A_ROW))
+
+
+@pytest.mark.parametrize(("kind", "code"), [("broadcast", "parameters_as_bucket_view"), ("all_to_all", "torch.cat")])
+def test_the_code_for_one_exchange_is_that_of_its_kind(kind: str, code: str):
+    insight = sure(rows_of_small(1, MANY_IN_A_ROW, kind=kind), "many_small_collectives")
+    assert (code in (insight.how or ""), "all_reduce" in (insight.how or "")) == (True, False)
 
 
 @pytest.mark.parametrize(

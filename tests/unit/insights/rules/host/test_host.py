@@ -704,6 +704,12 @@ def test_nobody_can_shorten_an_op_of_torch(name: str, inside: str | None, how: s
     assert not plain(insight.title).startswith("Shorten")
 
 
+@pytest.mark.parametrize(("search", "fires"), [("search_unused_parameters", False), ("copy_bucket_to_grad", True)])
+def test_the_search_for_unused_parameters_has_a_card_of_its_own(search: str, fires: bool):
+    host = waited(long_gap(f"torch.distributed.ddp.reducer::{search}", 0.2))
+    assert (card(host, "long_stretches") is not None) is fires
+
+
 def one_graph(host: HostResult, launches: float) -> HostResult:
     """The same host with so many launches of graphs over the whole recording."""
     of_graphs = msgspec.structs.replace(LAUNCHES, graphs=launches / len(host.steps))

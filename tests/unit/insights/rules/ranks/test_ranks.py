@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 import pytest
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
@@ -315,6 +316,48 @@ def test_advice_for_ddp_is_for_ddp_alone(role: Role, how: str | None):
                 if card.id == "exposed_transfers")  # fmt: skip
     assert plain(card.title) == "Overlap transfers with computation"
     assert card.how is None if how is None else how in (card.how or "")
+    assert (card.severity is Severity.MINOR) is (role == "tensor_parallel")  # the next layer needs the result
+
+
+@pytest.mark.parametrize(
+    ("kind", "role", "code"),
+    [
+        ("all_reduce", "fsdp", "fully_shard"),  # between replicas of a sharded model
+        ("all_gather", "tensor_parallel", "_micro_pipeline_tp"),
+        ("broadcast", "buffers", "broadcast_buffers"),
+        ("broadcast", "unknown", None),
+    ],
+)
+def test_advice_is_for_what_is_exchanged(kind: str, role: Role, code: str | None):
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    rows = [msgspec.structs.replace(row, kind=kind, role=role) for row in job.collectives]
+    card = next(
+        card for card in judge_job(msgspec.structs.replace(job, collectives=rows)) if card.id == "exposed_transfers"
+    )
+    assert card.how is None if code is None else code in (card.how or "")
+
+
+def test_in_inference_nothing_hides_a_transfer():
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    assert [card.id for card in judge_job(job)] == ["exposed_transfers"]
+    assert judge_job(msgspec.structs.replace(job, infers=True)) == []
+
+
+def test_transfers_of_few_bytes_are_latency():
+    """They are not hidden by starting them earlier: their result is needed at once."""
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    rows = [msgspec.structs.replace(row, bytes=2_000) for row in job.collectives]
+    assert judge_job(msgspec.structs.replace(job, collectives=rows)) == []
+
+
+def test_only_the_backward_pass_hides_more_of_its_gradients():
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    assert job.exchange is not None
+    rows = [msgspec.structs.replace(row, role="ddp") for row in job.collectives]
+    exchange = msgspec.structs.replace(job.exchange, free_backward_ns=MS)
+    (card,) = judge_job(msgspec.structs.replace(job, collectives=rows, exchange=exchange))
+    assert plain(card.title) == "Send fewer bytes between ranks"
+    assert card.gain_ns == job.exchange.exposed_transfer_ns // 2
 
 
 def test_a_rank_promises_no_more_than_it_is_late_on_the_path_that_decides():
@@ -357,3 +400,34 @@ def test_fewer_bytes_are_advised_only_where_bytes_are_recorded():
     found = [judge_job(msgspec.structs.replace(job, collectives=rows, exchange=busy))
              for rows in (job.collectives, unsized)]  # fmt: skip
     assert [[plain(card.title) for card in cards] for cards in found] == [["Send fewer bytes between ranks"], []]
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "begins"),
+    [
+        ((0, 0, 400, 0), "Rank 3 delays the others in step 7 "),
+        ((0, 200, 200, 0), "Rank 3 delays the others in step 6 "),
+        ((0, 130, 140, 130), "No rank delays the others:"),
+    ],
+)
+def test_a_wait_in_one_step_is_not_one_of_each(late_ms: tuple[int, ...], begins: str):
+    """As for a checkpoint: each rank waits 25 ms a step as a mean, but nobody waits in the usual step."""
+    job = job_of(run(replace(HEALTHY, steps=4)))
+    steps = [
+        msgspec.structs.replace(step, late=3, late_ns=late * MS) for step, late in zip(job.steps, late_ms, strict=True)
+    ]
+    rows = [msgspec.structs.replace(row, exposed_wait_ns=25 * MS * job.matched_steps) for row in job.ranks]
+    headline = ranks_headline(msgspec.structs.replace(job, steps=steps, ranks=rows))
+    assert (job.balance, plain(headline.verdict).startswith(begins)) == ("balanced", True)
+
+
+@pytest.mark.parametrize(("matched", "share"), [(8, "50 %"), (2, "25 %")])
+def test_transfers_are_a_share_of_the_steps_that_exchange(matched: int, share: str):
+    """With accumulation, a step of two micro-batches in eight takes twice as long as the median one, and exchanges."""
+    job = job_of(run(replace(HEALTHY, steps=9)))
+    assert job.exchange is not None and job.path is not None
+    usual_ns = int(np.median([step.slowest_ns for step in job.steps]))
+    exchange = msgspec.structs.replace(job.exchange, exposed_transfer_ns=usual_ns // 2, exposed_stall_ns=0)
+    path = msgspec.structs.replace(job.path, step_ns=2 * usual_ns)
+    headline = ranks_headline(msgspec.structs.replace(job, exchange=exchange, path=path, matched_steps=matched))
+    assert f"({share} of it)" in plain(headline.verdict)

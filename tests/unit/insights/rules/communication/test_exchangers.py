@@ -1,0 +1,147 @@
+"""Whose exchanges are exposed: those of gradients, of layers split over ranks, of sharded parameters, or of buffers.
+Each has its own computation that could hide it, and its own code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.insights.rules.communication.exchange_cards import how_to_overlap, how_to_send_less
+from tb_steptime.trace.model import Trace
+from tests.drawn.cards import judged, sure
+from tests.drawn.timeline import timeline
+
+MS = 1_000_000
+NODE, OTHER_NODE = (f"autograd::engine::evaluate_function: {name}Backward0" for name in ("Addmm", "Mm"))
+Exchange = tuple[Any, ...]
+REDUCE, GATHER, SCATTER, SEND = (
+    (name, "BFloat16", 4_000_000, "0", 8)
+    for name in ("allreduce", "_allgather_base", "_reduce_scatter_base", "broadcast")
+)
+MESSAGE = ("send", "BFloat16", 8_000_000, "0", 2)
+LARGER = ("allreduce", "BFloat16", 8_000_000, "0", 8)
+
+
+def drawn(op: str, runtime: str, kernel: str, nccl: str, stream: int = 40, **exchanges: Exchange) -> Trace:
+    """Four steps of 20 ms that are all alike; the host waits for the GPU at the end of each. b and d are nodes of the
+    backward pass; the step's last letter of `runtime` is such a wait."""
+    marks = "".join(str(step) * 20 for step in range(1, 5))
+    return timeline(
+        f"""
+        step     | {marks} |
+        op       | {op * 4} |
+        runtime  | {runtime * 4} |
+        kernel 7 | {kernel * 4} |
+        nccl {stream} | {nccl * 4} |""",
+        names={"b": NODE, "d": OTHER_NODE},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges=exchanges,
+        cell_ns=MS,
+    )
+
+
+@pytest.mark.parametrize(("last_pass", "gain_ms", "code"), [(2, 2, "bucket_cap_mb"), (1, 2, "NCCL_DEBUG")])
+def test_gradients_are_hidden_by_the_backward_passes_that_make_them(last_pass: int, gain_ms: int, code: str):
+    """Two micro-batches compute for at least 7 ms, but only the second backward pass makes gradients that are sent: 4
+    ms of them are exposed. Where it has 2 ms, these hide half; where it has 1 ms, half of the bytes gain more."""
+    trace = drawn(
+        "..b...d.............",
+        "k.l.m.n.cyyyyyyyyyyy",
+        f".kkkllmm{'n' * last_pass}{'.' * (12 - last_pass)}",
+        f"{'.' * (8 + last_pass)}cccc{'.' * (8 - last_pass)}",
+        c=REDUCE,
+    )
+    card = sure(trace, "exposed_communication")
+    assert (card.gain_ns, code in (card.how or "")) == (gain_ms * MS, True)
+
+
+def split_layers(stream: int = 40, forward: str = "cc", backward: str = "eeee", **exchanges: Exchange) -> Trace:
+    """A layer exchanges in the forward pass, and for longer in the backward pass, where it computes again."""
+    return drawn(
+        "......b.d...........",
+        "k.c.m.l.eyyyyyyyyyyy",
+        ".kkk..mm.lll........",
+        f"....{forward.ljust(8, '.')}{backward.ljust(8, '.')}",
+        stream=stream,
+        **exchanges,
+    )
+
+
+@pytest.mark.parametrize("stream", [40, 7])
+def test_layers_that_are_split_over_ranks_need_the_result_on_any_stream(stream: int):
+    judgement = judged(split_layers(stream, c=REDUCE, e=LARGER))
+    assert "collectives_on_compute_stream" not in [card.id for card in judgement.insights]
+    card = next(card for card in judgement.insights if card.id == "exposed_communication")
+    assert (card.gain_ns, card.confidence, card.severity) == (6 * MS, Confidence.LOW, Severity.MINOR)
+    assert "SequenceParallel" in (card.how or "")
+
+
+def test_only_layers_send_within_a_backward_pass():
+    """Attention passes keys and values on in both passes, the stages of a pipeline send between their passes."""
+    inside = drawn(
+        "......b.d...........",
+        "k.c.m.l.eyyyyyyyyyyy",
+        ".kkk..mm.lll........",
+        "....cc......eeee....",
+        c=MESSAGE,
+        e=MESSAGE,
+    )
+    between = drawn(
+        "....b...............",
+        "k.c.m...eyyyyyyyyyyy",
+        ".kkk..mmmm..........",
+        "....cc......eeee....",
+        c=MESSAGE,
+        e=MESSAGE,
+    )
+    codes = [sure(trace, "exposed_communication").how or "" for trace in (inside, between)]
+    assert ["batch_isend_irecv" in code for code in codes] == [True, False]
+    assert ["n_microbatches" in code for code in codes] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code"),
+    [
+        (GATHER, SCATTER, "set_modules_to_forward_prefetch"),  # parameters, and their gradients
+        (SCATTER, GATHER, "_micro_pipeline_tp"),  # activations: no gradients are there in the forward pass
+    ],
+)
+def test_only_layers_split_over_ranks_reduce_in_the_forward_pass(first: Exchange, second: Exchange, code: str):
+    card = sure(split_layers(forward="cccc", backward="ee", c=first, e=second), "exposed_communication")
+    assert code in (card.how or "")
+
+
+@pytest.mark.parametrize(
+    ("mark", "code"), [("DistributedDataParallel.forward", "broadcast_buffers"), ("update", "async")]
+)
+def test_what_is_broadcast_are_buffers_only_in_the_forward_of_ddp(mark: str, code: str):
+    marks = "".join(str(step) * 20 for step in range(1, 5))
+    trace = timeline(
+        f"""
+        step     | {marks} |
+        user {mark} | {"uuuuuu.............." * 4} |
+        op       | {".r.f....b..........." * 4} |
+        runtime  | {".c.k....lyyyyyyyyyyy" * 4} |
+        kernel 7 | {"......kkk.lll......." * 4} |
+        nccl 40  | {"..cccc.............." * 4} |""",
+        names={"b": NODE, "r": "c10d::broadcast_", "f": "aten::mm"},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges={"c": SEND},
+        cell_ns=MS,
+    )
+    assert code in (sure(trace, "exposed_communication").how or "")
+
+
+@pytest.mark.parametrize(
+    ("code", "exchanger", "lacks"),
+    [
+        (how_to_overlap("all_reduce", None, "sharded"), "fully_shard", "DistributedDataParallel"),
+        (how_to_overlap("reduce_scatter", None, None), "fully_shard", "prefetch"),
+        (how_to_send_less("all_reduce", "BFloat16", "sharded"), "set_requires_all_reduce", "no_sync"),
+        (how_to_send_less("all_reduce", "Float", "sharded"), "MixedPrecisionPolicy", "register_comm_hook"),
+    ],
+)
+def test_gradients_of_sharded_models_are_not_those_of_ddp(code: str, exchanger: str, lacks: str):
+    assert (exchanger in code, lacks in code) == (True, False)
