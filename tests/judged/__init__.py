@@ -3,7 +3,9 @@
     labels.py    what a label says, in a line or two each
     found.py     the conclusions of the package on a recording, as far as labels cover them
     scores.py    the two compared: verdicts, cards that are missing, cards that should not be there
-    corpus.py    all labels with their recordings
+    faults.py    the two compared part by part, for the tests of each job
+    simulated.py all labels of simulated jobs with their recordings
+    corpus.py    those and the labelled real traces
     report.py    how often each card is right; `python -m tests.judged` prints it, and writes it into docs/judgement.md
     world.py     other people's jobs with an expert's judgements, which are counted apart
     variants.py  recordings rewritten in ways that change nothing about the job

@@ -1,92 +1,47 @@
-"""All jobs of the corpus: a label, and the recordings that it is about."""
+"""All jobs of the corpus: simulated ones, and real traces where they are available."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-
-import msgspec
 
 from tests.drawn.real_traces import WAITS, is_real_trace_there, real_path
 from tests.judged.found import Found, found_in
-from tests.judged.jobs.demo import DEMO
-from tests.judged.jobs.edges import AT_THE_EDGES
-from tests.judged.jobs.healthy import HEALTHY
-from tests.judged.jobs.kernels import SLOW_KERNELS
-from tests.judged.jobs.loops import LOOPS
-from tests.judged.jobs.mixtures import MIXTURES
-from tests.judged.jobs.on_results import ON_RESULTS
-from tests.judged.jobs.ranks import RANKS
 from tests.judged.jobs.shared import SHARED_TRACES
-from tests.judged.jobs.waits import WAITING
 from tests.judged.labels import Label
-from tests.truth.simulate.causes import Training
-from tests.truth.simulate.chrome import head
-from tests.truth.simulate.demo import recordings
-from tests.truth.simulate.events import events
-from tests.truth.simulate.machine import Machine
-from tests.truth.simulate.mixtures import mixtures, training_with
+from tests.judged.simulated import SimulatedJob, simulated_jobs
 
 
 @dataclass(frozen=True)
-class Job:
-    """training is None if the label is about a real trace. group: the kind of job."""
+class RealJob:
+    """The job that recorded a real trace, or a folder of them."""
 
-    group: str
     label: Label
-    training: Training | None = None
+    group: str = "real traces"
 
     @property
     def missing(self) -> str | None:
         """Why it cannot be judged here, if so."""
-        if self.training is None and not is_real_trace_there(self.label.job):
-            return f"{WAITS}traces/{self.label.job}"
-        return None
+        here = is_real_trace_there(self.label.job)
+        return None if here else f"{WAITS}traces/{self.label.job}"
 
     def found(self) -> tuple[Found, ...]:
-        """The findings for each of its recordings."""
-        return _simulated(self.training) if self.training else _read(self.label.job)
+        """The findings for each of its recordings; where they are missing the test is skipped."""
+        return _read(self.label.job)
 
 
-#: Groups of jobs that are simulated only for the corpus.
-GROUPS = {
-    "healthy jobs": HEALTHY,
-    "loops whose steps differ": LOOPS,
-    "edges of a recording, what happens once, what is not recorded": AT_THE_EDGES,
-    "jobs that wait": WAITING + ON_RESULTS,
-    "several ranks": RANKS,
-    "slow kernels": SLOW_KERNELS,
-}
+REAL_JOBS = tuple(map(RealJob, SHARED_TRACES))
 
 
-@cache
-def corpus() -> tuple[Job, ...]:
-    """Labels and trainings, matched by name."""
-    return (
-        *(Job("real traces", label) for label in SHARED_TRACES),
-        *_matched("the demo's recordings", DEMO, recordings()),
-        *_matched("one or two declared causes", MIXTURES, [training_with(causes) for causes in mixtures()]),
-        *(Job(group, *labelled) for group, jobs in GROUPS.items() for labelled in jobs),
-    )
-
-
-def _matched(group: str, labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[Job]:
-    """Each training with its label. It is an error if one of the two is missing."""
-    waiting = {label.job: label for label in labels}
-    for training in trainings:
-        yield Job(group, waiting.pop(training.name), training)
-    if waiting:
-        raise ValueError(f"labels of no training: {', '.join(waiting)}")
+def corpus() -> tuple[RealJob | SimulatedJob, ...]:
+    return (*REAL_JOBS, *simulated_jobs())
 
 
 def judged_here() -> dict[str, list[tuple[Label, Found]]]:
     """Every recording that is available here with its label, by group."""
     groups: dict[str, list[tuple[Label, Found]]] = {}
     for job in corpus():
-        found = () if job.missing else job.found()
+        found = () if isinstance(job, RealJob) and job.missing else job.found()
         groups.setdefault(job.group, []).extend((job.label, each) for each in found)
     return groups
 
@@ -95,20 +50,3 @@ def judged_here() -> dict[str, list[tuple[Label, Found]]]:
 def _read(name: str) -> tuple[Found, ...]:
     path = real_path(f"traces/{name}")
     return tuple(found_in(file) for file in (sorted(path.glob("*.json*")) if path.is_dir() else [path]))
-
-
-@cache
-def _simulated(training: Training) -> tuple[Found, ...]:
-    return tuple(found_in(path) for path in recorded(training))
-
-
-def recorded(training: Training) -> Iterator[Path]:
-    """The files of its spans, one at a time; each is deleted when the next one is requested. They are neither
-    compressed nor broken into lines as Kineto does: that would take most of the time."""
-    with tempfile.TemporaryDirectory() as folder:
-        for span in Machine(training).run():
-            path = Path(folder) / f"{span.end_ns}.pt.trace.json"
-            document = {**head(training, span), "traceEvents": list(events(training, span))}
-            path.write_bytes(msgspec.json.encode(document))
-            yield path
-            path.unlink()
