@@ -16,6 +16,9 @@ from tests.judged.not_yet import NOT_YET
 
 class Job(Protocol):
     @property
+    def group(self) -> str: ...
+
+    @property
     def label(self) -> Label: ...
 
     def found(self) -> tuple[Found, ...]: ...

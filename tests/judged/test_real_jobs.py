@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.judged.corpus import REAL_JOBS
 from tests.judged.faults import Job, Part, faults, on_each_part
+from tests.judged.real import REAL_JOBS
 
 
 @on_each_part(REAL_JOBS)

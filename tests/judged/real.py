@@ -1,4 +1,4 @@
-"""All jobs of the corpus: simulated ones, and real traces where they are available."""
+"""The labelled real traces of the corpus, where they are available."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tests.drawn.real_traces import WAITS, is_real_trace_there, real_path
 from tests.judged.found import Found, found_in
 from tests.judged.jobs.shared import SHARED_TRACES
 from tests.judged.labels import Label
-from tests.judged.simulated import SimulatedJob, simulated_jobs
 
 
 @dataclass(frozen=True)
@@ -31,19 +30,6 @@ class RealJob:
 
 
 REAL_JOBS = tuple(map(RealJob, SHARED_TRACES))
-
-
-def corpus() -> tuple[RealJob | SimulatedJob, ...]:
-    return (*REAL_JOBS, *simulated_jobs())
-
-
-def judged_here() -> dict[str, list[tuple[Label, Found]]]:
-    """Every recording that is available here with its label, by group."""
-    groups: dict[str, list[tuple[Label, Found]]] = {}
-    for job in corpus():
-        found = () if isinstance(job, RealJob) and job.missing else job.found()
-        groups.setdefault(job.group, []).extend((job.label, each) for each in found)
-    return groups
 
 
 @cache
