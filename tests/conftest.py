@@ -5,10 +5,8 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
-import re
 import signal
-from collections.abc import Callable, Generator, Iterator
-from functools import cache
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import hypothesis
@@ -18,6 +16,7 @@ pytest.register_assert_rewrite("tests.drawn")
 
 from tests.drawn.machine import BUSY, NO_BROWSER, skipped_if_busy  # noqa: E402
 from tests.drawn.real_traces import WAITS, how_to_get, real_trace  # noqa: E402
+from tests.says_more import may_say_more  # noqa: E402
 
 #: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more. CI draws the same in
 #: each run, so that no change is blamed for what a developer's run would find as well.
@@ -31,8 +30,6 @@ for _profile, _examples in (("quick", 50), ("deep", 400)):
     )
 hypothesis.settings.load_profile("quick")
 
-
-ROOT = Path(__file__).parents[1]
 
 #: New containers between two collections of garbage, ten times as many as usual.
 GARBAGE_EVERY = 10_000
@@ -59,17 +56,6 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-#: A test module with one of these words may check more where torch or real traces are available, although its tests
-#: pass without them. Other tests are skipped if they need torch or a trace, and skipped tests run again anyway.
-MAY_SAY_MORE = re.compile(
-    r"\b(?:REAL|EVERY|SNAPSHOTS|PFTRACES|reference|is_there|is_real_trace_there|find_spec)\b"
-    r"|^ *(?:import|from) torch\b|\btb_steptime import record\b|/ \"examples\"",
-    re.MULTILINE,
-)
-#: Test modules that another module imports or runs: `from tests.judged import corpus`, `-m tests.fuzz`.
-USED = re.compile(r"\bfrom (tests(?:\.\w+)*) import ([\w, ]+|\([^)]*\))|\b(tests\.(?:fuzz|judged|truth)[\w.]*)")
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`.ci/run` runs all tests twice, first without torch and real traces, and then nothing for the second time that
     they make no difference to."""
@@ -84,37 +70,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@cache
-def may_say_more(module: Path) -> bool:
-    """Whether a test module, or a module that it uses, may check more where torch or real traces are available."""
-    seen, left = {module, *_files("tests.drawn.real_traces")}, [module]
-    while left:
-        text = left.pop().read_text("utf-8")
-        if MAY_SAY_MORE.search(text):
-            return True
-        new = set(_used(text)) - seen
-        seen |= new
-        left += new
-    return False
-
-
-def _used(text: str) -> Iterator[Path]:
-    for package, imported, mentioned in USED.findall(text):
-        inside = [module for name in re.findall(r"\w+", imported) for module in _files(f"{package}.{name}")]
-        yield from inside or _files(mentioned or package)
-
-
-def _files(module: str) -> list[Path]:
-    path = ROOT.joinpath(*module.split("."))
-    return [file for file in (path.with_suffix(".py"), path / "__init__.py", path / "__main__.py") if file.is_file()]
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if noted := config.getoption("leave_passed"):
         passed = set(noted.read_text("utf-8").splitlines())
-        left_out = {item for item in items if item.nodeid in passed and not may_say_more(item.path)}
+        left_out = {item for item in items if item.nodeid in passed and not _may_say_more(item)}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+
+
+def _may_say_more(item: pytest.Item) -> bool:
+    assert isinstance(item, pytest.Function)
+    test = item.cls.__name__ if item.cls else item.originalname
+    return may_say_more(item.path, test, frozenset(item.fixturenames))
 
 
 @pytest.hookimpl(wrapper=True)

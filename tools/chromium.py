@@ -24,13 +24,13 @@ def program() -> str | None:
 
 
 @contextlib.contextmanager
-def browser() -> Iterator[Browser]:
-    """A headless browser, until the block ends. SystemExit where there is none."""
+def browser(*flags: str) -> Iterator[Browser]:
+    """A headless browser, until the block ends. SystemExit where there is none. flags: further ones for Chromium."""
     found = program()
     if found is None:
         sys.exit("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=list(_FLAGS))
+        opened = playwright.chromium.launch(executable_path=found, args=[*_FLAGS, *flags])
         try:
             yield opened
         finally:

@@ -24,6 +24,9 @@ FAILED = pytest.StashKey[bool]()
 
 expect.set_options(timeout=DRAWN_MS)
 
+#: A page of a test lives for seconds: to optimize its code takes longer than the optimized code saves.
+SHORT_LIVED = "--js-flags=--no-opt"
+
 StartTensorBoard = Callable[..., TensorBoard]
 OpenTab = Callable[..., Tab]
 
@@ -51,7 +54,7 @@ def browser() -> Iterator[Browser]:
         pytest.fail(f"Browser tests must run in CI: {NO_BROWSER}.")
     if program is None:
         pytest.skip(NO_BROWSER)
-    with chromium.browser() as opened:
+    with chromium.browser(SHORT_LIVED) as opened:
         yield opened
 
 

@@ -60,8 +60,8 @@ def without_marks(folder: Path) -> Path:
 
     events = [event("cpu_op", "aten::mm", 100 * step, 50) for step in range(3)]
     events += [event("user_annotation", "Optimizer.step#SGD.step", 100 * step + 80, 20) for step in range(3)]
-    (folder / "run").mkdir(parents=True)
-    (folder / "run" / "host.1700000000000.pt.trace.json").write_text(json.dumps({"traceEvents": events}))
+    (folder / "unmarked").mkdir(parents=True)
+    (folder / "unmarked" / "host.1700000000000.pt.trace.json").write_text(json.dumps({"traceEvents": events}))
     return folder
 
 

@@ -72,7 +72,7 @@ def cut_off(view: Locator) -> list[str]:
     return found
 
 
-def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
+def test_recorded_workers_have_a_lane_each_above_the_ready_batches_for_pointer_and_keys(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
     server = tensorboard(measured_demo)
@@ -84,30 +84,22 @@ def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
     assert labels == [*(f"Worker {lane['worker']}" for lane in recorded["lanes"]), "Batches ready"]
     expect(picture.locator("path.depth-line")).to_have_count(1)
     expect(view.get_by_text("of the requests find their batch not ready")).to_be_visible()
+    picture.press("ArrowRight")
+    assert heard(picture).startswith("Worker 0")
+    picture.press("ArrowDown")
+    assert heard(picture).startswith("Worker 1")
     hover(picture, 0.5)
     tips = view.locator(".tip")
     expect(tips).to_have_count(1)  # even though the step is highlighted in every picture
     expect(tips).to_contain_text(re.compile("Dataset|Collate|Waits for a request"))
 
 
-def test_the_lanes_are_walked_with_the_keyboard(
-    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
-) -> None:
-    one = tab(tensorboard(measured_demo), state(run=RECORDED, view="data_loading"))
-    picture = view_of(one).locator("svg.production")
-    picture.focus()
-    one.page.keyboard.press("ArrowRight")
-    first = heard(picture)
-    assert first.startswith("Worker 0")
-    one.page.keyboard.press("ArrowDown")
-    assert heard(picture).startswith("Worker 1")
-
-
-def test_a_recorded_batch_is_split_from_dataset_to_wait(
+def test_a_recorded_batch_is_split_from_dataset_to_wait_and_nobody_is_told_to_record_it(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
     server = tensorboard(measured_demo)
     view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
+    expect(view).not_to_contain_text("LoaderRecorder")
     table = view.get_by_role("grid", name="What becomes of a batch")
     assert [row[0] for row in rows(table)] == ["Dataset", "Collate", "Transfer", "Prefetched"]
     assert all(re.fullmatch(r"[\d.]+\sms", row[1]) for row in rows(table))
@@ -141,18 +133,7 @@ def test_recorded_workers_and_their_slowest_batches_are_listed(
     expect(waits.locator("tr[aria-selected='true'] td").first).to_have_text(step)
 
 
-def test_nobody_is_told_to_record_what_is_recorded(
-    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
-) -> None:
-    server = tensorboard(measured_demo)
-    expect(view_of(tab(server, state(run=RECORDED, view="data_loading")))).not_to_contain_text("LoaderRecorder")
-    hint = view_of(tab(server, state(run=BURST, view="data_loading"))).locator(".record-hint")
-    expect(hint.locator("pre")).to_contain_text(f'LoaderRecorder("{measured_demo / BURST}").watch(loader)')
-    hint.get_by_role("button", name="Copy").click()
-    expect(hint.get_by_role("status")).to_have_text(re.compile("opied"))
-
-
-def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
+def test_a_burst_is_a_sentence_with_the_workers_that_end_it_and_the_lines_that_record_them(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
     server = tensorboard(measured_demo)
@@ -165,6 +146,10 @@ def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
     waits = view.locator("svg.wait-columns")
     expect(waits.locator("path.mark")).to_have_count(2)  # long waits, and the other waits
     expect(view.locator(".series-keys").filter(has_text="long wait")).to_contain_text("usual wait")
+    hint = view.locator(".record-hint")
+    expect(hint.locator("pre")).to_contain_text(f'LoaderRecorder("{measured_demo / BURST}").watch(loader)')
+    hint.get_by_role("button", name="Copy").click()
+    expect(hint.get_by_role("status")).to_have_text(re.compile("opied"))
 
 
 def test_the_curve_over_workers_is_read_by_keyboard_and_pointer(

@@ -138,11 +138,10 @@ def test_the_buttons_stay_at_the_end_of_the_bar(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
     server = tensorboard(measured_demo)
-    one = tab(server)
+    one = tab(server, state(run=RUN), width=ZOOMED_PX)
+    one.view("overview")
     for width in (ZOOMED_PX, 900, 1030, 1280):
         one.page.set_viewport_size({"width": width, "height": 800})
-        one.open(state(run=RUN))
-        one.view("overview")
         boxes = one.frame.evaluate(BAR)
         assert abs(boxes["share"]["top"] - boxes["run"]["top"]) < 8, f"{width} px: {boxes}"
         assert boxes["bar"]["right"] - 32 < boxes["help"]["right"] < boxes["bar"]["right"], f"{width} px: {boxes}"
@@ -179,10 +178,8 @@ def test_no_texts_of_a_comparison_overlap(
 def test_no_card_is_wider_than_its_place(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
     server = tensorboard(measured_demo)
     wait_until_all_is_read(server)
-    one = tab(server)
+    one = tab(server, state(view="host", run=CPU_RUN))
+    expect(one.view("host").locator(".cards h3").first).to_be_visible()
     for width in (900, 1280, 1680):
         one.page.set_viewport_size({"width": width, "height": 800})
-        one.open(state(view="host", run=CPU_RUN))
-        one.view("host")
-        expect(one.frame.locator(".cards h3").first).to_be_visible()
         assert one.frame.evaluate(OUTSIDE) == [], f"{width} px"

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tb_steptime import cli
 from tests.browser.conftest import OpenTab, StartTensorBoard
-from tests.browser.tab import AXE, DRAWN_MS, FONTS, VIEWS, picture, state, wait_until_all_is_read
+from tests.browser.tab import AXE, DRAWN_MS, FONTS, RUN_AXE, VIEWS, picture, state, wait_until_all_is_read
 
 MOST_BYTES = 2_000_000
 
@@ -46,8 +46,8 @@ def axe_violations(page: Page) -> list[str]:
     if not AXE.exists() and not os.environ.get("CI"):
         return []
     page.evaluate(AXE.read_text() + "; 0")
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
-    return [each["id"] for each in found["violations"]]
+    found = page.evaluate(RUN_AXE, ["html", {"resultTypes": ["violations"], "preload": False}])
+    return [each["id"] for each in found]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tests.browser.tab import (
     VIEWS,
     Tab,
     state,
+    toggle_theme,
     wait_until_all_is_read,
     wait_until_scalars_are_read,
 )
@@ -49,23 +50,20 @@ def test_the_tab_brings_its_font_along(tensorboard: StartTensorBoard, measured_d
     assert one.frame.evaluate(FONTS) == ["Roboto", "Roboto", "Roboto Mono"]
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1920)])
-def test_every_view_draws(
-    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab, theme: str, width: int
-) -> None:
+def test_every_view_draws(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
+    """The tab follows TensorBoard's theme while it is open, too."""
     server = tensorboard(measured_demo)
-    draw_every_view(tab(server, theme=theme, width=width), server, f"{width}-{theme}", theme)
+    draw_every_view(tab(server, theme="dark", width=1920), server, "demo")
 
 
-@pytest.mark.parametrize(("theme", "width"), [("dark", 1280)])
 def test_every_view_draws_a_real_pair_of_recordings(
-    tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab, theme: str, width: int
+    tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab
 ) -> None:
     """One recording is compared with the other, which every view of a span states; and one has logged a loss."""
     logs.write_scalars(real_pair / "workers4", "loss", [2.5, 1.25])
     server = tensorboard(real_pair)
-    one = tab(server, theme=theme, width=width, state=state(run="workers4", **{"with": "workers0/worker0/1"}))
-    draw_every_view(one, server, f"real-{theme}", theme, says="workers4 (span 1) compared with workers0 (span 1)")
+    one = tab(server, theme="dark", width=1920, state=state(run="workers4", **{"with": "workers0/worker0/1"}))
+    draw_every_view(one, server, "real", says="workers4 (span 1) compared with workers0 (span 1)")
     one.go_to("Compare")
     assert one.verdict().startswith("workers4 is 1.3x faster than workers0")
     expect(one.frame.get_by_role("region", name="Comparison")).to_contain_text("Changes: workers4 less workers0")
@@ -79,25 +77,26 @@ def test_every_view_draws_a_real_pair_of_recordings(
     expect(one.frame.locator(".overlay")).to_contain_text("loss")
 
 
-def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str, says: str | None = None) -> None:
-    """Visit all views as a user does, and save a picture of each. says: a text
-    that every view of one span has beside another."""
+def draw_every_view(one: Tab, server: TensorBoard, name: str, says: str | None = None) -> None:
+    """Visit all views as a user does, look at each in both themes, and save a picture of each. The tab is open in the
+    dark theme. says: a text that every view of one span has beside another."""
     wait_until_all_is_read(server)
     for title, view in VIEWS.items():
         one.go_to(title)
         one.view(view)
         assert one.verdict().endswith((".", "?"))
-        assert one.theme_of_background() == theme
-        assert one.overflow_px() == 0
         if says is not None and view not in ("trends", "ranks", "compare"):
             expect(one.frame.get_by_role("region", name="Comparison")).to_contain_text(says)
-        one.picture(f"{view}-{name}")
+        for theme, width in (("dark", 1920), ("light", 1280)):
+            one.page.set_viewport_size({"width": width, "height": 800})
+            assert one.theme_of_background() == theme
+            assert one.overflow_px() == 0
+            one.picture(f"{view}-{name}-{width}-{theme}")
+            toggle_theme(one.page)
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("--path_prefix=/some/where",), ("--load_fast=true",), ("--load_fast=false",)],
-    ids=lambda words: words[0],
+    "arguments", [("--path_prefix=/some/where", "--load_fast=true"), ("--load_fast=false",)], ids=lambda words: words[0]
 )
 def test_works_however_tensorboard_is_started(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab, arguments: tuple[str, ...]
@@ -161,8 +160,14 @@ def test_empty_log_directory_shows_how_to_record_and_a_span_that_arrives_appears
     assert one.frame.evaluate("window.same")
 
 
-def test_a_broken_file_leaves_the_others_usable(tensorboard: StartTensorBoard, tab: OpenTab, tmp_path: Path) -> None:
-    server = tensorboard(logs.one_whole_one_broken(tmp_path / "logs"))
+@pytest.fixture(scope="module")
+def odd_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with the runs whole, broken and unmarked."""
+    return logs.without_marks(logs.one_whole_one_broken(tmp_path_factory.mktemp("odd") / "logs"))
+
+
+def test_a_broken_file_leaves_the_others_usable(tensorboard: StartTensorBoard, odd_runs: Path, tab: OpenTab) -> None:
+    server = tensorboard(odd_runs)
     failed = tab(server, state(run="broken"))
     root = failed.content("failed")
     expect(root).to_contain_text("worker0.1700000000000.pt.trace.json")
@@ -174,9 +179,9 @@ def test_a_broken_file_leaves_the_others_usable(tensorboard: StartTensorBoard, t
 
 
 def test_inferred_steps_give_way_to_the_whole_recording_and_come_back(
-    tensorboard: StartTensorBoard, tmp_path: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, odd_runs: Path, tab: OpenTab
 ) -> None:
-    one = tab(tensorboard(logs.without_marks(tmp_path / "logs")))
+    one = tab(tensorboard(odd_runs), state(run="unmarked"))
     one.view("overview")
     expect(one.frame.get_by_text("3 inferred steps")).to_be_visible()
     one.frame.get_by_role("button", name="Show the whole recording as one step").click()
@@ -200,7 +205,7 @@ def test_a_ticked_card_moves_the_bar_and_stays_ticked(
     one.page.keyboard.press("Space")
     expect(overview.locator(".row-name.thin")).not_to_have_text(before)
     ticked = overview.locator(".row-name.thin").inner_text()
-    one.page.reload()
+    one.load_again()
     expect(one.view("overview").locator(".row-name.thin")).to_have_text(ticked)
     one.go_to("Host")
     one.view("host")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.names import Place
@@ -17,6 +18,8 @@ from tests.drawn.small_trace import write_trace
 from tests.fuzz.other_files import damaged_summary, opened, recorded
 
 pytestmark = pytest.mark.usefixtures("at_once")
+
+MANY = range(2_000, 2_000 + 4 * settings().max_examples)
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def test_some_damaged_summaries_give_pages_or_a_refusal(made):
 
 @pytest.mark.live
 def test_many_damaged_summaries_give_pages_or_a_refusal(made):
-    assert wrong(range(2_000, 2_600), *made) == {}
+    assert wrong(MANY, *made) == {}
 
 
 def test_some_damaged_files_of_the_recorder_are_read_or_left_out():
@@ -50,7 +53,7 @@ def test_some_damaged_files_of_the_recorder_are_read_or_left_out():
 
 @pytest.mark.live
 def test_many_damaged_files_of_the_recorder_are_read_or_left_out():
-    assert {case: cause for case in range(1_000, 1_600) if (cause := recorded(case))} == {}
+    assert {case: cause for case in MANY if (cause := recorded(case))} == {}
 
 
 def test_a_summary_of_another_trace_is_not_taken(made):

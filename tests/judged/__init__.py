@@ -3,8 +3,11 @@
     labels.py    what a label says, in a line or two each
     found.py     the conclusions of the package on a recording, as far as labels cover them
     scores.py    the two compared: verdicts, cards that are missing, cards that should not be there
-    corpus.py    all labels with their recordings
-    report.py    how often each card is right; `python -m tests.judged` prints it, and writes it into docs/judgement.md
+    faults.py    the two compared part by part, for the tests of each job
+    simulated.py all labels of simulated jobs with their recordings
+    real.py      those of real traces
+    report.py    how often each card is right; `python -m tests.judged` prints it
+    page.py      the results in docs/judgement.md, which `python -m tests.judged docs/judgement.md` writes
     world.py     other people's jobs with an expert's judgements, which are counted apart
     variants.py  recordings rewritten in ways that change nothing about the job
     stability.py conclusions that differ for these variants

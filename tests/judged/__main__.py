@@ -15,11 +15,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.judged import conclusions, stability, world
-from tests.judged.report import report
-
-#: The headings of the page, with the text below each.
-RESULTS = {"## Results\n": report, "## Results on other people's jobs\n": world.report}
+from tests.judged import conclusions, page, stability, world
 
 
 def main() -> None:
@@ -41,24 +37,15 @@ def main() -> None:
     elif options.world:
         show(world.report())
     elif options.page:
-        write(options.page)
+        page.write(options.page)
     else:
-        show(report())
+        for heading in (page.SIMULATED, page.MEASURED):
+            show([heading, "", *page.RESULTS[heading](), ""])
 
 
 def show(lines: Iterable[str]) -> None:
     for line in lines:
         sys.stdout.write(f"{line}\n")
-
-
-def write(page: Path) -> None:
-    """Replaces the text below each heading, up to the next heading."""
-    text = page.read_text()
-    for heading, result in RESULTS.items():
-        above, _, below = text.partition(heading)
-        _, following, rest = below.partition("\n## ")
-        text = f"{above}{heading}\n" + "".join(f"{line}\n" for line in result()) + following + rest
-    page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tb_steptime.insights.base import Judgement
 from tb_steptime.trace.reading import read_trace
 from tests.drawn.cards import analysed
 from tests.drawn.real_traces import EVERY, PFTRACES, real_path
-from tests.judged.corpus import corpus, recorded
+from tests.judged.simulated import recorded, simulated_jobs
 
 #: A fraction of the step: a smaller difference of a gain does not change a conclusion.
 MOVED = 0.01
@@ -38,10 +38,9 @@ def every() -> Iterator[tuple[str, Conclusions]]:
     """The conclusions on every recording."""
     for name in (*EVERY, *PFTRACES):
         yield name, _concluded(real_path(name))
-    for job in corpus():
-        if job.training is not None:
-            for place, path in enumerate(recorded(job.training)):
-                yield f"{job.group}/{job.label.job}/{place}", _concluded(path)
+    for job in simulated_jobs():
+        for place, path in enumerate(recorded(job.training)):
+            yield f"{job.group}/{job.label.job}/{place}", _concluded(path)
 
 
 def _concluded(path: Path) -> Conclusions:

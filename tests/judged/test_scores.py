@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.judged.corpus import corpus
 from tests.judged.found import Card, Found
 from tests.judged.labels import Label
+from tests.judged.real import REAL_JOBS
 from tests.judged.scores import by_card, by_group, main_is_found, missed, scored, wrong
+from tests.judged.simulated import simulated_jobs
 
 LABEL = Label("a job", "input mixed", main="more|fewer", must="other", may="allowed", never="contradicted", why="drawn")
 
@@ -51,6 +52,6 @@ def test_scores_count_each_card():
 
 
 def test_each_job_has_a_name_of_its_own_and_a_reason():
-    names = [job.label.job for job in corpus()]
-    assert len(set(names)) == len(names)
-    assert [job.label.job for job in corpus() if not job.label.why] == []
+    labels = [job.label for job in (*REAL_JOBS, *simulated_jobs())]
+    assert len({label.job for label in labels}) == len(labels)
+    assert [label.job for label in labels if not label.why] == []

@@ -37,7 +37,7 @@ VALUES = (
 )
 QUERIES = st.lists(st.tuples(st.sampled_from(KEYS), VALUES), max_size=7)
 FEW = settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-MANY = settings(FEW, max_examples=4000)
+MANY = settings(FEW, max_examples=10 * settings().max_examples)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_odd_requests_are_answered(client):
 
 
 @pytest.mark.live
-def test_thousands_of_odd_requests_are_answered(client):
+def test_many_odd_requests_are_answered(client):
     check_routes(client, MANY)
 
 
@@ -131,7 +131,7 @@ def test_odd_questions_of_an_agent_are_answered(logs):
 
 
 @pytest.mark.live
-def test_thousands_of_odd_questions_of_an_agent_are_answered(logs):
+def test_many_odd_questions_of_an_agent_are_answered(logs):
     check_tools(logs, MANY)
 
 

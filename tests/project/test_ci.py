@@ -13,12 +13,12 @@ from tests import PROJECT
 
 pytest_plugins = ["pytester"]
 
-#: Only in the first two and the last of these modules, what a test says does not depend on torch and real traces.
+#: What `test_draws` says depends neither on torch nor on real traces, in any of these modules.
 DRAWN = {
     "test_plain": """
         import pytest
 
-        def test_passes():
+        def test_draws():
             assert "torch.nn.Linear" != "torch.nn.Embedding"
 
         @pytest.mark.parametrize("name", ["a", "b"])
@@ -26,37 +26,56 @@ DRAWN = {
             if name == "b":
                 pytest.skip("not yet")
         """,
-    "test_drawn": """
+    "test_recorder": """
         from tests.fuzz import checks
 
-        def test_draws():
-            pass
-        """,
-    "test_recorder": """
         def train():
             import torch
 
+        def test_draws():
+            assert checks
+
         def test_records():
-            pass
+            assert train
         """,
     "test_measured": """
         from tests.judged import world
+        from tests.judged.labels import Label
+
+        def test_draws():
+            assert Label
 
         def test_judgements():
-            pass
+            assert world
         """,
-    "test_of_each": """
-        from tests.drawn.real_traces import REAL
+    "test_of_real_traces": """
+        import pytest
+        from tests.drawn.real_traces import EVERY, REAL, real_trace
 
-        def test_each_real_trace():
-            assert all(REAL)
-        """,
-    "test_of_one": """
-        from tests.drawn.real_traces import real_trace
+        FIRST = REAL[:1]
 
-        def test_is_drawn():
+        @pytest.fixture
+        def first():
+            return FIRST
+
+        def test_draws():
+            assert real_trace  # without the trace it would be skipped
+
+        @pytest.mark.usefixtures("first")
+        def test_first():
             pass
+
+        class TestEach:
+            def test_each(self):
+                assert all(EVERY)
         """,
+}
+#: The tests that may say more.
+AGAIN = {
+    "test_measured.py::test_judgements",
+    "test_of_real_traces.py::TestEach::test_each",
+    "test_of_real_traces.py::test_first",
+    "test_recorder.py::test_records",
 }
 
 
@@ -95,40 +114,29 @@ def test_a_second_run_leaves_out_what_passed_and_needs_neither_torch_nor_real_tr
     pytester.makepyfile(**DRAWN)
     noted = tmp_path / "passed"
     shared = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:xdist")
-    pytester.runpytest_inprocess(*shared, f"--note-passed={noted}").assert_outcomes(passed=7, skipped=1)
-    assert noted.read_text().split() == [
-        "test_drawn.py::test_draws",
-        "test_measured.py::test_judgements",
-        "test_of_each.py::test_each_real_trace",
-        "test_of_one.py::test_is_drawn",
-        "test_plain.py::test_of[a]",
-        "test_plain.py::test_passes",
-        "test_recorder.py::test_records",
-    ]
+    pytester.runpytest_inprocess(*shared, f"--note-passed={noted}").assert_outcomes(passed=9, skipped=1)
+    drawn = {f"{module}.py::test_draws" for module in DRAWN}
+    assert noted.read_text().split() == sorted({"test_plain.py::test_of[a]"} | drawn | AGAIN)
     again = pytester.inline_run(*shared, f"--leave-passed={noted}")
     run = {report.nodeid for report in again.getreports("pytest_runtest_logreport")}
-    assert run == {
-        "test_measured.py::test_judgements",
-        "test_of_each.py::test_each_real_trace",
-        "test_plain.py::test_of[b]",
-        "test_recorder.py::test_records",
-    }
+    assert run == {"test_plain.py::test_of[b]"} | AGAIN
 
 
 @pytest.mark.parametrize(
-    ("other", "noted"),
+    ("other", "workers", "noted"),
     [
-        ("", ["test_chance.py::test_fails"]),
-        ("import a_module_that_is_missing", None),
+        ("", 0, ["test_chance.py::test_fails"]),
+        ("import a_module_that_is_missing", 0, None),
         (
             "import os, pytest\n@pytest.mark.parametrize('each', [os.getpid()])\ndef test_differs(each):\n    pass\n",
+            2,
             None,
         ),
     ],
     ids=["all ran", "one cannot be imported", "workers collect other tests"],
 )
 def test_ci_runs_what_failed_again_only_where_all_the_rest_ran(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, other: str, noted: list[str] | None
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, other: str, workers: int, noted: list[str] | None
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
     pytester.makepyfile(
@@ -142,5 +150,6 @@ def test_ci_runs_what_failed_again_only_where_all_the_rest_ran(
     )
     pytester.makepyfile(test_other=other)
     names = pytester.path / "failed"
-    pytester.runpytest_subprocess("-p", "tests.conftest", "--numprocesses=2", f"--note-failed={names}")
+    run = pytester.runpytest_subprocess if workers else pytester.runpytest_inprocess
+    run("-p", "tests.conftest", f"--numprocesses={workers}", f"--note-failed={names}")
     assert (names.read_text("utf-8").splitlines() if names.exists() else None) == noted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,16 +23,19 @@ OWN_WORDS = "simulated"
 COUNTED = {note.id for note in notes_of(Damage(*[1] * 9))}
 
 
-def notes_in_code() -> Iterator[tuple[str, set[str]]]:
+@cache
+def notes_in_code() -> list[tuple[str, set[str]]]:
     """(id, names of its values) of each note of the package whose id and values are literals where it is made."""
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    found = []
+    for source in (path.read_text() for path in PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(source)) if "Note(" in source or "recorder_note(" in source else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
                 id, *values = node.args
                 names = {each.arg for each in node.keywords} - {"qualifies"}
                 if node.func.id in ("Note", "recorder_note") and isinstance(id, ast.Constant):
                     written = values[0] if values and isinstance(values[0], ast.Dict) else ast.Dict([], [])
-                    yield str(id.value), names | {ast.literal_eval(key) for key in written.keys if key}
+                    found.append((str(id.value), names | {ast.literal_eval(key) for key in written.keys if key}))
+    return found
 
 
 def test_every_note_has_words() -> None:

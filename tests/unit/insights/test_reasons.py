@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import tb_steptime
@@ -15,13 +15,16 @@ from tb_steptime.text.printer import plain
 PACKAGE = Path(tb_steptime.__file__).parent
 
 
-def reasons_in_code() -> Iterator[tuple[str, set[str]]]:
+@cache
+def reasons_in_code() -> list[tuple[str, set[str]]]:
     """(code, names of its values) of each `Reason(...)` of the package."""
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    found = []
+    for source in (path.read_text() for path in PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(source)) if "Reason(" in source else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Reason":
                 code, *values = [ast.literal_eval(node.args[0]), *node.args[1:]]
-                yield code, {ast.literal_eval(key) for each in values for key in each.keys}
+                found.append((code, {ast.literal_eval(key) for each in values for key in each.keys}))
+    return found
 
 
 def test_every_code_has_words_and_all_words_have_a_code():

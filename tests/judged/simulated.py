@@ -1,4 +1,4 @@
-"""All jobs of the corpus: a label, and the recordings that it is about."""
+"""The simulated jobs of the corpus: a label, and the training that it is about."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from tests.drawn.real_traces import WAITS, is_real_trace_there, real_path
 from tests.judged.found import Found, found_in
 from tests.judged.jobs.demo import DEMO
 from tests.judged.jobs.edges import AT_THE_EDGES
@@ -20,7 +19,6 @@ from tests.judged.jobs.loops import LOOPS
 from tests.judged.jobs.mixtures import MIXTURES
 from tests.judged.jobs.on_results import ON_RESULTS
 from tests.judged.jobs.ranks import RANKS
-from tests.judged.jobs.shared import SHARED_TRACES
 from tests.judged.jobs.waits import WAITING
 from tests.judged.labels import Label
 from tests.truth.simulate.causes import Training
@@ -32,23 +30,16 @@ from tests.truth.simulate.mixtures import mixtures, training_with
 
 
 @dataclass(frozen=True)
-class Job:
-    """training is None if the label is about a real trace. group: the kind of job."""
+class SimulatedJob:
+    """group: the kind of job."""
 
     group: str
     label: Label
-    training: Training | None = None
-
-    @property
-    def missing(self) -> str | None:
-        """Why it cannot be judged here, if so."""
-        if self.training is None and not is_real_trace_there(self.label.job):
-            return f"{WAITS}traces/{self.label.job}"
-        return None
+    training: Training
 
     def found(self) -> tuple[Found, ...]:
         """The findings for each of its recordings."""
-        return _simulated(self.training) if self.training else _read(self.label.job)
+        return _found(self.training)
 
 
 #: Groups of jobs that are simulated only for the corpus.
@@ -63,42 +54,26 @@ GROUPS = {
 
 
 @cache
-def corpus() -> tuple[Job, ...]:
+def simulated_jobs() -> tuple[SimulatedJob, ...]:
     """Labels and trainings, matched by name."""
     return (
-        *(Job("real traces", label) for label in SHARED_TRACES),
         *_matched("the demo's recordings", DEMO, recordings()),
         *_matched("one or two declared causes", MIXTURES, [training_with(causes) for causes in mixtures()]),
-        *(Job(group, *labelled) for group, jobs in GROUPS.items() for labelled in jobs),
+        *(SimulatedJob(group, *labelled) for group, jobs in GROUPS.items() for labelled in jobs),
     )
 
 
-def _matched(group: str, labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[Job]:
+def _matched(group: str, labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[SimulatedJob]:
     """Each training with its label. It is an error if one of the two is missing."""
     waiting = {label.job: label for label in labels}
     for training in trainings:
-        yield Job(group, waiting.pop(training.name), training)
+        yield SimulatedJob(group, waiting.pop(training.name), training)
     if waiting:
         raise ValueError(f"labels of no training: {', '.join(waiting)}")
 
 
-def judged_here() -> dict[str, list[tuple[Label, Found]]]:
-    """Every recording that is available here with its label, by group."""
-    groups: dict[str, list[tuple[Label, Found]]] = {}
-    for job in corpus():
-        found = () if job.missing else job.found()
-        groups.setdefault(job.group, []).extend((job.label, each) for each in found)
-    return groups
-
-
 @cache
-def _read(name: str) -> tuple[Found, ...]:
-    path = real_path(f"traces/{name}")
-    return tuple(found_in(file) for file in (sorted(path.glob("*.json*")) if path.is_dir() else [path]))
-
-
-@cache
-def _simulated(training: Training) -> tuple[Found, ...]:
+def _found(training: Training) -> tuple[Found, ...]:
     return tuple(found_in(path) for path in recorded(training))
 
 
