@@ -92,6 +92,17 @@ describe("the Overview", () => {
     );
   });
 
+  test("says how much of the mean step does not repeat, and why, from a hundredth of it on", () => {
+    const drawn = (once_ns: number) => {
+      const steps = OVERVIEW.steps.map((step) => ({ ...step, once_ns }));
+      const page = { ...PAGE, result: { ...OVERVIEW, steps } };
+      return renderToString(<Overview page={page} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
+    };
+    expect(drawn(20e6).replace(/<[^>]+>/g, "")).toContain("GPU waits 60.0 ms, 38 %; 20.0 ms does not repeat");
+    expect(drawn(20e6)).toContain('data-hint="Once: 20.0 ms. No verdict and no gain counts it."');
+    expect(drawn(1e6)).not.toMatch(/left-out|does not repeat/);
+  });
+
   test("several GPUs work when any of them does", () => {
     const devices = [0, 1].map((device) => ({
       device,
