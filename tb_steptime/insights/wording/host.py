@@ -101,7 +101,7 @@ _ANSWERS = {
 
 def _queue_title(facts: Facts) -> Phrase:
     launches, bound = facts.host.launches, facts.host.bound
-    if launches is None:
+    if launches is None or launches.starved_share is None:  # no launch is recorded
         return phrase("How far ahead of the GPU is the CPU?")
     if waits_for_queue(facts) and bound not in (Bound.HOST, Bound.SYNC):
         return phrase(
@@ -152,6 +152,7 @@ def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
 def _sites_title(phases: Sequence[PhaseRow], bound: Bound) -> Phrase:
     """bound: the verdict. A phase is judged by its own idle time, however short, so that another bound than the
     verdict's would read as a contradiction."""
+    phases = [phase for phase in phases if phase.phase != "unknown"]  # of no launch, or of one that is not recorded
     launching = [phase for phase in phases if phase.launches]
     if launching and all(phase.bound is bound for phase in launching) and bound is not Bound.UNKNOWN:
         if len(launching) == 1:

@@ -135,6 +135,22 @@ def test_phases_that_agree_are_said_to():
     assert title("sites", host(phases=unlike)) == "Where does the GPU wait for launches?"
 
 
+def test_work_without_a_recorded_launch_is_no_phase():
+    row = PhaseRow("forward", "Forward", US, US, IdleNs(), 0, 10.0, 12_000, 0.7, Bound.HOST)
+    nowhere = msgspec.structs.replace(row, phase="unknown", label="Launch not recorded", idle_ns=IdleNs(once=9 * US))
+    assert title("sites", host(phases=[row, nowhere])) == "Forward is host-bound"
+    assert title("sites", host(phases=[nowhere])) == "Where does the GPU wait for launches?"
+
+
+def test_the_queue_has_no_depth_where_no_launch_is_recorded():
+    unlinked = msgspec.structs.replace(LAUNCHES, starved_share=None, queue_mean=0.0, queue_max=0, empty_share=1.0)
+    result = msgspec.structs.replace(host(), launches=unlinked)
+    assert (title("queue", host()), title("queue", result)) == (
+        "The CPU is not ahead 87 % of the time: the launch queue is empty",
+        "How far ahead of the GPU is the CPU?",
+    )
+
+
 def test_phases_that_contradict_the_verdict_are_told_by_their_idle_time():
     row = PhaseRow("forward", "Forward", US, US, IdleNs(cpu_work=2 * US), 0, 10.0, 12_000, 0.7, Bound.HOST)
     longer = msgspec.structs.replace(row, phase="optimizer", label="Optimizer", idle_ns=IdleNs(cpu_work=3 * US))

@@ -3,6 +3,7 @@
 import type { HostResult, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { Legend } from "../../components/legend";
+import { NoPicture } from "../../components/picture";
 import { MeantList, Remark, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { ns, type Scale, scaleFor, text } from "../../format";
@@ -11,7 +12,7 @@ import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
-import type { HostPart, SpanViewProps } from "../props";
+import { type HostPart, type SpanViewProps, titleOf } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import { More, SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
@@ -59,7 +60,16 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   const calls = page.insights[0]?.row?.table === "blocking";
   const launching = (
     <>
-      {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
+      {result.steps.length > 0 &&
+        result.queue.length > 0 &&
+        (result.launches?.starved_share == null ? (
+          <NoPicture
+            title={titleOf(page, "queue")}
+            why="No work of the GPU is recorded with the call that launches it."
+          />
+        ) : (
+          <QueuePicture {...part} />
+        ))}
       <Sites {...part} />
     </>
   );
