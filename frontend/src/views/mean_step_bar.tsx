@@ -14,6 +14,8 @@ interface StepPart extends Pick<PartMeaning, "id" | "label" | "colour" | "hatche
   ns: number;
   /** Its short name in the bar, where that is not the label. */
   text?: string | undefined;
+  /** What counts as this part: shown on hover. */
+  meaning?: string;
 }
 
 /** A mean step, and the name of its span. */
@@ -80,7 +82,7 @@ export function MeanStepBar(props: MeanStepBarProps) {
   }: MeanStep): StepBarRow => ({
     label: <BarName name={name} mean_ns={length} details={details} />,
     value: scale.of(length),
-    parts: parts.map((part) => drawn(part, scale)),
+    parts: parts.map((part) => drawn(part, scale, length)),
     thin: false,
     leftOut: scale.of(leftOut_ns),
     missing: missing > 0 ? notRecorded(missing, scale) : undefined,
@@ -91,7 +93,7 @@ export function MeanStepBar(props: MeanStepBarProps) {
     bars.push({
       label: couldBe.name,
       value: scale.of(couldBe.ns),
-      parts: couldBe.parts.map((part) => drawn(part, scale)),
+      parts: couldBe.parts.map((part) => drawn(part, scale, couldBe.ns)),
       thin: true,
       saved: { value: scale.of(step.ns - couldBe.ns), label: `${share((step.ns - couldBe.ns) / step.ns)} less` },
     });
@@ -135,10 +137,14 @@ const notRecorded = (missing_ns: number, scale: Scale) => ({
   title: `Not recorded: est. ${scale.text(missing_ns)} of GPU time, if each launch takes as long as the recorded ones`,
 });
 
-const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale: Scale): StepBarPart => ({
+const drawn = (
+  { id, label, colour, hatched, ns: length, text, meaning = "" }: StepPart,
+  scale: Scale,
+  whole: number,
+): StepBarPart => ({
   ...{ id, colour, hatched, text: `${text ?? label} ${scale.number(length)}` },
   value: scale.of(length),
-  title: `${label} ${scale.text(length)}`,
+  title: `${label} ${scale.text(length)}, ${share(length / whole)}. ${meaning}`.trim(),
 });
 
 function BarName({ name, mean_ns, details }: { name: string; mean_ns: number; details: string | undefined }) {
