@@ -9,6 +9,7 @@ from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.launches import LaunchFigures
 from tb_steptime.metrics.steps.host_pace import PhaseRow
+from tb_steptime.text import Finding
 from tb_steptime.text.printer import plain
 from tests.drawn.host_result import STEPS, US, blocking, copy, host_result, judged
 
@@ -149,6 +150,14 @@ def test_the_queue_has_no_depth_where_no_launch_is_recorded():
         "The CPU is not ahead 87 % of the time: the launch queue is empty",
         "How far ahead of the GPU is the CPU?",
     )
+
+
+def test_no_title_says_why_the_gpu_is_idle_where_that_is_not_known():
+    cut = Finding("gpu_cut_short", "said", ("launches",), "none")
+    titles = {id: plain(title) for id, title in judged(host(), findings=[cut]).titles["host"].items()}
+    assert titles["answer"].startswith("Unknown: ")
+    assert titles["queue"] == "How far ahead of the GPU is the CPU?"
+    assert titles["sites"] == "Where does the GPU wait for launches?"
 
 
 def test_phases_that_contradict_the_verdict_are_told_by_their_idle_time():
