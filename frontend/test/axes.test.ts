@@ -93,6 +93,7 @@ describe("the axis of values", () => {
       for (const least of [0, 0.3 * most, 0.7 * most, most]) {
         const axis = valueAxis([least, most], false, 4);
         expect(axis.low).toBeLessThanOrEqual(least);
+        expect(axis.ticks[0]).toBe(axis.low);
         expect(axis.high).toBeGreaterThanOrEqual(most);
         expect(axis.ticks.length).toBeGreaterThanOrEqual(2);
         expect(axis.ticks.length).toBeLessThanOrEqual(6);

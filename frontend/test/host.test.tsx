@@ -92,6 +92,30 @@ describe("the Host view", () => {
     expect(renderToString(withTail)).toContain('data-hint="What Tail means."');
   });
 
+  test("idle time of no launch does not repeat, and is told apart from work whose launch is not recorded", () => {
+    const excluded = {
+      ...RESULT.sites[0]!,
+      site: "unknown",
+      phase: "unknown" as const,
+      label: "Launch not recorded",
+      launches: 0,
+      idle_ns: idle({ once: 3 * MS }),
+    };
+    const names = (launches: number) =>
+      rowsOf(view({ ...RESULT, sites: [...RESULT.sites, { ...excluded, launches }] }), SITES).map(
+        (row) => row["Launched from"],
+      );
+    expect(names(0).at(-2)).toBe("Does not repeat");
+    expect(names(2).at(-2)).toBe("Launch not recorded");
+  });
+
+  test("there is no depth of the queue where no launch is recorded", () => {
+    const unlinked = { ...RESULT, launches: { ...RESULT.launches!, starved_share: null, unlinked: 4 } };
+    expect(page).not.toContain("not known");
+    expect(draw(unlinked)).toContain("|The host never gets ahead: the queue is empty 87 % of the time|not known|");
+    expect(draw(unlinked)).not.toContain("Queue depth|");
+  });
+
   test("phases that differ have a verdict each", () => {
     const phases = RESULT.phases.map((row, at) => (at === 2 ? { ...row, bound: "gpu" as const } : row));
     const [first] = rowsOf(view({ ...RESULT, phases }), SITES);

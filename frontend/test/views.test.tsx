@@ -20,9 +20,16 @@ describe("the Overview", () => {
         "Could be |118 ms|26 % less|",
     );
     const could = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).split('class="stack thin"')[1]!;
-    expect(could.match(/data-hint="[^"]*/g)!.slice(0, 3)).toEqual(
-      ["Kernel 98.0", "Memcpy 2.0", "Data loading 18.0"].map((part) => `data-hint="${part}\u00a0ms`),
-    );
+    expect(
+      could
+        .replaceAll("\u00a0", " ")
+        .match(/(?<=data-hint=")[^"]*/g)!
+        .slice(0, 3),
+    ).toEqual([
+      "Kernel 98.0 ms, 83 %. What Kernel means.",
+      "Memcpy 2.0 ms, 2 %. What Memcpy means.",
+      "Data loading 18.0 ms, 15 %. What Data loading means.",
+    ]);
     expect(page).toContain("|Kernel|98.0 ms|61.3 %|Memcpy|2.0 ms|1.3 %|Data loading|60.0 ms|37.5 %|");
   });
 
@@ -90,6 +97,17 @@ describe("the Overview", () => {
       '<figure class="step-bar" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It ' +
         'could be about 118 ms."',
     );
+  });
+
+  test("says how much of the mean step does not repeat, and why, from a hundredth of it on", () => {
+    const drawn = (once_ns: number) => {
+      const steps = OVERVIEW.steps.map((step) => ({ ...step, once_ns }));
+      const page = { ...PAGE, result: { ...OVERVIEW, steps } };
+      return renderToString(<Overview page={page} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
+    };
+    expect(drawn(20e6).replace(/<[^>]+>/g, "")).toContain("GPU waits 60.0 ms, 38 %; 20.0 ms does not repeat");
+    expect(drawn(20e6)).toContain('data-hint="Once: 20.0 ms. No verdict and no gain counts it."');
+    expect(drawn(1e6)).not.toMatch(/left-out|does not repeat/);
   });
 
   test("several GPUs work when any of them does", () => {

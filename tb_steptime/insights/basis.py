@@ -39,7 +39,7 @@ def basis_of(facts: Facts) -> Phrase | None:
     overview, sentences = facts.overview, list[Phrase]()
     if overview.cut_short:
         template = (
-            "Partial: the file is cut, so all figures are of the {steps} (step that is|steps that are) whole in it."
+            "Partial: the file is cut, so all figures are of {steps} (step|steps), and of what is left of (it|them)."
         )
         number = len(overview.steps)
         sentences.append(phrase(agreeing(template, number), steps=count(number)))

@@ -136,16 +136,20 @@ def weighed(facts: Facts, insight: Insight) -> Insight | None:
 
 
 def weighed_verdict(facts: Facts, verdict: Verdict) -> Verdict:
-    """Likewise. Where host and device cannot be compared, why the device is idle is not said."""
+    """Likewise. Where host and device cannot be compared, why the device is idle is not said. A file that is cut still
+    shows that the device sets the pace: what is missing would only add to its work."""
     finding = _lowest(facts, _WITH_DEVICE if facts.overview.has_device else _ON_HOST)
     if finding is None:
         return verdict
     level, why = _capped(verdict.confidence, verdict.why_confidence, finding)
-    if finding.trust == "none" and facts.overview.has_device:
-        sentence = phrase("The clocks of CPU and GPU disagree, so why the GPU is idle is not known.")
-        return Verdict(Bound.UNKNOWN, sentence, level, why)
+    cut = finding.id == "gpu_cut_short"
+    if finding.trust == "none" and facts.overview.has_device and not (cut and verdict.bound is Bound.GPU):
+        return Verdict(Bound.UNKNOWN, _CUT_SHORT if cut else _NOT_COMPARED, level, why)
     return msgspec.structs.replace(verdict, confidence=level, why_confidence=why)
 
+
+_NOT_COMPARED = phrase("The clocks of CPU and GPU disagree, so why the GPU is idle is not known.")
+_CUT_SHORT = phrase("The file is cut and lacks GPU work, so why the GPU is idle is not known.")
 
 _ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 

@@ -293,6 +293,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return next((each for each in self.overview.findings if each.id == id), None)
 
     @property
+    def idle_is_unexplained(self) -> bool:
+        """Whether nothing can be said about why the GPU is idle, because work and launches cannot be compared."""
+        return any(each.trust == "none" and "launches" in each.affects for each in self.overview.findings)
+
+    @property
     def unread_share(self) -> float | None:
         """The share of events of kinds that are not read, where it is so large that nothing can be said to be missing
         from the recording; else None."""

@@ -136,6 +136,8 @@ def _record(facts: Facts) -> Phrase | None:
         if facts.job.device == "gpu" and not any(shown.code == "runtime_calls" for shown in facts.job.evidence):
             return _record_the_device(facts)  # calls are recorded only together with the GPU
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
+    if facts.has_finding("gpu_cut_short") and facts.bound is not Bound.GPU:
+        return _COPY_AGAIN
     if facts.idle is not None and 2 * facts.idle.tail > facts.step_ns:
         return _RECORD_WHOLE_STEPS
     return None

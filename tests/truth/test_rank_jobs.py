@@ -87,8 +87,8 @@ def test_of_many_ranks_one_is_not_the_latest_in_all_of_few_steps_by_chance():
     assert (many.balance, many.late[0].rank, many.late[0].late_steps) == ("straggler", 1, 4)
     assert few.balance == "imbalance"
     assert plain(ranks_headline(few).verdict) == (
-        "Ranks wait 2.2 ms a step for each other (5 % of it). Rank 1 was last in all 4 steps, which may be chance: "
-        "more steps would show it."
+        "Ranks wait 2.2 ms a step for each other (5 % of it). Rank 1 was last in all 4 steps. Record more steps to be "
+        "sure."
     )
     assert next(card.id for card in judge_job(many)) == "straggler"
 

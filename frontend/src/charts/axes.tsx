@@ -109,8 +109,8 @@ const LIFTED = 0.45;
 const MIN_RANGE = 0.2;
 
 /**
- * `gaps`: the most gaps between ticks; no value of this kind is above `ceiling`. A value below 0 (there is none today)
- * would extend the axis downward.
+ * The lowest tick is the end of the axis, at or below all values. `gaps`: the most gaps between the ticks above it; no
+ * value of this kind is above `ceiling`. A value below 0 (there is none today) would extend the axis downward.
  */
 export function valueAxis(values: readonly number[], fromZero: boolean, gaps: number, ceiling = Infinity): ValueAxis {
   const [lowest, highest] = [min(values), max(values)];
@@ -118,10 +118,12 @@ export function valueAxis(values: readonly number[], fromZero: boolean, gaps: nu
   if (fromZero || lowest < LIFTED * highest || lowest < 0) return axisFromZero(Math.min(0, lowest), highest, gaps);
   const margin = Math.max(0, (MIN_RANGE * highest - (highest - lowest)) / 2);
   const low = Math.max(0, lowest - margin);
-  const [first = low, second = highest] = ticks(low, highest, gaps);
-  const start = first > low ? Math.max(0, first - (second - first)) : first;
   const high = Math.max(highest, Math.min(ceiling, highest + margin));
-  return { low: start, high, ticks: ticks(start, high, gaps + 1) };
+  const found = ticks(low, high, gaps);
+  const [first = low, second = high] = found;
+  if (first <= low) return { low: first, high, ticks: found };
+  const start = Math.max(0, Number((first - (second - first)).toPrecision(12)));
+  return { low: start, high, ticks: [start, ...found] };
 }
 
 function axisFromZero(low: number, highest: number, gaps: number): ValueAxis {

@@ -43,6 +43,7 @@ function attend(box: HTMLElement): () => void {
     else if (element) after(shown.element() ? DELAY.leave : DELAY.hover, () => shown.open(element));
     else after(DELAY.leave, shown.close);
   };
+  const out = ({ relatedTarget }: PointerEvent) => relatedTarget === null && after(DELAY.leave, shown.close);
   const pressed = (event: PointerEvent) => {
     if (within(event.target)) return;
     clearTimeout(timer);
@@ -56,6 +57,7 @@ function attend(box: HTMLElement): () => void {
   const focused = ({ target }: FocusEvent) => {
     const element = (target as Element).matches(":focus-visible") ? hinted(target) : null;
     if (!element) return;
+    if (shown.element() !== element) shown.close(); // its text would be that of the focus, at another place
     shown.describe(target as Element, hintOf(element));
     if (!ACTS.has(key)) after(DELAY.focus, () => shown.open(element));
   };
@@ -69,6 +71,7 @@ function attend(box: HTMLElement): () => void {
   };
   const stops = [
     listen("pointerover", over),
+    listen("pointerout", out), // of the frame: nothing else tells it
     listen("pointermove", moved),
     listen("pointerdown", pressed),
     listen("click", tapped),

@@ -14,6 +14,8 @@ interface StepPart extends Pick<PartMeaning, "id" | "label" | "colour" | "hatche
   ns: number;
   /** Its short name in the bar, where that is not the label. */
   text?: string | undefined;
+  /** What counts as this part: shown on hover. */
+  meaning?: string;
 }
 
 /** A mean step, and the name of its span. */
@@ -25,6 +27,14 @@ export interface MeanStep {
   details?: string;
   /** An estimate of the GPU time that is missing, where the end of the recording is cut off. */
   missing_ns?: number;
+  /** The time that does not repeat, which no verdict counts: it is hatched at the end of the bar. */
+  leftOut_ns?: number;
+}
+
+/** How much of the time under a brace does not repeat, and which kinds of time that is. */
+export interface LeftOut {
+  ns: number;
+  kinds: string;
 }
 
 interface MeanStepBarProps {
@@ -38,7 +48,13 @@ interface MeanStepBarProps {
   /** The step as it could be, where nothing is compared. */
   couldBe?: (Omit<MeanStep, "name"> & { name: ComponentChildren }) | null;
   /** The texts above the bar, each as wide as its part of the bar; the length of the whole stands at its end. */
-  braces: readonly { label: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
+  braces: readonly {
+    label: string;
+    ns: number;
+    meaning?: string | undefined;
+    whole?: boolean;
+    more?: LeftOut | null;
+  }[];
   off: ReadonlySet<string>;
   children?: ComponentChildren;
 }
@@ -56,10 +72,19 @@ export function MeanStepBar(props: MeanStepBarProps) {
     );
   const longest = Math.max(...[step, other].map((each) => (each ? each.ns + (each.missing_ns ?? 0) : 0)));
   const scale = scaleFor(longest, "ns");
-  const bar = ({ name, ns: length, parts, details, missing_ns: missing = 0 }: MeanStep): StepBarRow => ({
+  const bar = ({
+    name,
+    ns: length,
+    parts,
+    details,
+    missing_ns: missing = 0,
+    leftOut_ns = 0,
+  }: MeanStep): StepBarRow => ({
     label: <BarName name={name} mean_ns={length} details={details} />,
-    parts: parts.map((part) => drawn(part, scale)),
+    value: scale.of(length),
+    parts: parts.map((part) => drawn(part, scale, length)),
     thin: false,
+    leftOut: scale.of(leftOut_ns),
     missing: missing > 0 ? notRecorded(missing, scale) : undefined,
   });
   const bars = [bar(step)];
@@ -67,7 +92,8 @@ export function MeanStepBar(props: MeanStepBarProps) {
   else if (couldBe)
     bars.push({
       label: couldBe.name,
-      parts: couldBe.parts.map((part) => drawn(part, scale)),
+      value: scale.of(couldBe.ns),
+      parts: couldBe.parts.map((part) => drawn(part, scale, couldBe.ns)),
       thin: true,
       saved: { value: scale.of(step.ns - couldBe.ns), label: `${share((step.ns - couldBe.ns) / step.ns)} less` },
     });
@@ -76,18 +102,25 @@ export function MeanStepBar(props: MeanStepBarProps) {
       label={label(scale)}
       end={scale.of(longest)}
       endText={ns(longest)}
-      braces={braces.map(({ label: words, ns: length, meaning, whole = false }) => ({
+      braces={braces.map(({ label: words, ns: length, meaning, whole = false, more = null }) => ({
         value: scale.of(length),
         label: (
-          <span {...hint(meaning)}>
-            {words}
-            {!whole && (
-              <>
-                {" "}
-                <b>{scale.text(length)}</b>, {share(step.ns ? length / step.ns : null)}
-              </>
+          <>
+            <span {...hint(meaning)}>
+              {words}
+              {!whole && (
+                <>
+                  {" "}
+                  <b>{scale.text(length)}</b>, {share(step.ns ? length / step.ns : null)}
+                </>
+              )}
+            </span>
+            {more && (
+              <span {...hint(more.kinds)}>
+                ; <b>{ns(more.ns)}</b> does not repeat
+              </span>
             )}
-          </span>
+          </>
         ),
       }))}
       bars={bars}
@@ -104,10 +137,14 @@ const notRecorded = (missing_ns: number, scale: Scale) => ({
   title: `Not recorded: est. ${scale.text(missing_ns)} of GPU time, if each launch takes as long as the recorded ones`,
 });
 
-const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale: Scale): StepBarPart => ({
+const drawn = (
+  { id, label, colour, hatched, ns: length, text, meaning = "" }: StepPart,
+  scale: Scale,
+  whole: number,
+): StepBarPart => ({
   ...{ id, colour, hatched, text: `${text ?? label} ${scale.number(length)}` },
   value: scale.of(length),
-  title: `${label} ${scale.text(length)}`,
+  title: `${label} ${scale.text(length)}, ${share(length / whole)}. ${meaning}`.trim(),
 });
 
 function BarName({ name, mean_ns, details }: { name: string; mean_ns: number; details: string | undefined }) {
@@ -170,8 +207,12 @@ interface StepBarPart extends Filled {
 interface StepBarRow {
   /** Its name and length. It stands above the bar, or where the bar has no second of its kind, at the axis' end. */
   label: ComponentChildren;
+  /** Its length, in the unit of the axis. */
+  value: number;
   parts: readonly StepBarPart[];
   thin: boolean;
+  /** How much of its end is hatched. */
+  leftOut?: number;
   /** What is saved against the first bar, drawn dashed at the end of this one. */
   saved?: { value: number; label: string };
   /** The part of the step that the recording lacks, drawn dashed at the end of the bar. */
@@ -198,6 +239,7 @@ interface StepBarProps {
 
 function StepBar({ label, end, endText, braces, bars, off, children }: StepBarProps) {
   const single = bars.filter((bar) => !bar.thin).length === 1;
+  const named = single ? bars[0]!.value : end;
   return (
     <figure class="step-bar" aria-label={label}>
       {!single && <span class="row-name">{bars[0]!.label}</span>}
@@ -212,12 +254,14 @@ function StepBar({ label, end, endText, braces, bars, off, children }: StepBarPr
         <Bar key={at} bar={bar} named={at > 0} end={end} off={off} />
       ))}
       <div class="ticks">
-        {labelled(end).map((at) => (
+        {labelled(end, named).map((at) => (
           <span key={at} style={{ left: percent(at, end) }} aria-hidden="true">
             {tick(at)}
           </span>
         ))}
-        <span class="end">{single ? bars[0]!.label : endText}</span>
+        <span class="end" style={{ left: `max(${percent(named, end)}, 18ch)` }}>
+          {single ? bars[0]!.label : endText}
+        </span>
       </div>
       {children && <div class="under">{children}</div>}
     </figure>
@@ -267,6 +311,12 @@ function Bar({ bar, named, end, off }: BarProps) {
             {!bar.thin && <span>{part.text}</span>}
           </i>
         ))}
+        {bar.leftOut ? (
+          <i
+            class={`${fillClass("ink", true)} left-out`}
+            style={{ left: percent(bar.value - bar.leftOut, end), width: percent(bar.leftOut, end) }}
+          />
+        ) : null}
         {bar.saved && bar.saved.value > 0 && (
           <i class="saved" style={{ width: percent(bar.saved.value, end) }}>
             <span>{bar.saved.label}</span>
@@ -282,9 +332,14 @@ function Bar({ bar, named, end, off }: BarProps) {
   );
 }
 
-/** A tick closer to the end than this would overlap the label of the end. */
+/** A tick less than this before the end of the bar would overlap its name; one just behind it would, too. */
 const NEAR_END = 0.16;
+const BEHIND = 0.02;
 
-const labelled = (end: number): number[] => ticks(0, end, 10).filter((at) => at < (1 - NEAR_END) * end);
+/** The labelled ticks, except at the name of the bar that ends at `named`, and at the end of the axis. */
+const labelled = (end: number, named: number): number[] =>
+  ticks(0, end, 10).filter(
+    (at) => at < (1 - BEHIND) * end && (at < named - NEAR_END * end || at > named + BEHIND * end),
+  );
 
 const percent = (value: number, end: number): string => `${((100 * value) / end).toFixed(3)}%`;

@@ -60,6 +60,28 @@ test("a hint opens when the pointer stays, lets the pointer in, and closes when 
   expect(by(screen.getByText("GPU works"))).toBeNull();
 });
 
+test("a hint closes when the pointer leaves the frame", async () => {
+  const label = screen.getByText("GPU works");
+  over(label);
+  await wait(400);
+  expect(popover()).toBe("Time in which a kernel runs.");
+  fireEvent.pointerOut(label, { pointerType: "mouse", relatedTarget: document.body });
+  await wait(250);
+  expect(popover()).toBe("Time in which a kernel runs.");
+  fireEvent.pointerOut(label, { pointerType: "mouse", relatedTarget: null });
+  await wait(250);
+  expect(popover()).toBeNull();
+});
+
+test("the focus closes what the pointer opened, before it opens its own", async () => {
+  over(screen.getByText("GPU works"));
+  await wait(400);
+  screen.getByText("Closer").focus();
+  expect(popover()).toBeNull();
+  await wait(200);
+  expect(popover()).toBe("Key S");
+});
+
 test("a hint closes when what it explains leaves the page, though the pointer rests", async () => {
   const explained = screen.getByText("GPU works");
   over(explained);

@@ -70,3 +70,19 @@ test("what the recording lacks is dashed behind the step, on one axis with it", 
   rerender(bar(0));
   expect(drawn()).toEqual(["100.000%"]);
 });
+
+test("no tick stands where the name of a step that was cut off does", () => {
+  const kernels = { id: "kernel", label: "Kernels", colour: "kernel", hatched: false, ns: 60e6 };
+  const step = { name: "Mean step", ns: 60e6, parts: [kernels], missing_ns: 60e6 };
+  render(<MeanStepBar label={() => "Mean step"} step={step} other={null} braces={[]} off={new Set()} />);
+  const ticks = [...document.querySelectorAll(".ticks [aria-hidden]")].map((tick) => tick.textContent);
+  expect(ticks).toEqual(["0", "20", "40", "80", "100"]);
+});
+
+test("what does not repeat is hatched at the end of the step, before what was not recorded", () => {
+  const kernels = { id: "kernel", label: "Kernels", colour: "kernel", hatched: false, ns: 80e6 };
+  const step = { name: "Mean step", ns: 80e6, parts: [kernels], missing_ns: 20e6, leftOut_ns: 30e6 };
+  render(<MeanStepBar label={() => "Mean step"} step={step} other={null} braces={[]} off={new Set()} />);
+  const { left, width } = document.querySelector<HTMLElement>(".left-out")!.style;
+  expect([left, width]).toEqual(["50.000%", "30.000%"]);
+});

@@ -134,6 +134,27 @@ describe("trends of many runs", () => {
     expect(keys().worker).toBe("w18");
   });
 
+  test("one span opens over its steps, however many they are", async () => {
+    const server = says();
+    server.index = ready(index([run("job", [span(1)])]));
+    server.trends = ready(trendsPage([trendSpan({ run: "job", number: 1, first: 0, ms: new Array(700).fill(0.02) })]));
+    await openTab("view=trends", server);
+    const over = within(await screen.findByRole("group", { name: "Over" }));
+    expect(over.getByRole("button", { pressed: true }).textContent).toBe("Steps");
+    const strip = await screen.findByRole("grid", { name: /over time/ });
+    expect(strip.querySelectorAll("line.tick")).toHaveLength(0); // they would cover it
+  });
+
+  test("of one step there is nothing to draw: its figures are in the titles", async () => {
+    const server = says();
+    server.index = ready(index([run("job", [span(1)])]));
+    server.trends = ready(trendsPage([trendSpan({ run: "job", number: 1, first: 4, ms: [100] })]));
+    await openTab("view=trends", server);
+    expect(await screen.findByRole("grid", { name: /over time/ })).toBeTruthy();
+    expect(screen.queryAllByRole("slider")).toEqual([]);
+    expect(document.body.textContent).not.toMatch(/slow step/i);
+  });
+
   test("many workers open over spans, where their band is seen; slow steps name their span", async () => {
     const server = says();
     const spans = Array.from({ length: 26 }, (_, at) => {

@@ -35,7 +35,7 @@ def host_titles(facts: Facts) -> Titles:
         "answer": _answer(facts, idle),
         "queue": _queue_title(facts),
         "reasons": _reasons_title(facts, idle),
-        "sites": _sites_title(host.phases, host.bound),
+        "sites": _WHERE if facts.idle_is_unexplained else _sites_title(host.phases, host.bound),
         "blocking": _blocking_title(facts),
     }
     if host.blocking and facts.share_as_recorded(host.blocking_bubble_ns) < WORTH_SAYING:
@@ -67,7 +67,7 @@ def _answer(facts: Facts, idle: IdleNs) -> Phrase:
         )  # fmt: skip
     if mostly_unrecorded(facts):
         return unrecorded_sentence(facts, before="No. ")
-    template, wait_ns = _answer_by_bound(host.bound, idle)
+    template, wait_ns = _answer_by_bound(Bound.UNKNOWN if facts.idle_is_unexplained else host.bound, idle)
     share = fraction(facts.share(wait_ns))
     return filled(template, {"wait": ns(wait_ns), "share": share, "busy": busy, "idle": ns(idle.total_ns)})
 
@@ -99,7 +99,7 @@ _ANSWERS = {
 
 def _queue_title(facts: Facts) -> Phrase:
     launches, bound = facts.host.launches, facts.host.bound
-    if launches is None:
+    if launches is None or launches.starved_share is None or facts.idle_is_unexplained:
         return phrase("How far ahead of the GPU is the CPU?")
     if waits_for_queue(facts) and bound not in (Bound.HOST, Bound.SYNC):
         return phrase(
@@ -147,9 +147,13 @@ def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
     return Phrase(agreeing(template, calls), {**values, "call": text(rows[0].call)})
 
 
+_WHERE = phrase("Where does the GPU wait for launches?")
+
+
 def _sites_title(phases: Sequence[PhaseRow], bound: Bound) -> Phrase:
     """bound: the verdict. A phase is judged by its own idle time, however short, so that another bound than the
     verdict's would read as a contradiction."""
+    phases = [phase for phase in phases if phase.phase != "unknown"]  # of no launch, or of one that is not recorded
     launching = [phase for phase in phases if phase.launches]
     if launching and all(phase.bound is bound for phase in launching) and bound is not Bound.UNKNOWN:
         if len(launching) == 1:
@@ -157,7 +161,7 @@ def _sites_title(phases: Sequence[PhaseRow], bound: Bound) -> Phrase:
         return phrase("Every phase is {bound}", bound=text(BOUND_WORDS[bound]))
     most = max(phases, key=lambda phase: phase.idle_ns.total_ns, default=None)
     if most is None or not most.idle_ns.total_ns:
-        return phrase("Where does the GPU wait for launches?")
+        return _WHERE
     return phrase(
         "The GPU is idle longest in {phase}: {idle} a step", phase=label(most.label), idle=ns(most.idle_ns.total_ns)
     )

@@ -342,11 +342,13 @@ def always_latest(job: JobRanks) -> Phrase | None:
     if rank is None or rank.late_steps < rank.steps:
         return None
     return phrase(
-        agreeing("Rank {rank} was last in (the only matched step|all {steps} steps), which may be chance: more steps "
-                 "would show it", rank.steps),
+        agreeing(
+            "Rank {rank} was last in (the only matched step|all {steps} steps). Record more steps to be sure",
+            rank.steps,
+        ),
         rank=rank_name(rank.rank),
         steps=count(rank.steps),
-    )  # fmt: skip
+    )
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
@@ -419,6 +421,7 @@ def _waits_title(job: JobRanks) -> Phrase:
     template = "Rank {rank} arrives last at {share} of the collectives"
     if job.balance == "imbalance" and rank.last_share < 1:
         template = "Different ranks arrive last, most often rank {rank}: at {share} of the collectives"
+        rank = max(job.late, key=lambda each: each.last_share)  # the others may wait longer for another one
     return phrase(template, rank=rank_name(rank.rank), share=fraction(rank.last_share))
 
 

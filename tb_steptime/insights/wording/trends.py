@@ -30,7 +30,7 @@ TrendFacts = tuple[str, str, int, TrendsResult]
 
 class Means(msgspec.Struct, frozen=True):
     """Step times of some spans. mean, median: without what verdicts leave out of a step; recorded: the median with it,
-    as pictures draw steps. whole: whether nothing is left out, as far as the mean shows."""
+    as pictures draw steps. whole: whether nothing is left out, as far as the mean shows. steps: their number."""
 
     name: str
     mean: float
@@ -38,6 +38,7 @@ class Means(msgspec.Struct, frozen=True):
     recorded: float
     slow_count: int
     whole: bool
+    steps: int
 
 
 def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
@@ -58,10 +59,12 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
     values = {"median": ns(chosen.recorded), "name": text(chosen.name)}
     titles = {metric.id: _metric_title(metric, spans, chosen.name) for metric in METRICS}
     titles |= {
-        "steps": filled(f"The median step{whose} is {{median}}", values),
+        "steps": filled(
+            f"The median step{whose} is {{median}}" if chosen.steps > 1 else f"The step{whose} takes {{median}}", values
+        ),
         "slow": phrase(agreeing("{slow} slow (step|steps)", chosen.slow_count), slow=count(chosen.slow_count))
         if chosen.slow_count
-        else phrase("No step is slow"),
+        else phrase("No single step stands out"),
         "slow_rule": phrase(
             "A step is slow if it stands out (modified z-score over {limit}) and takes {share} longer than the median "
             "step.",
@@ -90,7 +93,7 @@ def _means(name: str, results: list[TrendsResult]) -> Means:
     slow = sum(len(result.slow_steps) for result in results)
     mean, drawn = sum(steps) / len(steps), sum(lengths) / len(lengths)
     whole = quantity(ns(mean)) == quantity(ns(drawn))
-    return Means(name, mean, median(steps), median(lengths), slow, whole)
+    return Means(name, mean, median(steps), median(lengths), slow, whole, len(steps))
 
 
 def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:

@@ -17,7 +17,7 @@ import re
 
 from tb_steptime.text import Finding, count, ns, text
 from tb_steptime.trace.intervals import Intervals, longest_ranges
-from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.model import Trace, find_launches, is_cut_short, shared
 from tb_steptime.trace.quality.clocks import on_one_clock
 from tb_steptime.trace.quality.graph_holes import graph_findings
 from tb_steptime.trace.quality.lost_launches import capture_findings, lost_findings
@@ -58,6 +58,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
     findings = [
         *trace.repaired,
         *_marks(trace),
+        *_cut_short(trace),
         *lost_findings(trace),
         *capture_findings(trace),
         *graph_findings(trace),
@@ -83,6 +84,14 @@ def _marks(trace: Trace) -> list[Finding]:
     }
     ranges = longest_ranges(events.start_ns[marks], events.ends(marks))
     return [Finding("marks_meaningless", "left_out", ("steps",), "medium", len(marks), 1.0, values, ranges)]
+
+
+def _cut_short(trace: Trace) -> list[Finding]:
+    """A finding if the file ends before the trace does. Kineto writes GPU activities last, not by time: those of any
+    step may be missing, with their launches, while its ops are there. Where none is left, a note says so."""
+    if not is_cut_short(trace) or not len(trace.events.rows(*DEVICE_KINDS)):
+        return []
+    return [Finding("gpu_cut_short", "said", ("launches",), "none")]
 
 
 def _unnamed_device(trace: Trace) -> list[Finding]:

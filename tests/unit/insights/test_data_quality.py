@@ -15,8 +15,9 @@ from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.terminal.report import finding_reports
-from tb_steptime.text import Affected, Finding, Trust, count, fraction, ns
+from tb_steptime.text import Affected, Finding, Note, Trust, count, fraction, ns
 from tb_steptime.text.printer import plain
+from tests.drawn.cards import judged as judged_drawing
 from tests.drawn.host_result import STEP, host_result, site
 from tests.drawn.timeline import timeline
 
@@ -82,6 +83,24 @@ def test_without_one_clock_why_the_gpu_is_idle_is_not_said():
     assert "launch_graphs" not in levels(judgement)
     assert (judgement.verdict.bound, judgement.verdict.confidence) == (Bound.UNKNOWN, Confidence.LOW)
     assert plain(judgement.verdict.text) == "The clocks of CPU and GPU disagree, so why the GPU is idle is not known."
+
+
+def test_a_file_that_is_cut_does_not_say_why_the_gpu_is_idle_but_that_it_never_is():
+    """The profiler writes the GPU's work last: what is missing makes the GPU only look idle."""
+    cut = finding("launches", trust="none", id="gpu_cut_short")
+    judgement = judged(cut)
+    assert "launch_graphs" not in levels(judgement)
+    assert (judgement.verdict.bound, judgement.verdict.confidence) == (Bound.UNKNOWN, Confidence.LOW)
+    action = judgement.headlines["overview"].action
+    assert action is not None and "the rest of this file is missing" in plain(action)
+    busy = timeline(
+        """
+        step     | 000000111111222222 |
+        runtime  | k.....k.....k..... |
+        kernel 7 | .kkkkkk.kkkkkkkkkk |""",
+        notes=(Note("truncated-file"),),
+    )
+    assert judged_drawing(busy).verdict.bound is Bound.GPU
 
 
 @pytest.mark.parametrize(

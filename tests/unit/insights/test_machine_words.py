@@ -62,7 +62,7 @@ def test_a_cut_says_what_it_took_and_that_figures_are_partial():
     assert "cut_before_device" not in [note.id for note in notes(timeline(ON_A_GPU, notes=CUT))]
     basis = judged(timeline(ON_A_GPU, notes=CUT)).headlines["overview"].basis
     assert basis is not None
-    assert plain(basis) == "Partial: the file is cut, so all figures are of the 1 step that is whole in it."
+    assert plain(basis) == "Partial: the file is cut, so all figures are of 1 step, and of what is left of it."
     assert judged(timeline(ON_A_GPU)).headlines["overview"].basis is None
 
 

@@ -9,6 +9,7 @@ from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.launches import LaunchFigures
 from tb_steptime.metrics.steps.host_pace import PhaseRow
+from tb_steptime.text import Finding
 from tb_steptime.text.printer import plain
 from tests.drawn.host_result import STEPS, US, blocking, copy, host_result, judged
 
@@ -134,6 +135,30 @@ def test_phases_that_agree_are_said_to():
     assert title("sites", host(phases=both[:1])) == "Forward is host-bound"
     unlike = [both[0], msgspec.structs.replace(both[0], bound=Bound.GPU)]
     assert title("sites", host(phases=unlike)) == "Where does the GPU wait for launches?"
+
+
+def test_work_without_a_recorded_launch_is_no_phase():
+    row = PhaseRow("forward", "Forward", US, US, IdleNs(), 0, 10.0, 12_000, 0.7, Bound.HOST)
+    nowhere = msgspec.structs.replace(row, phase="unknown", label="Launch not recorded", idle_ns=IdleNs(once=9 * US))
+    assert title("sites", host(phases=[row, nowhere])) == "Forward is host-bound"
+    assert title("sites", host(phases=[nowhere])) == "Where does the GPU wait for launches?"
+
+
+def test_the_queue_has_no_depth_where_no_launch_is_recorded():
+    unlinked = msgspec.structs.replace(LAUNCHES, starved_share=None, queue_mean=0.0, queue_max=0, empty_share=1.0)
+    result = msgspec.structs.replace(host(), launches=unlinked)
+    assert (title("queue", host()), title("queue", result)) == (
+        "The CPU is not ahead 87 % of the time: the launch queue is empty",
+        "How far ahead of the GPU is the CPU?",
+    )
+
+
+def test_no_title_says_why_the_gpu_is_idle_where_that_is_not_known():
+    cut = Finding("gpu_cut_short", "said", ("launches",), "none")
+    titles = {id: plain(title) for id, title in judged(host(), findings=[cut]).titles["host"].items()}
+    assert titles["answer"].startswith("Unknown: ")
+    assert titles["queue"] == "How far ahead of the GPU is the CPU?"
+    assert titles["sites"] == "Where does the GPU wait for launches?"
 
 
 def test_phases_that_contradict_the_verdict_are_told_by_their_idle_time():

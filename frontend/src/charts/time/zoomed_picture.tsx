@@ -60,6 +60,12 @@ export function ZoomedPicture(props: ZoomedPictureProps) {
   );
 }
 
+/** Marks closer together than this would merge into a grey band: then none are drawn. */
+const MARK_PX = 4;
+
+/** Whether so many marks of steps can be told apart in a picture of this width. */
+export const hasRoom = (marks: number, width: number): boolean => marks * MARK_PX <= width;
+
 interface StepRingsProps extends Pick<StopSelection, "hovered" | "selected"> {
   steps: readonly (TimeRange & { key: string })[];
   visible: TimeRange;

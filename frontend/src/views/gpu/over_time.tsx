@@ -5,7 +5,7 @@ import { moved, type StopSelection } from "../../charts/pointer/pointing";
 import type { TipContent } from "../../charts/pointer/tip";
 import { useTimeZoom } from "../../charts/pointer/zoom";
 import { type BinLayer, BinLayers, FULL, levelFor, valueAt } from "../../charts/time/time_bins";
-import { StepRings, ZoomedPicture } from "../../charts/time/zoomed_picture";
+import { hasRoom, StepRings, ZoomedPicture } from "../../charts/time/zoomed_picture";
 import { Ramp, Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
@@ -190,9 +190,6 @@ const GUTTER = 178;
 const GUTTER_FRACTION = 0.26;
 const VALUE = 62;
 
-/** Marks closer together than this would merge into a grey band: then none are drawn. */
-const MARK_PX = 4;
-
 /**
  * Several figures of one span on one time axis, a row each: ten levels of a colour over the sunken background, by exact
  * overlap, at the resolution that fits the pixels. Step marks run through all rows. Dragging zooms, a double click
@@ -355,7 +352,7 @@ function Row({ row, top, visible, time }: PlacedProps & { row: MetricRow; top: n
 
 function StepMarks({ steps, visible, time, foot }: PlacedProps & { steps: readonly StepRange[]; foot: number }) {
   const shown = steps.filter((step) => touches(step, visible));
-  if (shown.length * MARK_PX > time.width) return null;
+  if (!hasRoom(shown.length, time.width)) return null;
   return (
     <>
       {shown.map((step) => {

@@ -3,6 +3,7 @@
 import type { HostResult, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { Legend } from "../../components/legend";
+import { NoPicture } from "../../components/picture";
 import { MeantList, Remark, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { ns, type Scale, scaleFor, text } from "../../format";
@@ -11,7 +12,7 @@ import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
-import type { HostPart, SpanViewProps } from "../props";
+import { type HostPart, type SpanViewProps, titleOf } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import { More, SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
@@ -59,7 +60,16 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   const calls = page.insights[0]?.row?.table === "blocking";
   const launching = (
     <>
-      {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
+      {result.steps.length > 0 &&
+        result.queue.length > 0 &&
+        (result.launches?.starved_share == null ? (
+          <NoPicture
+            title={titleOf(page, "queue")}
+            why="No work of the GPU is recorded with the call that launches it."
+          />
+        ) : (
+          <QueuePicture {...part} />
+        ))}
       <Sites {...part} />
     </>
   );
@@ -166,8 +176,8 @@ function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
     <>
       <MeanStepBar
         label={(scale) => spokenOf(result, scale)}
-        step={meanStep(result, compared?.own ?? "Mean step")}
-        other={other && meanStep(other, compared!.name)}
+        step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
+        other={other && meanStep(other, compared!.name, tab.meanings)}
         apart={compared?.unlike ?? false}
         braces={[
           { label: `${gpu} works`, ns: works },
@@ -181,7 +191,7 @@ function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
           off={off}
           choose={(next) => tab.update(keysOfHidden(next))}
           parts={segments.map((segment) => ({
-            meaning: meaningOf(segment, tab.meanings.idle_reasons),
+            meaning: meaningOf(segment, tab.meanings),
             ns: segment.ns,
             share: whole ? segment.ns / whole : 0,
             absent: undefined,
@@ -203,21 +213,28 @@ function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
   );
 }
 
-const meanStep = ({ segments, mean_step_ns }: HostResult, name: string): MeanStep => ({
+const meanStep = ({ segments, mean_step_ns }: HostResult, name: string, meanings: Meanings): MeanStep => ({
   name,
   ns: mean_step_ns,
   parts: segments
     .filter((segment) => segment.ns > 0)
-    .map((segment) => ({ ...segment, text: segment.colour === "cpu" ? segment.label.split(", ")[1] : undefined })),
+    .map((segment) => ({
+      ...meaningOf(segment, meanings),
+      ns: segment.ns,
+      text: segment.colour === "cpu" ? segment.label.split(", ")[1] : undefined,
+    })),
 });
 
-/** The meaning of an idle segment is that of its reasons. */
+/** The meaning of an idle segment is that of its reasons; work means what that part of a step does. */
 function meaningOf(
-  { id, label, colour, hatched, works, reasons: of }: Segment,
-  reasons: readonly PartMeaning[],
+  { id, label, colour, hatched, works, reasons }: Segment,
+  { parts, idle_reasons }: Meanings,
 ): PartMeaning {
-  const meanings = reasons.filter((reason) => of.includes(reason.id)).map((reason) => reason.meaning);
-  return { id, label, colour, hatched, works, meaning: meanings.join(" ") || `${label}.` };
+  const work = id === "memory" ? "memcpy" : id;
+  const of = works
+    ? parts.filter((part) => part.id === work)
+    : idle_reasons.filter((each) => reasons.includes(each.id));
+  return { id, label, colour, hatched, works, meaning: of.map(({ meaning }) => meaning).join(" ") };
 }
 
 function sumsOf(segments: readonly Segment[]): { works: number; waits: number } {

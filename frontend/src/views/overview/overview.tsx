@@ -29,7 +29,7 @@ import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { hiddenParts, keysOfHidden, markOf, readingOf, selectedStep, sorting } from "../choices";
 import { MeanStepDifferences } from "../compare/parts";
-import { type MeanStep, MeanStepBar } from "../mean_step_bar";
+import { type LeftOut, type MeanStep, MeanStepBar } from "../mean_step_bar";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf, type ViewPart } from "../props";
 import { nameColumn } from "../table_picture";
 import { More, SeriesTiles } from "../tiles";
@@ -160,7 +160,16 @@ const meanStep = (result: OverviewResult, name: string, meanings: Meanings): Mea
   ns: result.mean_duration_ns,
   parts: partsOf(result.mean_parts_ns, meanings),
   missing_ns: result.not_recorded_ns,
+  leftOut_ns: meanLeftOut(result),
 });
+
+/** The mean of what is left out of a step; 0 where that is less than a hundredth of it. */
+function meanLeftOut({ steps, mean_duration_ns: whole }: OverviewResult): number {
+  const mean = steps.reduce((sum, step) => sum + leftOut(step), 0) / Math.max(1, steps.length);
+  return mean < LEAST_LEFT_OUT * whole ? 0 : mean;
+}
+
+const LEAST_LEFT_OUT = 0.01;
 
 /** The step after the ticked changes, or after the change of the first card, where that card has no tick box. */
 function ghostOf({ could_be: couldBe, tried }: PageOf<"overview">, tries: Tries | null, meanings: Meanings) {
@@ -187,13 +196,25 @@ function splitOf({ devices, job: { accelerator: it } }: OverviewResult) {
 
 function bracesOf(result: OverviewResult, meanings: Meanings, machine: Phrase) {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
-  if (!onDevice) return [{ label: sentence(machine), ns: whole, whole: true }];
+  const more = leftOutOf(result, meanings);
+  if (!onDevice) return [{ label: sentence(machine), ns: whole, whole: true, more }];
   const meaning = meanings.views.find((view) => view.id === "gpu")?.share;
   const split = splitOf(result);
   return [
     { label: split.works, ns: works, meaning },
-    { label: split.waits, ns: waits, meaning },
+    { label: split.waits, ns: waits, meaning, more },
   ];
+}
+
+/** The time that does not repeat, with its kinds: those of all steps, each by its mean. */
+function leftOutOf(result: OverviewResult, meanings: Meanings): LeftOut | null {
+  const length = meanLeftOut(result);
+  if (!length) return null;
+  const kinds = Object.entries(LEFT_OUT)
+    .map(([id, of]) => ({ id, mean: result.steps.reduce((sum, step) => sum + of(step), 0) / result.steps.length }))
+    .filter(({ mean }) => mean > 0)
+    .map(({ id, mean }) => `${labelOf(id, meanings.idle_reasons)}: ${rough(mean)}.`);
+  return { ns: length, kinds: `${kinds.join(" ")} No verdict and no gain counts it.` };
 }
 
 function spokenOf(
@@ -297,12 +318,15 @@ const LEFT_OUT = {
 /** The sum of the excluded times, ns. */
 export const leftOut = (step: Step): number => Object.values(LEFT_OUT).reduce((sum, of) => sum + of(step), 0);
 
+const labelOf = (id: string, reasons: readonly PartMeaning[]): string =>
+  reasons.find((reason) => reason.id === id)?.label ?? id;
+
 export function leftOutRows(step: Step, reasons: readonly PartMeaning[], scale: Scale) {
   return Object.entries(LEFT_OUT)
     .filter(([, of]) => of(step) > 0)
     .map(([id, of]) => ({
       mark: <Swatch colour="ink" hatched />,
-      name: `of it ${reasons.find((reason) => reason.id === id)?.label.toLowerCase() ?? id}`,
+      name: `of it ${labelOf(id, reasons).toLowerCase()}`,
       value: scale.text(of(step)),
     }));
 }

@@ -68,6 +68,7 @@ export function TrendPicture(props: TrendPictureProps) {
     [metric, runs, group, of, compared, small, whole, axis, changes],
   );
   const { lines, crowd, scale, level, measured, end, above } = shown;
+  const alone = measured && overlay === null && isAlone(shown); // the title has its value
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : group.length > 0 ? MANY_HEIGHT : HEIGHT;
   const label = useMemo(() => spokenLines(sentence(title), lines, scale), [title, lines, scale]);
@@ -77,10 +78,11 @@ export function TrendPicture(props: TrendPictureProps) {
     <Picture
       title={title}
       sub={sub}
-      details={measured ? details : null}
+      details={measured && !alone ? details : null}
       name={`${metric.id} trend`}
       table={() => tableOf(metric, [...group, ...runs], axis)}
       link={() => tab.address({ metric: metric.id })}
+      drawn={!alone}
       tools={
         <>
           {!small && (whole || end !== null) && <WholeAxis whole={whole} tab={tab} />}
@@ -88,7 +90,7 @@ export function TrendPicture(props: TrendPictureProps) {
         </>
       }
     >
-      {measured ? (
+      {alone ? null : measured ? (
         <Hovered hover={chosen.hover}>
           {(hovered) => (
             <LineChart
@@ -122,6 +124,10 @@ export function TrendPicture(props: TrendPictureProps) {
     </Picture>
   );
 }
+
+/** Whether there is one point: nothing that it could be compared with. */
+const isAlone = ({ lines, crowd }: Shown): boolean =>
+  crowd.value.length + lines.reduce((sum, { points }) => sum + points.filter((point) => point !== null).length, 0) < 2;
 
 /** Applies to all pictures of the view: what is cut off in one is often cut off in the next. */
 export function WholeAxis({ whole, tab }: { whole: boolean; tab: Tab }) {

@@ -70,7 +70,7 @@ export function Trends({ page, tab }: TrendsViewProps) {
 const manyWorkers = (runs: readonly Run[]): readonly Run[] =>
   runs.length === 1 && runs[0]!.workers >= MANY_WORKERS ? workersOf(runs[0]!) : NONE;
 
-/** More steps than this would be a band of ink; spans show more, until the reader chooses steps. */
+/** More steps than this would be a band of ink; several spans show more, until the reader chooses steps. */
 const MOST_STEPS = 600;
 
 /** Where many runs are drawn as one group, fewer steps than this already hide their band behind spikes. */
@@ -78,8 +78,8 @@ const MOST_STEPS_OF_MANY = 150;
 
 function naturalOver(runs: readonly Run[]): Over {
   const many = runs.length > RUN_COLOURS || runs.some(({ workers }) => workers >= MANY_WORKERS);
-  const several = runs.some(({ wholes }) => wholes.length > 1);
-  const most = many && several ? MOST_STEPS_OF_MANY : MOST_STEPS;
+  if (!runs.some(({ wholes }) => wholes.length > 1)) return "steps"; // over its only span, a run is one point
+  const most = many ? MOST_STEPS_OF_MANY : MOST_STEPS;
   return Math.max(0, ...runs.map(({ steps }) => steps.length)) > most ? "spans" : "steps";
 }
 
@@ -136,13 +136,15 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
           changes={shown}
         />
         <div>
-          <SlowSteps
-            title={titleOf(page, "slow")}
-            rule={titleOf(page, "slow_rule")}
-            run={focus}
-            chosen={chosen}
-            tab={tab}
-          />
+          {focus.steps.length > 1 && (
+            <SlowSteps
+              title={titleOf(page, "slow")}
+              rule={titleOf(page, "slow_rule")}
+              run={focus}
+              chosen={chosen}
+              tab={tab}
+            />
+          )}
           {search && <RunSearch typed={typed} search={search} of={of} />}
           <RunLegend
             runs={all}

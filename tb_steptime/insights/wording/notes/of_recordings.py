@@ -20,7 +20,7 @@ FILE_NOTES: dict[str, NoteWords] = {
     ),
     "truncated-file": NoteWords(
         "The file ends before the trace does.",
-        "Every figure is partial: of the steps before the cut alone.",
+        "Every figure is partial: what stood behind the cut is missing.",
         more="It is still being written, or the job ended while it wrote.",
     ),
     "lost-events": NoteWords(
@@ -207,6 +207,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The clocks of CPU and GPU disagree.",
         "{share} of launches begin after their work, by up to {shift}, and no shift corrects it: causes of idle time "
         "are not known.",
+    ),
+    "gpu_cut_short": NoteWords(
+        "The file is cut, and GPU work is missing.",
+        "The profiler writes it last, so that any step may lack some of it: causes of idle time are not known.",
     ),
     "end_missing": NoteWords(
         "The end is missing.",

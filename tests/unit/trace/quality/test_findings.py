@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tb_steptime.analyses.overview import analyse as analyse_overview
 from tb_steptime.metrics.job import where_it_runs
+from tb_steptime.text import Note
 from tb_steptime.trace.model import Device, Job, Trace, find_launches
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.quality import recording_findings, repaired
@@ -719,3 +720,11 @@ class TestCrossings:
         start[place] -= 1_001 + self.CELL_NS  # the cell between `b` and `e`
         early = self.moved(trace, start, dur)
         assert self.cut_ns(early, repaired(early)) == [0] * len(trace.events)
+
+
+def test_gpu_work_of_a_file_that_is_cut_is_incomplete():
+    """The profiler writes it last. Where none is left, nothing is said about idle time anyway."""
+    with_gpu, without = "runtime | k.. |\nkernel 7 | .kk |", "op | aaa |"
+    cut = (Note("truncated-file"),)
+    assert found(timeline(with_gpu)) == found(timeline(without, notes=cut)) == []
+    assert found(timeline(with_gpu, notes=cut)) == [("gpu_cut_short", "said", None)]

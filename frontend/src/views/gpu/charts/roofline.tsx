@@ -104,7 +104,7 @@ function Plot(props: RooflineProps & { width: number }) {
               y2={scales.y(value)}
             />
             <text class="end" x={LEFT - 6} y={scales.y(value) + 4}>
-              {tick(value)}
+              {powerOfTen(value)}
             </text>
           </g>
         ))}
@@ -112,7 +112,7 @@ function Plot(props: RooflineProps & { width: number }) {
           <g key={value}>
             <line class="tick" x1={scales.x(value)} x2={scales.x(value)} y1={frame.foot} y2={frame.foot + 4} />
             <text class="mid" x={scales.x(value)} y={frame.foot + 16}>
-              {tick(value)}
+              {powerOfTen(value)}
             </text>
           </g>
         ))}
@@ -173,6 +173,9 @@ interface Placed {
   y: number;
   r: number;
 }
+
+/** A tick of an axis of powers: the least ones as "1e-7". */
+const powerOfTen = (value: number): string => (value < 0.001 ? value.toExponential(0) : tick(value));
 
 const placedOn = (points: readonly RooflineMark[], most: number, scales: RooflineScales): Placed[] =>
   points.map((point) => ({ x: scales.x(point.x), y: scales.y(point.y), r: radius(point.area, most) }));

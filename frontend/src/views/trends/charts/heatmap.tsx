@@ -10,7 +10,7 @@ import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { BinLayers, type Bins as TimeBins } from "../../../charts/time/time_bins";
-import { StepRings } from "../../../charts/time/zoomed_picture";
+import { hasRoom, StepRings } from "../../../charts/time/zoomed_picture";
 import { useRowWindow } from "../../../dom/rows";
 import { Sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
@@ -235,6 +235,8 @@ function Bins({ row, from, to, time, colour, end }: BinsProps) {
   const layer = { name: row.key, colour, hatched: false, levels: [row.bins] };
   const { x, clampedX, left } = time;
   const length = row.bins.bin * row.bins.values.length;
+  const steps = row.steps.filter((step) => touches(step, { from, to }));
+  const marked = hasRoom(steps.length, time.width);
   return (
     <>
       <text class="small own" x="0" y="18">
@@ -252,11 +254,11 @@ function Bins({ row, from, to, time, colour, end }: BinsProps) {
           {`to ${scaleFor(length, "ns").text(length)}`}
         </text>
       )}
-      {row.steps
-        .filter((step) => touches(step, { from, to }))
+      {steps
+        .filter(({ slow }) => marked || slow)
         .map((step) => (
           <g key={step.key}>
-            {step.from >= from && <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="2" y2="21" />}
+            {marked && step.from >= from && <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="2" y2="21" />}
             {step.slow && (
               <line
                 class="slow"

@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.rules.ranks import JOB_RULES, judge_job
-from tb_steptime.insights.wording.ranks import path_text, ranks_headline
+from tb_steptime.insights.wording.ranks import path_text, ranks_headline, ranks_titles
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import (
     Cause,
@@ -39,6 +39,16 @@ def cards(declared: Declared) -> dict[str, Insight]:
 @pytest.mark.parametrize("ranks", [2, 8, 64])
 def test_a_healthy_job_has_no_card(ranks: int):
     assert cards(replace(HEALTHY, ranks=ranks)) == {}
+
+
+def test_the_rank_that_is_last_most_often_is_named_though_others_wait_longer_for_another():
+    job = job_of(run(Declared(3, steps=8, spread_ns=6 * MS)))
+    assert job.balance == "imbalance"
+    longest, other = (
+        msgspec.structs.replace(job.late[0], rank=rank, last_share=share) for rank, share in ((0, 0.4), (1, 0.5))
+    )
+    title = ranks_titles(msgspec.structs.replace(job, late=[longest, other]))["waits"]
+    assert plain(title) == "Different ranks arrive last, most often rank 1: at 50 % of the collectives"
 
 
 def test_a_late_rank_heads_the_cards():
