@@ -5,11 +5,12 @@
 
 enum { MOST_COLUMNS = 12 };
 
-/* The columns of a call and the room for those that it fills. */
+/* The columns of a call and the room for those that it fills; rows: of the first one, as `are` counts them. */
 typedef struct {
     void *at[MOST_COLUMNS];
     size_t size[MOST_COLUMNS];
     int count;
+    size_t rows;
 } Columns;
 
 static int wrong(const char *what)
@@ -38,9 +39,9 @@ static int take(PyObject *given, Columns *columns)
 
 /* Whether there are just these columns. kinds: a letter for each, in their order. Of as many rows as the first one has are
  * w (64 bits wide), n (32 bits, narrow) and b (a byte); of twice as many W and N; of others, alike among each other, O. */
-static int are(const Columns *columns, const char *kinds)
+static int are(Columns *columns, const char *kinds)
 {
-    size_t rows = columns->size[0] / (kinds[0] == 'n' ? sizeof(int32_t) : sizeof(int64_t)), others = 0;
+    size_t rows = columns->rows = columns->size[0] / (kinds[0] == 'n' ? sizeof(int32_t) : sizeof(int64_t)), others = 0;
     int place = 0;
     for (; kinds[place] && place < columns->count; place++) {
         size_t size = columns->size[place];
@@ -95,84 +96,28 @@ PyObject *python_mix(PyObject *module, PyObject *given)
     return told_all(DONE, rows);
 }
 
-PyObject *python_nest(PyObject *module, PyObject *given)
-{
-    Columns in;
-    (void)module;
-    if (!take(given, &in) || !are(&in, "wwnn"))
-        return NULL;
-    size_t rows = wide_rows(&in, 0);
-    return told_all(nest(rows, in.at[0], in.at[1], in.at[2], in.at[3]), rows);
-}
+/* Defines python_NAME, which takes columns of these kinds, as `in`, and returns what the pass says of them. */
+#define PASS(name, kinds, said)                                \
+    PyObject *python_##name(PyObject *module, PyObject *given) \
+    {                                                          \
+        Columns in;                                            \
+        (void)module;                                          \
+        if (!take(given, &in) || !are(&in, kinds))             \
+            return NULL;                                       \
+        return said;                                           \
+    }
 
-PyObject *python_paths(PyObject *module, PyObject *given)
-{
-    Columns in;
-    (void)module;
-    if (!take(given, &in) || !are(&in, "wnw"))
-        return NULL;
-    size_t rows = wide_rows(&in, 0);
-    return told_all(paths(rows, in.at[0], in.at[1], in.at[2]), rows);
-}
-
-PyObject *python_stretches(PyObject *module, PyObject *given)
-{
-    Columns in;
-    (void)module;
-    if (!take(given, &in) || !are(&in, "wwnnNWWNNN"))
-        return NULL;
-    Stretches found = {in.at[4], in.at[5], in.at[6], in.at[7], in.at[8], in.at[9]};
-    return told(stretches(wide_rows(&in, 0), in.at[0], in.at[1], in.at[2], in.at[3], &found));
-}
-
-PyObject *python_may_be_long(PyObject *module, PyObject *given)
-{
-    Columns in;
-    (void)module;
-    if (!take(given, &in) || !are(&in, "wwwbOb"))
-        return NULL;
-    if (in.size[4] != sizeof(Limits))
-        return wrong("other limits"), NULL;
-    size_t calls = wide_rows(&in, 0);
-    return told_all(may_be_long(calls, in.at[0], in.at[1], in.at[2], in.at[3], in.at[4], in.at[5]), calls);
-}
-
-PyObject *python_number_keys(PyObject *module, PyObject *given)
-{
-    Columns in;
-    (void)module;
-    if (!take(given, &in) || !are(&in, "www"))
-        return NULL;
-    size_t keys = wide_rows(&in, 0);
-    return told_all(number_keys(keys, in.at[0], in.at[1], in.at[2]), keys);
-}
-
-PyObject *python_overlaps(PyObject *module, PyObject *given)
-{
-    Columns in;
-    (void)module;
-    if (!take(given, &in) || !are(&in, "wwOOw"))
-        return NULL;
-    size_t windows = wide_rows(&in, 0);
-    return told_all(overlaps(windows, in.at[0], in.at[1], wide_rows(&in, 2), in.at[2], in.at[3], in.at[4]), windows);
-}
-
-PyObject *python_with_inner(PyObject *module, PyObject *given)
-{
-    Columns in;
-    (void)module;
-    if (!take(given, &in) || !are(&in, "wnw"))
-        return NULL;
-    size_t rows = wide_rows(&in, 0);
-    return told_all(with_inner(rows, in.at[0], in.at[1], in.at[2]), rows);
-}
-
-PyObject *python_topmost(PyObject *module, PyObject *given)
-{
-    Columns in;
-    (void)module;
-    if (!take(given, &in) || !are(&in, "nnb"))
-        return NULL;
-    size_t rows = in.size[0] / sizeof(int32_t);
-    return told_all(topmost(rows, in.at[0], in.at[1], in.at[2]), rows);
-}
+PASS(nest, "wwnn", told_all(nest(in.rows, in.at[0], in.at[1], in.at[2], in.at[3]), in.rows))
+PASS(paths, "wnw", told_all(paths(in.rows, in.at[0], in.at[1], in.at[2]), in.rows))
+PASS(number_keys, "www", told_all(number_keys(in.rows, in.at[0], in.at[1], in.at[2]), in.rows))
+PASS(with_inner, "wnw", told_all(with_inner(in.rows, in.at[0], in.at[1], in.at[2]), in.rows))
+PASS(topmost, "nnb", told_all(topmost(in.rows, in.at[0], in.at[1], in.at[2]), in.rows))
+PASS(overlaps, "wwOOw",
+     told_all(overlaps(in.rows, in.at[0], in.at[1], wide_rows(&in, 2), in.at[2], in.at[3], in.at[4]), in.rows))
+PASS(stretches, "wwnnNWWNNN",
+     told(stretches(in.rows, in.at[0], in.at[1], in.at[2], in.at[3],
+                    &(Stretches){in.at[4], in.at[5], in.at[6], in.at[7], in.at[8], in.at[9]})))
+PASS(may_be_long, "wwwbOb",
+     in.size[4] == sizeof(Limits)
+         ? told_all(may_be_long(in.rows, in.at[0], in.at[1], in.at[2], in.at[3], in.at[4], in.at[5]), in.rows)
+         : (wrong("other limits"), NULL))
