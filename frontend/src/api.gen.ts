@@ -2591,6 +2591,7 @@ export interface LaunchTimes {
  * gain is all of their time; None if there are none
  * naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
  * if there are none
+ * loss            passes over the logits of a loss with many classes; None if there is none
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -2608,6 +2609,7 @@ export interface LaunchWaste {
   vectors: VectorProducts | null;
   compared: Waste | null;
   naive: Waste | null;
+  loss: LogitsLoss | null;
 }
 
 /** The memory that a line holds at the end of both snapshots; None as in `LineRow`. */
@@ -2699,6 +2701,21 @@ export interface LoaderStep {
   wait_ns: number;
   exposed_ns: number;
   hidden_ns: number;
+}
+
+/**
+ * The largest logits of a loss: the classes of targets are numbers, and a product makes the logits of no more
+ * features than there are rows.
+ * total_ns   time of kernels, apart from products, of ops on tensors of that size; mean per step
+ * bytes      of such a tensor in FP32
+ * site       where the kernels with the most time come from
+ */
+export interface LogitsLoss {
+  rows: number;
+  classes: number;
+  total_ns: number;
+  bytes: number;
+  site: KernelSite;
 }
 
 /**

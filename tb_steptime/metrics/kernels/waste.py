@@ -48,6 +48,7 @@ from tb_steptime.metrics.kernels.fusion import (
     in_layer,
     stream_kernels,
 )
+from tb_steptime.metrics.kernels.logits import LogitsLoss, logits_loss
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
@@ -245,6 +246,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
                     gain is all of their time; None if there are none
     naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
                     if there are none
+    loss            passes over the logits of a loss with many classes; None if there is none
     """
 
     small_grids: Waste | None
@@ -262,6 +264,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     vectors: VectorProducts | None = None
     compared: Waste | None = None
     naive: Waste | None = None
+    loss: LogitsLoss | None = None
 
 
 class _Kernels(msgspec.Struct, frozen=True, eq=False):
@@ -315,6 +318,7 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
         _vectors(kernels),
         tries.waste(compared) if tries.within.any() else None,
         _naive(kernels),
+        logits_loss(trace, device, chosen),
     )
 
 

@@ -5,6 +5,7 @@ chains     |mul|add|relu|                    -> what a compiler merges, or a fus
 optimizer  |mul|addcmul|sqrt|div|add|        -> one pass over the weights
 x[index]   |sort|sum by index|               -> a sum without a sort
 copies     |copy|mul|copy|add|               -> none: to other layouts, to other types, and for joining tensors
+loss       |cast|log softmax|loss|           -> the same in chunks, without a tensor of all logits
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.insights.base import Insight
+from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns
-from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, of_kernel_time
 from tb_steptime.insights.rules.host.host_bound import OPTIMIZER, fused_form
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.gpu import mostly, place_of, site_phrase
 from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.kernels.fusion import ChainKind, ChainsOfKind, EagerAttention, FusibleChains
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind
-from tb_steptime.text import Phrase, agreeing, closed, count, filled, joined, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, closed, count, filled, joined, nbytes, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
 #: From this share of softmaxes on that torch's own attention op writes to memory, the card is about its inputs.
@@ -390,4 +392,51 @@ def layout_conversion(facts: Facts) -> Insight | None:
         why_confidence=phrase("Layers that do not support channels-last convert it back."),
         view="tensor_cores",
         site=conversions.site,
+    )
+
+
+_IN_CHUNKS = """\
+loss = torch.nn.functional.linear_cross_entropy(hidden, lm_head.weight, labels,
+                                                options=torch.nn.LinearCrossEntropyOptions())
+# torch 2.13; hidden: the inputs of lm_head as [rows, features]; labels: [rows], shifted already"""
+
+
+def loss_in_chunks(facts: Facts) -> Insight | None:
+    """Fires when the passes over the logits of a loss with 30,000 classes or more take a twentieth of the step.
+
+    Similar pattern: a loss that is computed in chunks or by one kernel already, and a compiled one: no op of them has
+    all logits. A loss for each pixel, whose logits a convolution makes, and distillation, whose targets are
+    probabilities. Fewer rows than features, where a loss in chunks takes longer. Weights that FSDP holds in parts, and
+    gradients of gradients, which such a loss cannot take.
+
+    Needs: `record_shapes=True`, and GPU kernels with their ops.
+
+    Jobs: training on a GPU.
+
+    Gain: none is computed: a loss in chunks makes the same passes over smaller tensors. It gives memory: several copies
+    of the logits.
+
+    Left out: how much of the memory at the peak they are.
+    """
+    loss, sharded = facts.waste.loss if facts.waste else None, facts.job.left_as_is == "sharded"
+    if loss is None or not facts.trains or sharded or facts.job.double_backward:
+        return None
+    if facts.share(loss.total_ns) < WARNING_FRACTION:
+        return None
+    template, values = of_kernel_time(facts, loss.total_ns)
+    values |= {"rows": count(loss.rows), "classes": count(loss.classes), "bytes": nbytes(loss.bytes)}
+    template += " is passes over logits of {rows} × {classes}, {bytes} in FP32, besides products"
+    return card(
+        facts,
+        "loss_in_chunks",
+        title=phrase("Compute the loss in chunks of the logits"),
+        why=mostly(Phrase(template, values), loss.site),
+        formula=phrase("Not computed: what chunks save of the time depends on the GPU's cache."),
+        why_confidence=phrase("The sizes and the ops are recorded."),
+        view="gpu",
+        part="kernel",
+        how=_IN_CHUNKS,
+        about_ns=round(loss.total_ns),
+        instead=phrase("less memory"),
+        evidence=[loss.site.longest] if loss.site.longest else [],
     )

@@ -587,3 +587,48 @@ def test_naive_convolutions_are_the_last_resort_unless_the_same_op_tries_others(
     if insight is not None:
         assert (insight.severity, up_to(insight)) == (Severity.MINOR, 500 * US)
         assert plain(insight.why).endswith("its last resort, mostly aten::miopen_convolution 8×64×56×56, 64×64×3×3.")
+
+
+LOGITS, LOSS = "[[4096,32000]]", "[[4096,32000],[4096],[]]"
+
+
+@pytest.mark.parametrize(
+    ("head", "loss", "backward", "fires"),
+    [
+        ("[[4096,1024],[1024,32000]]", LOSS, True, True),
+        ("[[8192,1024],[1024,32000]]", LOSS, True, True),  # labels are shifted
+        ("[[4096,1024],[1024,32000]]", LOSS.replace("32000", "29999"), True, False),  # another, smaller loss
+        ("[[4096,4097],[4097,32000]]", LOSS, True, False),  # fewer rows than features
+        ("[[4096,1024],[1024,1024]]", LOSS, True, False),  # no product makes the logits
+        ("[[4096,1024],[1024,32000]]", LOSS, False, False),  # an evaluation
+        ("[[4096,1024],[1024,32000]]", "", True, False),  # not recorded
+        ("[[4096,1024],[1024,32000]]", '[4096,[["x"]],null]', True, False),
+    ],
+)
+def test_a_loss_with_the_classes_of_a_vocabulary_is_computed_in_chunks(
+    head: str, loss: str, backward: bool, fires: bool
+):
+    """The cast of the logits, their softmax and the loss take a cell each; the product that makes them does not count,
+    nor do other ops."""
+    insight = found(
+        "loss_in_chunks",
+        f"""
+        step     | {"".join(str(step) * 10 for step in range(4))} |
+        op       | {"mcsl.abb.." * 4} |
+        runtime  | {"gkkk.kk..." * 4} |
+        kernel 7 | {".gkkk.kk.." * 4} |""",
+        names={
+            "m": "aten::mm", "c": "aten::_to_copy", "s": "aten::_log_softmax", "l": "aten::nll_loss_forward",
+            "a": "aten::add", "b": "autograd::engine::evaluate_function: NllLossBackward0" if backward else "aten::mul",
+            "g": TENSOR, "k": ADD,
+        },
+        inputs={
+            "m": (head, HALVES), "c": (LOGITS, '["c10::BFloat16"]'), "s": (LOGITS, '["float"]'),
+            "l": (loss, '["float","long int",""]'), "a": ("[[4096,1024]]", '["float"]'),
+        },
+        calls={},
+    )  # fmt: skip
+    assert (insight is not None) is fires
+    if insight is not None:
+        assert (insight.severity, insight.gain_ns, insight.about_ns) == (Severity.MINOR, 0, 300 * US)
+        assert "passes over logits of 4096 × 32 000, 524 MB in FP32" in card_sentence(insight)
