@@ -15,8 +15,7 @@ FILE_NOTES: dict[str, NoteWords] = {
         "(Its card is|Their cards are) missing; the others stand.",
     ),
     "corrupt-file": NoteWords(
-        "The compressed file is damaged.",
-        "Every figure is partial: events after the damage are missing.",
+        "The compressed file is damaged.", "Every figure is partial: events after the damage are missing."
     ),
     "truncated-file": NoteWords(
         "The file ends before the trace does.",
@@ -209,8 +208,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "are not known.",
     ),
     "gpu_cut_short": NoteWords(
-        "The file is cut, and GPU work is missing.",
-        "The profiler writes it last, so that any step may lack some of it: causes of idle time are not known.",
+        "The file is cut, and GPU work is missing.", "The profiler writes it last, so any step may lack some."
     ),
     "end_missing": NoteWords(
         "The end is missing.",
@@ -341,9 +339,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         code="ProfilerActivity.CUDA",
     ),
     "cpu_job": NoteWords(
-        "This job runs on the CPU.",
-        "There are no GPU figures.",
-        more="The Host view shows what the CPU computes.",
+        "This job runs on the CPU.", "There are no GPU figures.", more="The Host view shows what the CPU computes."
     ),
     "launches_only": NoteWords(
         "Only launch calls are recorded of the CPU.",
