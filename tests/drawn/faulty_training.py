@@ -7,6 +7,7 @@ program does, with the exit code and the last words of its error.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import multiprocessing
 import os
@@ -391,8 +392,13 @@ def _run(requested: Request) -> None:
 
 
 if __name__ == "__main__":
-    import torch.utils.data  # noqa: F401 - before the forks
+    # Before the forks: what a training and a profiler import. A fork that ends searches it for garbage, which takes
+    # longer than a training, if it is not frozen.
+    import torch._dynamo
+    import torch.utils.data  # noqa: F401
 
+    gc.collect()
+    gc.freeze()
     multiprocessing.set_start_method("fork")  # the datasets have faults that no process can be sent
     training = _next()
     if training is not None:
