@@ -251,7 +251,7 @@ def test_exchanges_beside_the_work_of_the_only_step_still_take_their_time(work: 
 
 @pytest.mark.parametrize(("numbers", "gains"), [({}, 23), ({"m": (3, 0), "b": (3, 1)}, 4)])
 def test_graphs_save_only_the_layer_and_its_node(numbers: dict[str, tuple[int, int]], gains: int):
-    """Twenty ops before a layer and its node of two cells each. Without sequence numbers nothing tells whose they are."""
+    """Twenty ops before a layer and its node, of two cells each. Without sequence numbers all may be the model's."""
     lines = {
         "op": f"{'aa' * 20}mm....",
         "op engine": f"{'..' * 20}...bb.",
