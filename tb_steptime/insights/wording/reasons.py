@@ -100,6 +100,7 @@ REASONS: dict[str, str] = {
     "pipeline_order_unknown": "The order of its passes matches no known schedule, so it is compared with 1F1B.",
     "no_common_steps": "The ranks have no step in common whose end is known.",
     "no_matched_collectives": "No collective of these ranks could be matched with those of the others.",
+    "decomposed_in_fp32": "PyTorch computes decompositions, solvers and their gradients in FP32, whatever the setting.",
     "no_matrix_product": "Tensor cores multiply matrices. A depthwise convolution, or a matrix times a vector, is "
     "no work for them.",
     "no_memset_in_steps": "The steps have no memset.",

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.trace.model import Trace, rows_named, shared
+from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
 
 
 @shared
@@ -23,8 +24,8 @@ def forward_only(trace: Trace) -> Bool:
     """Says which steps call layers, and record nothing for a backward pass; none if no step trains.
 
     Similar patterns: a step whose backward pass runs in the next one, as between Lightning's marks: its layers have
-    sequence numbers, which ops lack under `no_grad`. A step that only saves a checkpoint, or that replays graphs: it
-    calls no layer. A step that only adds gradients up has a backward pass.
+    sequence numbers, which ops lack under `no_grad`. A step that only saves a checkpoint calls no layer, and one that
+    launches graphs may hold its backward pass in them. A step that only adds gradients up has a backward pass.
     """
     layers, nodes = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match), engine_nodes(trace)
     optimizers = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
@@ -32,7 +33,8 @@ def forward_only(trace: Trace) -> Bool:
     trains = _holds(trace, nodes) | _holds(trace, optimizers)
     if not trains.any():
         return trains
-    return _holds(trace, layers) & ~(trains | _holds(trace, numbered))
+    graphs = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
+    return _holds(trace, layers) & ~(trains | _holds(trace, numbered) | _holds(trace, graphs))
 
 
 def _holds(trace: Trace, rows: Int64) -> Bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.forward_only import forward_only
 from tb_steptime.metrics.phases.marks import engine_nodes, training_threads
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
@@ -35,16 +36,20 @@ def without_gradients(trace: Trace) -> NoGrad:
 
     Similar patterns: frozen layers, and a forward pass whose loss is not used: their ops have numbers. A checkpoint,
     compiled code and a function of the user's: the op around them has one. Autocast, which calls an op with one.
-    Steps that run a forward pass alone do not count.
+    Products of an optimizer, such as Muon: it is no part of a forward pass. Steps that run a forward pass alone do not
+    count.
     """
     events, nodes, threads = trace.events, engine_nodes(trace), training_threads(trace)
+    if not len(nodes):
+        return NoGrad()
     numbered = trace.sequences.event[trace.sequences.forward_thread == 0].astype(np.int64)
     layers = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match)
     layers = top_level(trace, layers[is_in(events.thread[layers], threads) & (innermost(trace, nodes, layers) < 0)])
     steps, alone = find_steps(trace), forward_only(trace)
     layers = layers[~alone[np.maximum(steps.begun_on_host(events.start_ns[layers]), 0)]]
+    layers = layers[SITE_PHASE[site_of(trace, layers)] == PHASES.index("forward")]
     plain = layers[(innermost(trace, numbered, layers) < 0) & ~_around(trace, layers, numbered)]
-    if not len(nodes) or len(plain) == len(layers):
+    if len(plain) == len(layers):
         return NoGrad()
     launches = find_launches(trace)
     copies = np.flatnonzero((launches.call >= 0) & (events.kind[launches.activity] == Kind.MEMCPY))

@@ -49,6 +49,12 @@ _ATTENTION = expression(r"attention")
 _MATH_ATTENTION = expression(r"aten::_scaled_dot_product_attention_math$")
 _ONE_HALF, _ONE_FLOAT = [(name,) for name in HALVES], [("float",)]
 
+#: Decompositions, solvers and their gradients, in which PyTorch turns TF32 off (`NoTF32Guard`), and which autocast does
+#: not cast.
+_DECOMPOSES = expression(
+    r"aten::(_?linalg_(?!vector_norm|norm|multi_dot)\w+|(_?cholesky|pinverse|inverse|logdet|slogdet|lu_|matrix_exp)\w*)$"
+    r"|(autograd::engine::evaluate_function: )?(Linalg|Cholesky)\w*Backward\d*$"
+)
 #: Families whose kernels have FP32 inputs, used for the input type if no op records it.
 _FP32_FAMILIES = ("sgemm", "simt", "xmma_ffma", "plain_convolution", "scudnn", "cudnn_fp32", "fmha_cutlass_old")
 _FAMILY_TYPES = {
@@ -80,6 +86,7 @@ WIDENED = Ineligibility(
 )
 #: In place of `FP32`, where attention without a fused kernel multiplies.
 MATH_ATTENTION, _BY_MATH = "attention_math", Reason("attention_by_math")
+DECOMPOSITION = Ineligibility("decomposition", Reason("decomposed_in_fp32"))
 DTYPE = Ineligibility("dtype", Reason("type_unsupported"))
 ALIGNED_KERNEL = Ineligibility("alignment", Reason("misaligned_kernel"))
 LAYOUT = Ineligibility("layout_conversion", Reason("layout_converted"), "model.to(memory_format=torch.channels_last)")
@@ -131,6 +138,7 @@ class _Case(msgspec.Struct, frozen=True):
     device: int
     converted: bool  # a layout conversion runs in the same call of the op
     tf32: bool  # another kernel of this trace runs the same kind of op as TF32
+    decomposes: bool  # the kernel is part of a decomposition, a solver, or the gradient of one
     attention: int  # 1: attention widened its inputs of 16 bits to FP32 before this op; 2: these are FP32; else 0
 
 
@@ -160,7 +168,9 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
     products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
     converting = distinct_in(products.op[layout & (products.op >= 0)])
     converted, attention, tf32 = is_in(products.op, converting), _in_math_attention(trace), _runs_as_tf32(trace)
-    groups = Groups.of(answers.place, bins, products.place, converted.astype(np.uint8), attention)
+    decomposes = _in_decompositions(trace)
+    flags = converted.astype(np.uint8), decomposes.astype(np.uint8)
+    groups = Groups.of(answers.place, bins, products.place, *flags, attention)
     event = trace.kernels.event[groups.first]
     cases = []
     for row, name, device in zip(
@@ -169,7 +179,8 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
         product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
         case = _Case(
             answers.distinct[answers.place[row]], trace.strings[name], int(bins[row]), product, device,
-            bool(converted[row]), product is not None and _is_convolution(product.op) in tf32, int(attention[row]),
+            bool(converted[row]), product is not None and _is_convolution(product.op) in tf32, bool(decomposes[row]),
+            int(attention[row]),
         )  # fmt: skip
         cases.append(case)
     return groups.place, cases
@@ -177,6 +188,15 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
 
 def _is_convolution(op: str) -> bool:
     return bool(_CONVOLUTION.search(op))
+
+
+def _in_decompositions(trace: Trace) -> Bool:
+    """Says which kernels are launched within a decomposition, a solver, or the gradient of one."""
+    rows, origins = rows_named(trace, (Kind.CPU_OP,), _DECOMPOSES.match), kernel_origins(trace)
+    if not len(rows):
+        return np.zeros(len(trace.kernels), bool)
+    at = np.where(origins.call >= 0, origins.call, origins.op).astype(np.int64)
+    return np.asarray(innermost(trace, rows, at) >= 0, bool)
 
 
 def _in_math_attention(trace: Trace) -> UInt8:
@@ -223,7 +243,7 @@ def _judge(trace: Trace, case: _Case) -> tuple[Ineligibility | None, Rates | Non
         return None, None
     properties, peaks, dtype = trace.devices.get(case.device), device_peaks(trace, case.device), _dtype(case)
     why = _why(case, dtype, _missing_types(properties.compute_capability if properties else None, peaks), peaks)
-    if peaks is None or why is NO_KERNEL or why is DTYPE:
+    if peaks is None or why in (NO_KERNEL, DTYPE, DECOMPOSITION):
         return why, None
     return why, _rates(case, dtype, peaks)
 
@@ -254,6 +274,8 @@ def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> Ine
         return NO_KERNEL
     if not dtype:
         return STAGE if case.answer.role == "stage" else UNTOLD
+    if dtype == "float" and case.decomposes:
+        return DECOMPOSITION
     if dtype not in _UNITS or (dtype == "double" and dtype in missing):
         return DTYPE
     if case.answer.role == "stage":

@@ -249,6 +249,29 @@ def test_exchanges_beside_the_work_of_the_only_step_still_take_their_time(work: 
     assert gain.gain_ns == pytest.approx((length - left) * 100_000, abs=100_000)  # but for the first launch
 
 
+@pytest.mark.parametrize(("numbers", "gains"), [({}, 23), ({"m": (3, 0), "b": (3, 1)}, 4)])
+def test_graphs_save_only_the_layer_and_its_node(numbers: dict[str, tuple[int, int]], gains: int):
+    """Twenty ops before a layer and its node, of two cells each. Without sequence numbers all may be the model's."""
+    lines = {
+        "op": f"{'aa' * 20}mm....",
+        "op engine": f"{'..' * 20}...bb.",
+        "runtime": f"{'.k' * 20}.l....",
+        "kernel 7": f"{'k.' * 20}..l...",
+    }
+    marks = "".join(str(step) * 46 for step in range(3))
+    trace = timeline(
+        "\n".join(
+            f"{label} | {cells} |" for label, cells in ({"step": marks} | {k: v * 3 for k, v in lines.items()}).items()
+        ),
+        names={"a": "aten::mul", "m": "aten::mm", "b": "MmBackward0"},
+        sequences=numbers,
+        cell_ns=10_000,
+    )
+    found = what_if(trace, ["launch_graphs"])
+    assert found is not None
+    assert found.changes[0].gain_ns == gains * 10_000
+
+
 @pytest.mark.parametrize(("step", "gains"), [("." * 65, False), ("0" * 65, True)], ids=["a recording", "a step"])
 def test_a_graph_gains_nothing_in_a_warm_up(step: str, gains: bool):
     """Modules are loaded twice, and an op between them makes two launches late. Behind them the host is ahead."""

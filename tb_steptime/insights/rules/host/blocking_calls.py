@@ -87,12 +87,25 @@ _RETURN_AT_ONCE = {
 
 #: The code for an inference, which has no loss to print: it needs the values, such as the next token.
 _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or while the next step runs already"
+#: The code for a rollout, whose next pass depends on each value, such as an action.
+_READ_OF_MANY = "actions = policy(observations).tolist()  # of many environments at once: each wait is for all of them"
 #: From so many reads a step on they are not of the few values that a loop prints.
 MANY_READS = 8
 _STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
 #: Such as whether the gradient of each parameter is finite.
 _ASKED_AT_ONCE = "if torch.stack(conditions).any():  # waits once for all of them"
 _BREAKS = "# TORCH_LOGS=graph_breaks names those that also split the compiled code"
+
+
+#: From this share of the layers on, and from so many passes a step, what runs without gradients is a rollout or a
+#: validation, and each pass may take more at once.
+_MOST, _MANY_PASSES = 0.5, 8
+
+
+def rolls_out(facts: Facts) -> bool:
+    """Whether most layers of a training run in many passes without gradients."""
+    no_grad = facts.job.no_grad
+    return facts.trains and no_grad.share >= _MOST and no_grad.passes >= _MANY_PASSES
 
 
 def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
@@ -110,6 +123,8 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
         return _READ_AT_ONCE  # graphs show no layers; those of a training show its backward pass
     if reads < MANY_READS:
         return op.how
+    if rows[0].phase == "forward" and rolls_out(facts):
+        return _READ_OF_MANY
     return f"{_STACKED}\n{_BREAKS}" if facts.job.execution in ("compiled", "mixed") else _STACKED
 
 

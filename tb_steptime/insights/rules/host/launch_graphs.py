@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import less, sites_of
-from tb_steptime.insights.rules.host.blocking_calls import MANY_READS
+from tb_steptime.insights.rules.host.blocking_calls import MANY_READS, rolls_out
 from tb_steptime.insights.rules.host.blocking_rows import calls_of, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import (
     BACKWARD,
@@ -36,8 +36,6 @@ from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phra
 COMPILED = 0.1
 #: From this share of the layers on, what runs without gradients is worth compiling, too; a table of positions is less.
 _TEACHES = 0.1
-#: From this share on, and from so many passes a step, they are a rollout or a validation, which may take more at once.
-_MOST, _MANY_PASSES = 0.5, 8
 #: From this share of the kernel time on, graphs hold the whole step: what is beside them prepares the inputs.
 _ALL_KERNELS = 0.99
 
@@ -97,7 +95,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = replace(advice, how=_BY_HAND_ON_XPU)
     elif not in_use and facts.job.left_as_is == "scripted":
         advice = replace(advice, how=_OF_SCRIPTED)
-    elif not in_use and _rolls_out(facts):
+    elif not in_use and rolls_out(facts):
         advice = _OF_ROLLOUTS
     elif not in_use and facts.trains and facts.job.no_grad.share >= _TEACHES and facts.job.compiles:
         advice = replace(advice, how=_OF_TEACHER)
@@ -163,12 +161,6 @@ def _sizes_read(facts: Facts) -> float:
     behind the passes does not count."""
     rows = [row for row in calls_of(facts, "plain") if row.phase in ("forward", "unknown")]
     return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique"))
-
-
-def _rolls_out(facts: Facts) -> bool:
-    """Whether most layers of a training run in many passes without gradients."""
-    no_grad = facts.job.no_grad
-    return facts.trains and no_grad.share >= _MOST and no_grad.passes >= _MANY_PASSES
 
 
 def _is_compiled(facts: Facts) -> bool:

@@ -17,7 +17,8 @@ _TRAINS = ("mm.....bbbbbbbb.....", "k......g............", ".kkkkkkgggggggggggg.
 _EVALUATES = ("xx......", "k.......", ".kkkkkk.", "........")
 _SAVES = ("cc..................", "k...................", ".kkkkkk.............", "....................")
 _LATER = ("mm..................", "k...................", ".kkkkkk.............", "....................")
-_KINDS = {"t": _TRAINS, "e": _EVALUATES, "s": _SAVES, "l": _LATER}
+_GRAPH = ("xx......", "kr......", ".kkkrrr.", "........")
+_KINDS = {"g": _GRAPH, "t": _TRAINS, "e": _EVALUATES, "s": _SAVES, "l": _LATER}
 
 
 def loop(steps: str) -> Trace:
@@ -29,6 +30,7 @@ def loop(steps: str) -> Trace:
         user Optimizer.step#SGD.step | {marks} |
         runtime  | {calls} |
         kernel 7 | {kernels} |""",
+        calls={"r": "cudaGraphLaunch"},
         names={"m": "aten::mm", "x": "aten::mm", "c": "aten::copy_", "b": "MmBackward0"},
         sequences={"m": (3, 0), "b": (3, 1)},
     )
@@ -41,6 +43,7 @@ def loop(steps: str) -> Trace:
         ("tttee", [3, 4]),
         ("ttstt", []),  # saves a checkpoint
         ("ttltt", []),  # its backward pass runs in the next step
+        ("ttgtt", []),  # a graph may hold its backward pass
         ("eeeee", []),  # inference
     ],
 )

@@ -24,6 +24,7 @@ _NAMES = {
         ("kk.mm.mm.bbb", "m...........", "............", NoGrad()),  # under autocast, which calls the op again
         ("ccccc.mm.bbb", ".xx.........", "............", NoGrad()),  # a checkpoint
         ("mm.......bbb", "..........x.", "............", NoGrad()),  # what the node itself computes
+        ("mm.bbb.xx.xx", "............", "............", NoGrad()),  # an optimizer that multiplies
         ("xx.xx.xx....", "............", "..h.........", NoGrad()),  # inference
     ],
 )

@@ -44,6 +44,34 @@ def told(trace: Trace, row: int = 0) -> tuple[str | None, str | None, int]:
     return why.id if why else None, why.setting if why else None, int(found.gain_ns[row])
 
 
+@pytest.mark.parametrize(
+    ("around", "why"),
+    [
+        ("aten::linalg_cholesky_ex", "decomposition"),
+        ("aten::_linalg_svd", "decomposition"),
+        ("autograd::engine::evaluate_function: LinalgEighBackward0", "decomposition"),
+        ("aten::linalg_vector_norm", "tf32_off"),
+        ("aten::linalg_multi_dot", "tf32_off"),
+        ("aten::matmul", "tf32_off"),
+    ],
+)
+@pytest.mark.parametrize("product", ["aten::mm", "aten::empty"])
+def test_no_setting_brings_a_decomposition_to_tensor_cores(around: str, why: str, product: str):
+    trace = timeline(
+        """
+        op       | oooo.......... |
+        op       | aaa........... |
+        runtime  | .k............ |
+        kernel 7 | ....kkkkkkkkkk |""",
+        names={"o": around, "a": product, "k": SGEMM},
+        inputs={"a": (FITS, FLOAT)},
+        devices={0: A100},
+        cell_ns=100_000,
+    )
+    id, setting, gain_ns = told(trace)
+    assert (id, setting is None, gain_ns == 0) == (why, why == "decomposition", why == "decomposition")
+
+
 HIGH = 'torch.set_float32_matmul_precision("high")'
 MS = 1_000_000
 

@@ -1353,6 +1353,9 @@ def test_many_conditions_are_asked_at_once(count: float, at_once: bool):
     assert ("torch.stack(conditions)" in insight.how, "torch.where(" in insight.how) == (at_once, True)
 
 
+ROLLOUT = JobKind(purpose="training", no_grad=NoGrad(0.5, 8.0))
+
+
 @pytest.mark.parametrize(
     ("changes", "job", "said"),
     [
@@ -1363,6 +1366,9 @@ def test_many_conditions_are_asked_at_once(count: float, at_once: bool):
         ({"count": 1.0}, JobKind(execution="graphs"), {"x.tolist()"}),
         ({"count": 1.0}, JobKind(execution="graphs", purpose="training"), {"print(loss.item())"}),
         ({"count": 8.0, "phase": "backward"}, JobKind(), {"torch.stack(values)"}),
+        ({"count": 8.0, "phase": "forward"}, ROLLOUT, {"policy(observations)"}),
+        ({"count": 7.0, "phase": "forward"}, ROLLOUT, {"print(loss.item())"}),
+        ({"count": 8.0, "phase": "other"}, ROLLOUT, {"torch.stack(values)"}),
         ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"in its step()"}),
     ],
 )
@@ -1370,7 +1376,14 @@ def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
     changes: dict[str, Any], job: JobKind, said: set[str]
 ):
     (insight,) = judged(host_result(blocking=[blocking(100 * US, **changes)]), job).insights
-    known = ("print(loss.item())", "torch.stack(values)", "graph_breaks", "x.tolist()", "in its step()")
+    known = (
+        "print(loss.item())",
+        "torch.stack(values)",
+        "policy(observations)",
+        "graph_breaks",
+        "x.tolist()",
+        "in its step()",
+    )
     assert {code for code in known if code in (insight.how or "")} == said
 
 
