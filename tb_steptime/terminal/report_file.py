@@ -14,7 +14,7 @@ from tb_steptime.files.temporary import atomic_file
 from tb_steptime.ingest.discovery import no_traces
 from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.pool import without_log
-from tb_steptime.ingest.states import Problem, SpanState
+from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.report.extras import Extras, IncludedExtras, read_extras
 from tb_steptime.serve.report.included import IncludedAnswers, can_be_tried, included_answers
 from tb_steptime.serve.report.page import report_page
@@ -110,17 +110,13 @@ class _SpansBar(StatusLine):
     def show(self, index: Index) -> None:
         if self.is_due():
             total = max(1, sum(span.file_bytes for span in _spans(index)))
-            left = sum(span.file_bytes - _read_bytes(span) for span in _spans(index) if not _has_ended(span))
+            left = sum(span.file_bytes - _read_bytes(span) for span in _spans(index) if not span.state.is_final)
             spans = f"{index.spans_ready} of {counted(index.spans_total, 'span')}"
             self.draw(1 - left / total, "", [spans, f"{nbytes(total - left)} of {nbytes(total)}"])
 
 
 def _spans(index: Index) -> list[SpanEntry]:
     return [span for run in index.runs for worker in run.workers for span in worker.spans]
-
-
-def _has_ended(span: SpanEntry) -> bool:
-    return span.state in (SpanState.READY, SpanState.FAILED)
 
 
 def _read_bytes(span: SpanEntry) -> int:
