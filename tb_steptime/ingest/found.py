@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.names import Place, SnapshotName, TraceName, natural_order, trace_name
+from tb_steptime.ingest.names import Place, SnapshotName, natural_order, trace_name
 from tb_steptime.ingest.summaries.layout import SUFFIX
 
 #: A recording whose times begin earlier than this (2001) counts them from another origin, such as the start of the
@@ -50,15 +50,6 @@ class FoundSpan(msgspec.Struct, frozen=True):
     log_directory: AnyPath | None = None
     beside: tuple[AnyPath, ...] = ()
     names_from: AnyPath | None = None
-
-    @classmethod
-    def named(
-        cls, place: Place, name: TraceName, file: str, trace: AnyPath | None, summary: AnyPath | None
-    ) -> FoundSpan:
-        """Returns a span that has no number yet."""
-        return cls(
-            span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time, log_directory=place.root
-        )
 
     def under(self, root: AnyPath) -> FoundSpan:
         """The same span with paths that begin as the user wrote the folder."""
@@ -138,8 +129,11 @@ def _named_by_user(path: AnyPath) -> FoundSpan:
     name = path.name.removesuffix(SUFFIX)
     place = Place(path.absolute().parent.name, path.parent, str(path.parent))
     trace, summary = (None, path) if path.name.endswith(SUFFIX) else (path, None)
-    span = FoundSpan.named(place, trace_name(place, "", name), name, trace, summary)
-    return replace(span, file=str(path))
+    named = trace_name(place, "", name)
+    return FoundSpan(
+        span_id(place, name), named.run, named.worker, 0, str(path), trace, summary, named.time,
+        log_directory=place.root,
+    )  # fmt: skip
 
 
 def span_id(place: Place, file: str) -> str:

@@ -15,6 +15,10 @@ class SpanState(enum.Enum):
     READY = "ready"
     FAILED = "failed"
 
+    @property
+    def is_final(self) -> bool:
+        return self in (SpanState.READY, SpanState.FAILED)
+
 
 class Progress(msgspec.Struct, frozen=True):
     """Reading one file. Bytes are bytes on disk; seconds_left is None until it is known."""

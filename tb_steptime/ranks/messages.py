@@ -161,7 +161,7 @@ def _exchanged(
     """Yields for each group and two ranks of it the places of sender and receiver, and the matched rows of both."""
     place = {number: place for place, number in enumerate(numbers)}
     for source, each in enumerate(ranks):
-        for group, peer in _partners(each, sends=True):
+        for group, peer in _partners(each):
             target = place.get(peer, source)
             if target != source:
                 sent = _side(each, group, peer, True)
@@ -189,10 +189,10 @@ def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side])
     )
 
 
-def _partners(each: Instances, *, sends: bool) -> list[tuple[GroupKey, int]]:
-    """Returns groups with the peer ranks in each."""
+def _partners(each: Instances) -> list[tuple[GroupKey, int]]:
+    """Returns groups with the ranks to which this one sends in each."""
     ends = [(each.groups[len(each.groups) - 1 if one.group is None else one.group], one.peer) for one in each.classes
-            if one.kind == "send_receive" and one.sends == sends]  # fmt: skip
+            if one.kind == "send_receive" and one.sends]  # fmt: skip
     return [(group, peer) for group, peer in dict.fromkeys(ends) if group.name is not None and peer is not None]
 
 

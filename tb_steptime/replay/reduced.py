@@ -246,7 +246,7 @@ def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64)
 
 
 def _longest_paths(columns: Sequence[Int32 | Int64], back: int) -> PathColumns:
-    """The same as `reduce.c`, without its limit on the paths to one node."""
+    """The same as `waits.c`, without its limit on the paths to one node."""
     lasts, release, first, before, lag, number = (each.tolist() for each in columns)
     reached, between = list[dict[int, int]](), list[dict[int, int]]()
     rows = list[tuple[int, int, int]]()

@@ -116,7 +116,7 @@ def first_of_each(edges: Edges, nodes: int) -> Int64:
 
 
 def _swept(columns: Sequence[Int32 | Int64], copies: int) -> Int64:
-    """The same as `sweep.c`."""
+    """The same as `waits.c`."""
     lasts, release, first, before, lag, link_first, link_before, link_lag = (each.tolist() for each in columns)
     rows, ends = list[list[int]](), list[int]()
     for copy in range(copies):

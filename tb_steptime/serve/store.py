@@ -389,7 +389,7 @@ def first_span(index: Index, address: Address) -> SpanEntry | None:
 def is_at_rest(index: Index) -> bool:
     """Whether no trace waits to be read. The tab then need not send a request at once to have one read."""
     spans = [span for run in index.runs for span in _spans(run.workers)]
-    return all(span.state in (SpanState.READY, SpanState.FAILED) for span in spans)
+    return all(span.state.is_final for span in spans)
 
 
 def version_of(opening: Opening) -> str:

@@ -15,7 +15,7 @@ from tb_steptime.serve.report.included import included_answers
 from tb_steptime.serve.report.page import without_machine
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs
-from tb_steptime.terminal.opened import opened_store
+from tb_steptime.terminal.report_file import opened_store
 from tests.drawn.packed import in_rows
 from tests.drawn.small_trace import write_trace
 

@@ -129,7 +129,7 @@ def _settled_run(run: RunEntry) -> RunEntry:
 
 
 def _settled(span: SpanEntry) -> SpanEntry:
-    if span.state in (SpanState.READY, SpanState.FAILED):
+    if span.state.is_final:
         return span
     return replace(span, state=SpanState.FAILED, progress=None, error=Problem(_NOT_READ, span.file, _OPEN_IT))
 

@@ -339,7 +339,10 @@ UNITS = {Unit.NS: "ms", Unit.FRACTION: "share, 0 to 1"}
 
 
 def ms(ns: float) -> float:
-    """>>> ms(77_501_667) 77.5"""
+    """
+    >>> ms(77_501_667)
+    77.5
+    """
     return short(ns / 1e6)
 
 

@@ -17,12 +17,7 @@ from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.terminal.commands.base import FAILED, Command, add_names_from, exit_code, refused, step_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.serve.report.extras import IncludedExtras
-    from tb_steptime.serve.report.included import IncludedAnswers
-    from tb_steptime.serve.store import Store
     from tb_steptime.terminal.export.tables import ExportedSpan
 
 
@@ -113,6 +108,7 @@ def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_report(options: argparse.Namespace) -> int:
     from tb_steptime.errors import TraceError
+    from tb_steptime.terminal.report_file import WrongChoiceError, write_report
 
     refusal = _refused_report(options.path, options.output, force=options.force)
     if options.steps and not options.timeline:
@@ -120,7 +116,9 @@ def _run_report(options: argparse.Namespace) -> int:
     if refusal:
         return refused(refusal)
     try:
-        return _report(options)
+        return exit_code(write_report(options))
+    except WrongChoiceError as error:
+        return refused(str(error))
     except TraceError as error:
         return refused(f"{error.problem}. {error.hint}", FAILED)
     except OSError as error:
@@ -147,68 +145,6 @@ def _is_report(file: Path) -> bool:
             return opened.read(len(DOCTYPE)) == DOCTYPE
     except OSError:
         return False
-
-
-def _report(options: argparse.Namespace) -> int:
-    from tb_steptime.files.temporary import atomic_file
-    from tb_steptime.serve.report.extras import IncludedExtras
-    from tb_steptime.serve.report.included import included_answers
-    from tb_steptime.serve.report.page import report_page
-    from tb_steptime.serve.scalars import scalars_of
-    from tb_steptime.terminal.opened import opened_store
-    from tb_steptime.text.printer import counted, nbytes
-
-    folder, output = options.path, options.output
-    problems: list[Problem] = []
-    with opened_store(folder, problems) as store:
-        answers = included_answers(store, scalars_of(folder), options.tried)
-        if refusal := _unknown_card(answers, options.tried):
-            return refused(f"{folder}: {refusal}")
-        extras = _read_extras(store, options, problems) if options.timeline or options.flame else IncludedExtras()
-    if not answers.pages:
-        return exit_code(problems)
-    if options.steps and not extras.events and not problems:
-        first, last = options.steps
-        return refused(f"{folder}: No span has the steps {first} to {last}.")
-    with atomic_file(output, output.suffix) as file:
-        file.write(report_page(answers, extras))
-    runs, spans = counted(len(answers.index.runs), "run"), counted(len(answers.pages), "span")
-    print(f"{output}: {runs}, {spans}{_extras_text(extras)}, {nbytes(output.stat().st_size)}")
-    return exit_code(problems)
-
-
-def _unknown_card(answers: IncludedAnswers, requested: Sequence[str]) -> str | None:
-    from tb_steptime.serve.report.included import can_be_tried
-
-    available = can_be_tried(answers)
-    missing = next((id for id in requested if id not in available), None)
-    if missing is None:
-        return None
-    return f"No card {missing} can be ticked. " + (
-        f"These can: {', '.join(available)}." if available else "The recordings have no card that can."
-    )
-
-
-def _extras_text(extras: IncludedExtras) -> str:
-    from tb_steptime.text.printer import counted
-
-    steps = sum(len(each.held.steps) or 1 for each in extras.events.values())
-    events = f", events of {counted(steps, 'step')}" if steps else ""
-    return events + (f", flame graphs of {counted(len(extras.flames), 'span')}" if extras.flames else "")
-
-
-def _read_extras(store: Store, options: argparse.Namespace, problems: list[Problem]) -> IncludedExtras:
-    """Reads single events and flame graphs, with a progress bar."""
-    from msgspec.structs import replace
-
-    from tb_steptime.serve.report.extras import Extras, read_extras
-    from tb_steptime.terminal.progress_bar import SpansBar
-
-    new_problems: list[Problem] = []
-    with SpansBar("events of ") as bar:
-        extras = read_extras(store, Extras(options.timeline, options.steps, options.flame), new_problems, bar.show)
-    problems += [replace(each, file=str(options.path / each.file)) for each in new_problems]
-    return extras
 
 
 def _add_slice_arguments(parser: argparse.ArgumentParser) -> None:

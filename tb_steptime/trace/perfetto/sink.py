@@ -17,13 +17,13 @@ that way throughout.
 
 from __future__ import annotations
 
+import functools
 from array import array
 from collections import defaultdict
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.columns import Columns
@@ -56,6 +56,8 @@ _STAGES = {
 _STAGES_BY_NUMBER = dict(enumerate(_STAGES.values(), start=1))
 #: Those categories that occupy the device.
 _WORK = ("kernel", "gpu_memcpy", "gpu_memset")
+#: Kinds of slices and render stages that PyTorch does not have.
+_UNKNOWN = (Kind.OTHER, LEFT_OUT)
 
 
 class PacketSink:
@@ -80,8 +82,6 @@ class PacketSink:
         self._rows: list[Complete] = []
         self._starts: list[int] = []
         self._lane_names: dict[tuple[Any, Any], str] = {}
-        self._is_left_out: dict[str, bool] = {}
-        self._is_known: dict[str, bool] = {}
         self._submitted, self._submitted_by = array("Q"), array("q")
         self._unlinked_rows, self._unlinked = array("q"), array("Q")
         self._stage_rows, self._stages = array("q"), array("Q")
@@ -149,8 +149,8 @@ class PacketSink:
         if not 0 <= time_ns < _LATEST_NS:
             self.damage.timeless_count += 1
             return
-        self._count_known(category)
-        if self._leaves_out(category):
+        self.known_count += _kind(category) not in _UNKNOWN
+        if _kind(category) == LEFT_OUT:
             self._slices.begin(NO_ROW, slice.track, time_ns)
             return
         name = texts.names.get(slice.name_iid, "") if slice.name_iid else self._text(slice.name)
@@ -179,7 +179,7 @@ class PacketSink:
             self.architectures.setdefault(fields["device"], architecture)
         name = texts.kernels.get(stage.kernel_iid) or texts.names.get(stage.name_iid) or named
         row = self._add(time_ns, category, name, lane, stage.duration, Args(**fields))
-        self._count_known(category)
+        self.known_count += _kind(category) not in _UNKNOWN
         if stage.event:
             self._stage_rows.append(row)
             self._stages.append(stage.event)
@@ -217,18 +217,6 @@ class PacketSink:
         starts = np.array(self._starts, np.int64)
         self.columns.add(EventBlock(self._rows, starts, [], len(self._rows), counters=self._samples))
         self._rows, self._starts, self._samples = [], [], []
-
-    def _leaves_out(self, category: str) -> bool:
-        cached = self._is_left_out.get(category)
-        if cached is None:
-            cached = self._is_left_out[category] = kind_of(category, "") == LEFT_OUT
-        return cached
-
-    def _count_known(self, category: str) -> None:
-        cached = self._is_known.get(category)
-        if cached is None:
-            cached = self._is_known[category] = kind_of(category, "") not in (Kind.OTHER, LEFT_OUT)
-        self.known_count += cached
 
     def _text(self, encoded: bytes) -> str:
         text = self._texts_of.get(encoded)
@@ -269,6 +257,11 @@ class PacketSink:
         columns.flows.add_arrows(start[before] + dur[before], thread[before], start[after], thread[after])
 
 
+@functools.lru_cache(1024)
+def _kind(category: str) -> int:
+    return kind_of(category, "")
+
+
 def _numbers(values: array[int]) -> Int64:
     return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
 
@@ -304,7 +297,7 @@ NO_ROW = -1
 class Slices:
     """Begins and ends, in the order of the file.
 
-    rows, ends_ns   what was paired: rows of begins and the ends' times, for `paired`
+    rows, ends_ns   what was paired: rows of begins, and the times of their ends
     stray_count     ends without a begin
     """
 
@@ -321,7 +314,7 @@ class Slices:
 
     def begin(self, row: int, track: int, time_ns: int) -> None:
         if self._ended_on:
-            self._close_run()
+            self.close()
         self._begun.append(row)
         self._begun_on.append(track)
         self._begun_ns.append(time_ns)
@@ -331,13 +324,11 @@ class Slices:
         self._ended_ns.append(time_ns)
 
     def close(self) -> None:
-        """Process what is left at the end of the file."""
-        self._close_run()
-
-    def _close_run(self) -> None:
+        """Pair what was begun and ended since the last call: a run, or what is left at the end of the file."""
         ends = len(self._ended_on)
         if ends and self._is_group(ends):
-            self._pair(self._begun[:ends], self._ended_ns)
+            self.rows += self._begun[:ends]
+            self.ends_ns += self._ended_ns
             open_rows, open_tracks = self._begun[ends:], self._begun_on[ends:]  # of a file that was cut
             for row, track in zip(open_rows, open_tracks, strict=True):
                 self._open[track].append(row)
@@ -349,7 +340,7 @@ class Slices:
         if ends > len(self._begun) or self._begun_on[:ends] != self._ended_on:
             return False
         if not self._grouped:
-            begins, ends_ns = _slice_numbers(self._begun_ns), _slice_numbers(self._ended_ns)
+            begins, ends_ns = _numbers(self._begun_ns), _numbers(self._ended_ns)
             times = np.concatenate((begins, ends_ns))
             self._grouped = bool((times[1:] < times[:-1]).any() and (ends_ns >= begins[:ends]).all())
         return self._grouped
@@ -357,26 +348,16 @@ class Slices:
     def _nest(self) -> None:
         for row, track in zip(self._begun, self._begun_on, strict=True):
             self._open[track].append(row)
-        rows, times = array("q"), array("q")
         for track, time in zip(self._ended_on, self._ended_ns, strict=True):
             open_rows = self._open.get(track)
             if open_rows:
-                rows.append(open_rows.pop())
-                times.append(time)
+                self.rows.append(open_rows.pop())
+                self.ends_ns.append(time)
             else:
                 self.stray_count += 1
-        self._pair(rows, times)
-
-    def _pair(self, rows: array[int], times: array[int]) -> None:
-        self.rows += rows
-        self.ends_ns += times
 
     def durations(self, start_ns: Int64) -> tuple[Int64, Int64]:
         """Rows of the slices that have both a begin and an end, and their durations in ns."""
-        rows, ends = _slice_numbers(self.rows), _slice_numbers(self.ends_ns)
+        rows, ends = _numbers(self.rows), _numbers(self.ends_ns)
         has_row = rows != NO_ROW
         return rows[has_row], ends[has_row] - start_ns[rows[has_row]]
-
-
-def _slice_numbers(values: array[int]) -> npt.NDArray[Any]:
-    return np.frombuffer(values, np.int64) if values else np.empty(0, np.int64)

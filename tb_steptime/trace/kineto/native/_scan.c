@@ -1,4 +1,4 @@
-/* The scanner of blocks of events as a Python type. What it does is told in blocks.py, and how in events.c. */
+/* The scanner of blocks of events as a Python type. blocks.py says what it does, events.c how. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
@@ -317,7 +317,7 @@ static PyObject *module_reduce(PyObject *module, PyObject *args)
     int64_t count[6];
     long long look_back;
     int done;
-    Ways found = {.count = 0};
+    Paths found = {.count = 0};
     (void)module;
     if (!PyArg_ParseTuple(args, "SSSSSSL", &column[0], &column[1], &column[2], &column[3], &column[4], &column[5],
                           &look_back))
@@ -340,7 +340,7 @@ static PyObject *module_reduce(PyObject *module, PyObject *args)
     else
         result = Py_BuildValue("(NNN)", bytes_of(found.from, found.count), bytes_of(found.to, found.count),
                                bytes_of(found.lag, found.count));
-    free_ways(&found);
+    free_paths(&found);
     return result;
 }
 
@@ -349,7 +349,7 @@ static PyMethodDef module_methods[] = {
      "sweep(lasts, release, first, before, lag, link_first, link_before, link_lag, copies): columns of int64 as bytes to "
      "the start of each node in each copy."},
     {"reduce", module_reduce, METH_VARARGS,
-     "reduce(lasts, release, first, before, lag, chosen, look_back): columns of int64 as bytes to those of the ways between "
+     "reduce(lasts, release, first, before, lag, chosen, look_back): columns of int64 as bytes to those of the paths between "
      "chosen nodes: from, to, lag."},
     {"mix", python_mix, METH_VARARGS, "columns -> number"},
     {"nest", python_nest, METH_VARARGS, "start, end -> depth, parent"},

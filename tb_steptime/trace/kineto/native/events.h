@@ -42,8 +42,8 @@ typedef struct {
     size_t start, end;
 } Span;
 
-/* An event that lasts. said: bits of the arguments that it has; odd: of those that are of another type than usual, and
- * count as odd only where they are needed. Numbers of what is not said are not set. */
+/* An event with a duration. said: bits of the arguments that it has; the numbers of all others are not set. odd: bits of
+ * the arguments whose type is unusual, which only matters where they are needed. */
 typedef struct {
     int64_t start_ns, dur_ns, pid, tid;
     int64_t number[NUMBERS], triple[2][3];
@@ -54,7 +54,7 @@ typedef struct {
     int pid_said, tid_said;
 } Row;
 
-/* What the allocator said once; -1 for what it did not say. track: a place in the table of tracks. */
+/* One event of the allocator; -1 for what it does not contain. track: a place in the table of tracks. */
 typedef struct {
     int64_t time_ns, number[ALLOCATOR_NUMBERS];
     int32_t track;

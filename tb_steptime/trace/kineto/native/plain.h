@@ -1,4 +1,4 @@
-/* The frequent opcodes of a pickle of plain values. What they mean, and which are refused, is told in trace/plain.py. */
+/* The frequent opcodes of a pickle of plain values. trace/plain.py says what they mean and which are refused. */
 #ifndef TB_STEPTIME_PLAIN_H
 #define TB_STEPTIME_PLAIN_H
 

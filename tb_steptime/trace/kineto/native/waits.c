@@ -49,18 +49,18 @@ int sweep(int64_t nodes, int64_t copies, const int64_t *lasts, const int64_t *re
     return 1;
 }
 
-#define NO_WAY (INT64_MIN / 4)
-enum { MOST_WAYS = 32 };
+#define NO_PATH (INT64_MIN / 4)
+enum { MOST_PATHS = 32 };
 
-/* Ways to one node, by where they begin, ascending. */
+/* The paths to one node, in ascending order of the nodes where they begin. */
 typedef struct {
-    int64_t from[MOST_WAYS], lag[MOST_WAYS];
+    int64_t from[MOST_PATHS], lag[MOST_PATHS];
     int count;
 } Reached;
 
-/* All of them. first, from, lag: those of each node that is not chosen, one after another, to its start. between: of each
- * chosen node the longest ways to its start from as many before it as are looked back for, the nearest first; then from
- * the releases. */
+/* All paths that are known. first, from, lag: the paths to each node that is not chosen, one node after another. between:
+ * for each chosen node the longest paths to it from the look_back chosen nodes before it, the nearest first, and then
+ * from the releases. */
 typedef struct {
     int64_t *first, *from, *lag, *between;
     int64_t room, look_back;
@@ -74,7 +74,8 @@ static int grown(int64_t **column, int64_t room)
     return larger != NULL;
 }
 
-/* The longer of two ways from one node counts; of too many the one from longest ago, but for the releases, is dropped. */
+/* Adds a path. Of two paths from one node the longer one counts. If there are too many, the one from the earliest node is
+ * dropped, but never the one from the releases. */
 static void add(Reached *reached, int64_t from, int64_t lag)
 {
     int place = 0;
@@ -86,7 +87,7 @@ static void add(Reached *reached, int64_t from, int64_t lag)
         return;
     }
     int dropped = -1;
-    if (reached->count == MOST_WAYS) {
+    if (reached->count == MOST_PATHS) {
         dropped = reached->from[0] == START;
         if (place <= dropped)
             return;
@@ -102,16 +103,16 @@ static void add(Reached *reached, int64_t from, int64_t lag)
     reached->count++;
 }
 
-/* The longest known way between chosen nodes. */
+/* The longest known path between chosen nodes. */
 static int64_t between(const Known *known, int64_t from, int64_t to)
 {
     const int64_t *row = known->between + to * (known->look_back + 1);
     if (from == START)
         return row[known->look_back];
-    return to - from > known->look_back ? NO_WAY : row[to - from - 1];
+    return to - from > known->look_back ? NO_PATH : row[to - from - 1];
 }
 
-/* Leave out the ways that are never longer than one through a later chosen node. */
+/* Leaves out the paths that are never longer than one through a later chosen node. */
 static void prune(Reached *reached, const Known *known)
 {
     int kept = 0;
@@ -127,14 +128,14 @@ static void prune(Reached *reached, const Known *known)
     reached->count = kept;
 }
 
-/* What a chosen node is reached by is found; how far all before it are from it is known from these. */
-static int tell(const Reached *reached, int64_t number, Known *known, Ways *found)
+/* Records the paths to a chosen node as found, and derives from them the longest path from each chosen node before it. */
+static int tell(const Reached *reached, int64_t number, Known *known, Paths *found)
 {
     int64_t back = known->look_back, *row = known->between + number * (back + 1);
     for (int64_t place = 0; place <= back; place++)
-        row[place] = NO_WAY;
+        row[place] = NO_PATH;
     if (found->count + reached->count > found->room) {
-        found->room = 2 * (found->count + MOST_WAYS);
+        found->room = 2 * (found->count + MOST_PATHS);
         if (!grown(&found->from, found->room) || !grown(&found->to, found->room) || !grown(&found->lag, found->room))
             return 0;
     }
@@ -162,7 +163,7 @@ static int keep(const Reached *reached, int64_t node, Known *known)
     int64_t at = known->first[node];
     known->first[node + 1] = at + reached->count;
     if (at + reached->count >= known->room) {
-        known->room = 2 * (at + MOST_WAYS);
+        known->room = 2 * (at + MOST_PATHS);
         if (!grown(&known->from, known->room) || !grown(&known->lag, known->room))
             return 0;
     }
@@ -185,7 +186,7 @@ static void gather(Reached *reached, const int64_t *lasts, const Waits *waits, c
 }
 
 static int pass(int64_t nodes, const int64_t *lasts, const int64_t *release, const Waits *waits, const int64_t *chosen,
-                Known *known, Ways *found)
+                Known *known, Paths *found)
 {
     for (int64_t node = 0; node < nodes; node++) {
         Reached reached = {.count = 0};
@@ -204,7 +205,7 @@ static int pass(int64_t nodes, const int64_t *lasts, const int64_t *release, con
 }
 
 int reduce(int64_t nodes, const int64_t *lasts, const int64_t *release, const Waits *waits, const int64_t *chosen,
-           int64_t look_back, Ways *found)
+           int64_t look_back, Paths *found)
 {
     int64_t count = 0;
     if (!leads_back(nodes, waits))
@@ -223,9 +224,9 @@ int reduce(int64_t nodes, const int64_t *lasts, const int64_t *release, const Wa
     return done;
 }
 
-void free_ways(Ways *ways)
+void free_paths(Paths *paths)
 {
-    free(ways->from);
-    free(ways->to);
-    free(ways->lag);
+    free(paths->from);
+    free(paths->to);
+    free(paths->lag);
 }

@@ -16,21 +16,22 @@ typedef struct {
 int sweep(int64_t nodes, int64_t copies, const int64_t *lasts, const int64_t *release, const Waits *inner,
           const Waits *links, int64_t *starts);
 
-/* Ways found, in room that grows. from: a chosen node, or START for the releases; lag: of the longest way between them
- * through no other chosen node. */
+/* The paths that were found, in columns that grow. A path leads from a chosen node, or from the releases (START), to a
+ * chosen node, and through no other one. lag: of the longest such path. */
 typedef struct {
     int64_t *from, *to, *lag;
     int64_t count, room;
-} Ways;
+} Paths;
 
 enum { START = -1 };
 
-/* chosen: for each node its number among the chosen ones, which ascend, else -1. release: -1 for none. A way that one
- * through other chosen nodes is never shorter than is left out; so many of these are looked back for. 1, 0 where an edge
- * leads nowhere, and -1 without memory; then free_ways is called all the same. */
+/* Finds the paths between chosen nodes. chosen: for each node its number among the chosen ones, in ascending order, else
+ * -1. release: -1 for none. A path is left out if one through other chosen nodes is at least as long; look_back says how
+ * many chosen nodes before it are considered for that. Returns 1; 0 if an edge leads to no node; -1 without memory. The
+ * caller frees the paths in each case. */
 int reduce(int64_t nodes, const int64_t *lasts, const int64_t *release, const Waits *waits, const int64_t *chosen,
-           int64_t look_back, Ways *found);
+           int64_t look_back, Paths *found);
 
-void free_ways(Ways *ways);
+void free_paths(Paths *paths);
 
 #endif
