@@ -28,7 +28,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import forward_of
+from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
 T = TypeVar("T")
