@@ -24,7 +24,7 @@ def test_gains_of_single_causes():
     printed = []
     for cause in CAUSES:
         found = judged((cause,))
-        numbers = (found.gain_ns(cause.insight), cost_ns((cause,), cause))
+        numbers = (found.gain_ns(cause.insight), cost_ns((cause,), cause, found.host.judged_steps))
         printed.append([found.host.bound.value, *(f"{round((ns or 0) / 1000):,}" for ns in numbers)])
     assert [row[1:] for row in rows_under("Causes")] == printed
 

@@ -140,7 +140,7 @@ def blocking_launches(trace: Trace) -> Int64:
     call, kernel = launches.call[first].astype(np.int64), launches.activity[first]
     of_kernel = events.kind[kernel] == Kind.KERNEL
     call, kernel = call[of_kernel], kernel[of_kernel]
-    waits = (events.start_ns[kernel] >= events.start_ns[call]) & (events.ends(call) >= events.ends(kernel))
+    waits = (events.start_ns[kernel] > events.start_ns[call]) & (events.ends(call) > events.ends(kernel))
     long = events.dur_ns[kernel] >= _LONGER_THAN_A_CALL_NS
     enough = waits[long].sum() >= max(_FEWEST_WAITS, _ALL_WAIT * long.sum())
     waiting: Int64 = np.sort(call[waits if enough else waits & False])

@@ -72,7 +72,11 @@ def table() -> Iterator[str]:
     for causes in mixtures():
         found = judged(causes)
         for cause in causes:
-            columns = (*_bubbles(found, cause), found.gain_ns(cause.insight), cost_ns(causes, cause))
+            columns = (
+                *_bubbles(found, cause),
+                found.gain_ns(cause.insight),
+                cost_ns(causes, cause, found.host.judged_steps),
+            )
             numbers = " ".join(f"{'-' if ns is None else round(ns / 1000):>9}" for ns in columns)
             yield f"{found.training.name:28} {found.host.bound.value:10} {cause.name:14} {numbers}"
 

@@ -15,7 +15,7 @@ time.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from tests.truth.simulate import kernels
@@ -256,13 +256,14 @@ def training_with(causes: Iterable[Cause], without: Cause | None = None) -> Trai
     return replace(training, name=names, cause=f"{names}.")
 
 
-def step_ns(training: Training) -> int:
-    """Mean length of the recorded steps."""
+def step_ns(training: Training, places: Collection[int] | None = None) -> int:
+    """Mean length of the recorded steps. places: of those that count; None for all."""
     (span,) = Machine(training).run()
-    windows = step_windows(span)
-    return sum(end - start for start, end in windows) // len(windows)
+    lengths = [end - start for place, (start, end) in enumerate(step_windows(span)) if not places or place in places]
+    return sum(lengths) // len(lengths)
 
 
-def cost_ns(causes: tuple[Cause, ...], cause: Cause) -> int:
-    """By how much one of the causes lengthens the mean step."""
-    return step_ns(training_with(causes)) - step_ns(training_with(causes, cause))
+def cost_ns(causes: tuple[Cause, ...], cause: Cause, places: Collection[int] | None = None) -> int:
+    """By how much one of the causes lengthens the mean step. places: of those that count, as cards leave out a first
+    step that begins with an idle GPU; None for all."""
+    return step_ns(training_with(causes), places) - step_ns(training_with(causes, cause), places)
