@@ -101,10 +101,6 @@ class Tab:
         else:
             self.page.goto(address)
 
-    def load_again(self) -> None:
-        """Load the tab from the link in the address bar, as a reload of the page does; TensorBoard stays."""
-        self.open(self.state())
-
     def leave(self) -> None:
         """Undo everything that this test did to the page, so that it does not affect the next test. The tab ends, but
         TensorBoard around it stays if it is as it was loaded."""

@@ -205,7 +205,7 @@ def test_a_ticked_card_moves_the_bar_and_stays_ticked(
     one.page.keyboard.press("Space")
     expect(overview.locator(".row-name.thin")).not_to_have_text(before)
     ticked = overview.locator(".row-name.thin").inner_text()
-    one.load_again()
+    one.page.reload()
     expect(one.view("overview").locator(".row-name.thin")).to_have_text(ticked)
     one.go_to("Host")
     one.view("host")

@@ -38,7 +38,7 @@ def test_an_event_is_told_about_and_stays_in_the_link_and_a_search_goes_to_the_n
     name = chosen.locator("h2").inner_text()
     assert name
     expect(chosen.get_by_text("Duration")).to_be_visible()
-    one.load_again()
+    one.page.reload()
     expect(one.view("timeline").get_by_role("region", name="The chosen event").locator("h2")).to_have_text(name)
     timeline = one.view("timeline")
     drawn(timeline)
@@ -73,7 +73,7 @@ def test_keys_zoom_change_the_step_and_measure(tensorboard: StartTensorBoard, re
     expect(one.view("timeline").get_by_text(measured)).to_be_visible()
     stage.press("p")
     one.page.wait_for_url("**p.tb_steptime.pins=*")
-    one.load_again()
+    one.page.reload()
     timeline = one.view("timeline")
     drawn(timeline)
     expect(timeline.get_by_text(measured)).to_be_visible()
