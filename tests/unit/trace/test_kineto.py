@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 from tb_steptime.errors import TraceError
 from tb_steptime.text import Note, count, nbytes
 from tb_steptime.trace.extension import PURE
-from tb_steptime.trace.kineto import ReadProgress, limits, looks_like_trace, read_trace, source
+from tb_steptime.trace.kineto import ReadProgress, limits, read_trace, source
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.quality.unrecorded_device import UnseenDevice, unseen_device
+from tb_steptime.trace.reading import looks_like_trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
 from tests.drawn.event_columns import (
