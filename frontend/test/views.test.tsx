@@ -78,9 +78,18 @@ describe("the Overview", () => {
       in_a_row: null,
       early_ns: 0,
       norms_ns: 0,
+      buffers_ns: 0,
+      nodes_ns: 0,
       last: null,
     };
-    const lengths = { running_ns: 0, exposed_ns: 0, left_out_ns: 0, computing_ns: 0, free_compute_ns: 0 };
+    const lengths = {
+      running_ns: 0,
+      exposed_ns: 0,
+      left_out_ns: 0,
+      computing_ns: 0,
+      free_compute_ns: 0,
+      free_backward_ns: null,
+    };
     const waits = { wait_ns: 0, steady_wait_ns: null, reducer: null, passes: 0, examples: [], waits: [] };
     const communication = { ...lengths, ...waits, rows: [known, unknown].map((each) => ({ ...each, ...rest })) };
     const page = words(

@@ -76,7 +76,7 @@ def test_of_ranks_that_take_turns_it_says_why_the_late_one_of_each_step_is_late(
     page = made.ranks.page(spans_of(made, "turns")[0], work=False)
     made.close()
     assert (page.job.balance, len(page.turns)) == ("imbalance", len(page.job.imbalance_causes))
-    assert page.turns[0].template == "it computes {more} a step longer, on larger inputs or in more calls"
+    assert page.turns[0].template == "it computes {more} a step longer"
     assert page.titles["waits"].template.startswith("Different ranks arrive last,")
 
 

@@ -28,6 +28,7 @@ ROLE_LABELS: dict[Role, str] = {
 }
 
 #: Phrases for why a rank is late: what takes longer per step than for the median of the other ranks.
+_COMPUTES_LONGER = "it computes {more} a step longer"
 _MORE_TOKENS = "it computes {more} a step longer, as its experts receive {own} tokens, those of the others {others}"
 CAUSE_WORDS: Mapping[CauseId, str] = {
     "data_loading": "it waits {more} a step longer for its batches",
@@ -197,6 +198,8 @@ def cause_words(cause: Cause) -> Phrase:
         return phrase(_MORE_TOKENS, more=more, own=own, others=others)
     if cause.id == "more_received":
         return phrase(CAUSE_WORDS[cause.id], more=more, factor=text(f"{cause.factor or 0:.1f}"))
+    if cause.id == "more_work" and cause.factor is None and cause.metric == "kernel_time":
+        return phrase(_COMPUTES_LONGER, more=more)  # of ranks that take turns no kernels are compared
     if cause.name is None or cause.id not in _NAMED:
         return phrase(CAUSE_WORDS[cause.id], more=more)
     return phrase(CAUSE_WORDS[cause.id] + ", most in {name}", more=more, name=code(cause.name))

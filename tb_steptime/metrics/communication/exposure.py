@@ -33,6 +33,7 @@ from tb_steptime.metrics.gpu.utilization import collective_names, computing_kern
 from tb_steptime.metrics.host.blocking_calls import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import compiled_ranges
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared
@@ -90,6 +91,31 @@ def computing_times(trace: Trace) -> Intervals:
     if not has_device_activity(trace):
         return computing_ops(trace) & judged_windows(trace)
     return Intervals.of_events(trace.events, computing_kernels(trace)) & judged_windows(trace)
+
+
+def backward_computing(trace: Trace, reduces: Bool) -> Intervals | None:
+    """Says when the backward passes compute whose gradients are reduced by these of `find_collectives`; None if the
+    trace shows no such pass. Nothing else can hide gradients.
+
+    computes    ffff bbbb ffff bbbb oo
+    reduces                      rrrrr       gradients of the last backward pass that began before
+    result                     bbbb
+    """
+    kernels, launches = computing_kernels(trace), find_launches(trace).activity
+    phase = SITE_PHASE[activity_sites(trace)[np.searchsorted(launches, kernels)]]
+    in_pass = is_in(phase, (_FORWARD, _BACKWARD))
+    kernels, is_backward = kernels[in_pass], phase[in_pass] == _BACKWARD
+    if not is_backward.any():
+        return None
+    passes = np.cumsum(np.append(False, is_backward[1:] != is_backward[:-1]))
+    first = np.flatnonzero(np.append(True, np.diff(passes) > 0))
+    started = find_collectives(trace).start[reduces]
+    place = np.searchsorted(trace.events.start_ns[kernels[first]], started, side="right") - 1
+    reduced = is_backward & is_in(passes, place)
+    return Intervals.of_events(trace.events, kernels[reduced]) if reduced.any() else None
+
+
+_FORWARD, _BACKWARD = PHASES.index("forward"), PHASES.index("backward")
 
 
 def judged_windows(trace: Trace) -> Intervals:

@@ -19,16 +19,17 @@ from tb_steptime.metrics.communication.collectives import (
 )
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
+    backward_computing,
     computing_times,
     est_wait_ns,
     exposure,
     exposure_within,
     judged_windows,
 )
-from tb_steptime.metrics.gpu.utilization import computing_kernels, has_device_activity
+from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
-from tb_steptime.metrics.phases.assignment import PHASES, SITE, SITE_PHASE, activity_sites
+from tb_steptime.metrics.phases.assignment import SITE, activity_sites
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.text.patterns import expression
@@ -310,7 +311,7 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
     parts, places = step_breakdown(trace), find_steps(trace).begun_at(chosen.start_ns).tolist()
     total_ns = sum(parts[each].communication for each in places)
     free = computing - running
-    free_backward = _free_backward(trace, free)
+    free_backward = backward_computing(trace, _reduces_gradients(trace, collectives))
     return Communication(
         running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns // steps,
@@ -324,37 +325,19 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
         waits=_examples(trace, collectives.start[waits], collectives.end[waits], wait[waits]),
         reducer=reducer(trace, chosen),
         passes=early_exchanges(trace).passes,
-        free_backward_ns=None if free_backward is None else free_backward.total_ns // steps,
+        free_backward_ns=None if free_backward is None else (free_backward & free).total_ns // steps,
     )
 
 
-def _free_backward(trace: Trace, free: Intervals) -> Intervals | None:
-    """Returns the part of this computing time in the backward passes whose gradients are reduced, and could not wait
-    for a later pass; None if the trace shows no such pass.
-
-    computes    ffff bbbb ffff bbbb oo
-    reduces                      rrrrr       of what follows one another without a forward pass in between
-    free                       bb
-    """
-    collectives, kernels = find_collectives(trace), computing_kernels(trace)
-    sites, launches = activity_sites(trace), find_launches(trace).activity
-    phase = SITE_PHASE[sites[np.searchsorted(launches, kernels)]]
-    in_pass = is_in(phase, (_FORWARD_PASS, _BACKWARD_PASS))
-    kernels, is_backward = kernels[in_pass], phase[in_pass] == _BACKWARD_PASS
-    if not is_backward.any():
-        return None
-    passes = np.cumsum(np.append(False, is_backward[1:] != is_backward[:-1]))
-    first = np.flatnonzero(np.append(True, np.diff(passes) > 0))
+def _reduces_gradients(trace: Trace, collectives: Collectives) -> Bool:
+    """Whether each of them reduces what a backward pass made, and could not wait for a later pass."""
     reduces = is_in(collectives.kind, (KINDS.index("all_reduce"), KINDS.index("reduce_scatter")))
-    reduces &= (SITE_PHASE[_sites(trace, collectives)] != _FORWARD_PASS) & ~early_exchanges(trace).early
-    place = np.searchsorted(trace.events.start_ns[kernels[first]], collectives.start[reduces], side="right") - 1
-    reduced = is_backward & is_in(passes, place)
-    return Intervals.of_events(trace.events, kernels[reduced]) & free if reduced.any() else None
+    result: Bool = reduces & ~is_in(_sites(trace, collectives), _IN_FORWARD) & ~early_exchanges(trace).early
+    return result
 
 
 #: The forward pass without the broadcast of DDP's buffers.
 _IN_FORWARD = SITE["forward.inputs"], SITE["forward.model"]
-_FORWARD_PASS, _BACKWARD_PASS = PHASES.index("forward"), PHASES.index("backward")
 
 
 def _steady_wait_ns(trace: Trace, collectives: Collectives, wait: Int64, chosen: Steps) -> int | None:

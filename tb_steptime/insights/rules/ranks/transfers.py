@@ -107,7 +107,7 @@ def _leading(job: JobRanks) -> JobCollective | None:
 
 
 def _exposed_transfer_ns(row: JobCollective) -> float:
-    return row.exposed_ns * (row.transfer_ns / max(1, row.running_ns)) - row.stalled_exposed_ns
+    return max(0.0, row.exposed_ns * (row.transfer_ns / max(1, row.running_ns)) - row.stalled_exposed_ns)
 
 
 def _of_few_bytes_ns(job: JobRanks) -> int:
