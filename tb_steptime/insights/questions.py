@@ -61,7 +61,7 @@ FOLLOWED: dict[str, Followed] = {
     "cpu_optimizer": Followed(4, 0.89, 0.98, 1.02),
     "each_micro_batch": Followed(1, 0.98, 0.98, 0.98),
     "epoch_starts": Followed(1, 0.96, 0.96, 0.96),
-    "input_bound": Followed(3, 0.38, 0.57, 1.56),
+    "input_bound": Followed(4, 0.38, 0.9, 1.56),
     "loader_overhead": Followed(3, 0.39, 0.7, 1.12),
     "many_small_collectives": Followed(1, 0.98, 0.98, 0.98),
     "more_workers": Followed(3, 0.94, 1.02, 1.03),

@@ -95,8 +95,8 @@ _OVERLAPPING: tuple[Rule, ...] = (
     tensor_cores_unused, alignment, slow_products, double_precision, eager_attention, fusible_chains, optimizer_passes,
     indexed_gradients, device_copies, small_grids, matrix_vectors, layout_conversion, idle_gpu, cpu_compiles,
     cpu_optimizer, slow_half, sparse_gradients, cpu_ops, cpu_outside, small_ops, python_loop, memory_grows,
-    peak_of_activations, gradients_kept, loss_in_chunks, naive_convolutions, fragmented, larger_batch,
-    needless_checkpoints, one_time, back_pressure,
+    peak_of_activations, gradients_kept, loss_in_chunks, naive_convolutions,
+    fragmented, larger_batch, needless_checkpoints, one_time, back_pressure,
     trace_quality, unrecorded_work,
 )  # fmt: skip
 RULES: dict[Rule, Gain] = dict.fromkeys(_DISJOINT, Gain.DISJOINT) | dict.fromkeys(_OVERLAPPING, Gain.OVERLAPS)

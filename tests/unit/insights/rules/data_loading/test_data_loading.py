@@ -57,7 +57,7 @@ LAYERS = {"a": "aten::linear", "e": "aten::convolution", "n": "autograd::engine:
     ("batch", "id"),
     [
         (".ss.ssukc", "input_bound"),
-        (".ss....kc", "no_workers"),  # mostly Python, which computes samples
+        (".s.....kc", "no_workers"),  # mostly Python, which computes samples
         (".ssttskc.", "no_workers"),  # ops compute samples
         ("..uuuukkc", "no_workers"),  # samples are stacked, and not picked
     ],
