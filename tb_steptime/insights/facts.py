@@ -198,8 +198,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def kernels(self) -> list[KernelGroup]:
-        """The main device's kernels by name, those with most time first; empty where the view of the GPU was left
-        out."""
+        """The main device's kernels by name, those with most time first; empty where `gpu` is None."""
         devices = [each for each in self.gpu.devices if each.device == self.overview.device] if self.gpu else []
         return [row for each in devices for table in each.tables if table.by == "name" for row in table.rows]
 
@@ -234,8 +233,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def step_ns(self) -> int:
-        """The mean of `judged_steps` without what is left out: work from before the recording, what comes once, the
-        tail."""
+        """The mean of `judged_steps` without what is left out, such as one-time work and work from before them."""
         steps = self.overview.steps
         return whole_mean(sum(steps[each].judged_ns for each in self.judged_steps), len(self.judged_steps))
 
@@ -276,14 +274,12 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def observed_ns(self) -> int:
-        """What a step takes at least because something besides the profiler observes its ops; 0 where that is not
-        found."""
+        """What a step takes at least because something besides the profiler observes its ops; 0 if nothing does."""
         if self.has("host") and self.host_as_recorded.judged is not None:
             return self.host_as_recorded.judged.observed_ns
-        steps_ns = sum(step.duration_ns for step in self.overview.steps)
         observed = self.finding("ops_observed")
         share = observed.share if observed else None
-        return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
+        return round((share or 0) * self.all_steps_ns / max(1, len(self.overview.steps)))
 
     def has_finding(self, id: str) -> bool:
         """Whether this was found in the recording."""
@@ -408,8 +404,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def in_series(self) -> bool:
         """Whether the process drives several GPUs, and they work one after another."""
-        several = self.host.several_devices
-        return several is not None and several.in_series
+        return self.host.several_devices is not None and self.host.several_devices.in_series
 
     @property
     def replicates(self) -> bool:
@@ -465,8 +460,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return ns if self.share(ns) >= WORTH_FRACTION else 0
 
     def share_as_recorded(self, ns: float) -> float:
-        """Returns a time as a share of the mean step including what is left out: as bars, tiles and the sidebar
-        count."""
+        """Returns a time as a share of the mean step with what is left out: as bars, tiles and the sidebar count."""
         whole = self.overview.mean_duration_ns
         return ns / whole if whole else 0.0
 
