@@ -2500,7 +2500,7 @@ export interface LaunchLengths {
  * module         the innermost module; None if none is recorded
  * order          rank of the first launch among those of all places
  * deviation_ns   standard deviation of the time per step; None if there is one step
- * blocks         mean number of blocks of a launch; None if a grid is not recorded
+ * blocks         mean number of blocks of a launch; None where `shapes` say what it is for, or a grid is not recorded
  */
 export interface LaunchPlace {
   name: string;

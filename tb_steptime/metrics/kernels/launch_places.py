@@ -46,7 +46,7 @@ class LaunchPlace(msgspec.Struct, frozen=True):
     module         the innermost module; None if none is recorded
     order          rank of the first launch among those of all places
     deviation_ns   standard deviation of the time per step; None if there is one step
-    blocks         mean number of blocks of a launch; None if a grid is not recorded
+    blocks         mean number of blocks of a launch; None where `shapes` say what it is for, or a grid is not recorded
     """
 
     name: str
@@ -82,14 +82,14 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
             name=trace.strings[name],
             short=names[trace.strings[name]],
             op=trace.strings.get(op),
-            shapes=trace.inputs.get(shapes) or "",
+            shapes=(inputs := trace.inputs.get(shapes) or ""),
             module=None if module < 0 else keys.modules[module],
             phase=PHASES[phase],
             count=int(count[group]),
             total_ns=int(total[group]),
             order=int(order[group]),
             deviation_ns=none_if_nan(float(deviation[group])),
-            blocks=float(total_blocks[group] / count[group]) if has_blocks[group] else None,
+            blocks=float(total_blocks[group] / count[group]) if has_blocks[group] and not inputs else None,
         )
         for group, name, op, shapes, module, phase in zip(
             largest.tolist(),
