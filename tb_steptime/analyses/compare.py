@@ -9,7 +9,7 @@ import msgspec
 
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.excluded_time.ranges import step_at, whole_steps
+from tb_steptime.metrics.excluded_time.ranges import compared_steps, step_at
 from tb_steptime.metrics.host.blocking_calls import BlockingPlace, blocking_groups, blocking_places
 from tb_steptime.metrics.host.copies import CopyPlace, copy_places
 from tb_steptime.metrics.host.op_times import OpTime, op_times
@@ -51,7 +51,7 @@ class CompareResult(msgspec.Struct, frozen=True):
 
 def analyse(trace: Trace) -> CompareResult:
     device = main_device(trace)
-    whole = whole_steps(trace, device)
+    whole = compared_steps(trace, device)
     kernels, more_ns = ([], 0) if device is None else launch_places(trace, device, whole)
     columns = zip(find_steps(trace).steps, whole.tolist(), host_time_ns(trace).tolist(), strict=True)
     labels, steps = phase_labels(trace), int(whole.sum())

@@ -92,9 +92,16 @@ def judged_ns(trace: Trace, device: int | None) -> Int64:
 _WHOLE_FRACTION, _STILL_LONGER = 0.05, 1.25
 
 
+def compared_steps(trace: Trace, device: int | None) -> Bool:
+    """Says which steps are compared with those of another recording, for `device` (None: for a process without a
+    device): `are_counted`. A first step that began with an idle device is among them, since two recordings of one job
+    may lie on both sides of the limit from which on verdicts leave it out."""
+    return are_counted(find_steps(trace).duration_ns, judged_ns(trace, device), forward_only(trace))
+
+
 def whole_steps(trace: Trace, device: int | None, *, paced_by_device: bool = False) -> Bool:
-    """Says which steps are compared, and which a verdict and cards average over, for `device` (None: for a process
-    without a device): `are_judged`. Whether the device sets the pace is not known before the verdict."""
+    """Says over which steps a verdict and cards average, for `device` (None: for a process without a device):
+    `are_judged`. Whether the device sets the pace is not known before the verdict."""
     steps, left_ns = find_steps(trace), judged_ns(trace, device)
     host_ns = steps.host_end_ns - steps.host_start_ns
     return are_judged(steps.duration_ns, left_ns, host_ns, forward_only(trace), paced_by_device=paced_by_device)
