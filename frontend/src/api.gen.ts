@@ -300,6 +300,8 @@ export interface BlockingPlace {
  * collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
  * reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
  * within an op of the model; None if there is none
+ * checks           the op that looks for infinite gradients, if a gradient scaler reads by the call what it found;
+ * otherwise None
  */
 export interface BlockingRow {
   op: string | null;
@@ -325,6 +327,7 @@ export interface BlockingRow {
   worst_end_ns: number;
   collective: string | null;
   reads: string | null;
+  checks: string | null;
 }
 
 /** What would have to become faster first. */

@@ -69,7 +69,7 @@ from tb_steptime.trace.nesting import innermost, op_rows, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in, values_at
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 
 class BlockingRow(msgspec.Struct, frozen=True):
@@ -91,6 +91,8 @@ class BlockingRow(msgspec.Struct, frozen=True):
     collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
     reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
                      within an op of the model; None if there is none
+    checks           the op that looks for infinite gradients, if a gradient scaler reads by the call what it found;
+                     otherwise None
     """
 
     op: str | None
@@ -116,6 +118,7 @@ class BlockingRow(msgspec.Struct, frozen=True):
     worst_end_ns: int
     collective: str | None = None
     reads: str | None = None
+    checks: str | None = None
 
 
 #: Ops of torch that read values or sizes of results, or copy them: those that a script calls, and those inside them.
@@ -123,6 +126,10 @@ _READS = expression(
     r"aten::(?:item|_local_scalar_dense|is_nonzero|equal|allclose|nonzero|masked_select|argwhere|index|index_put_?"
     r"|_index_put_impl_|_?unique\w*|repeat_interleave|multinomial|bincount|to|_to_copy|copy_|cpu)$"
 )
+
+
+_CHECKS_GRADIENTS = expression(r"aten::_amp_foreach_non_finite_check_and_unscale_$")
+_READS_ONE = expression(r"aten::(item|_local_scalar_dense)$")
 
 
 class Bubbles(NamedTuple):
@@ -179,7 +186,7 @@ def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
     covered = np.cumsum(intervals.end - intervals.start)
     place = np.searchsorted(covered, amounts)
     is_covered = place < len(covered)
-    when = np.full(len(amounts), np.iinfo(np.int64).max)
+    when = np.full(len(amounts), _NEVER)
     when[is_covered] = intervals.end[place[is_covered]] - (covered[place[is_covered]] - amounts[is_covered])
     return when
 
@@ -228,6 +235,7 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
         "user_range": innermost(trace, user_ranges, groups.call),
         "forward_op": forward,
         "reads": outermost(trace, reading, innermost(trace, reading, groups.call)),
+        "checks": _checks_read(trace, groups, outer_op),
     }
     names = {
         field: Words(values_at(trace.events.name, row).astype(np.int32), trace.strings.strings)
@@ -241,6 +249,45 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
         names[field] = Words(words.number[: len(groups)], words.texts)
         names[f"forward_{field}"] = Words(words.number[len(groups) :], words.texts)
     return names
+
+
+def _checks_read(trace: Trace, groups: BlockingGroups, outer_op: Int64) -> Int64:
+    """Returns for each group by which a gradient scaler reads whether gradients are infinite the op that looked for
+    them; -1 for others. `GradScaler.step` reads it last before the optimizer's step, which it skips if one is. Other
+    reads, as of the norm by which gradients were clipped, come before this one.
+
+    thread   |- check -|   |- clip -|  |- item -| |-- item --| [ Optimizer.step ]
+                                         the norm  what the check found
+    """
+    result = np.full(len(groups), -1, np.int64)
+    events, checks = trace.events, rows_named(trace, (Kind.CPU_OP,), _CHECKS_GRADIENTS.match)
+    if not len(checks):
+        return result
+    marks, ops = optimizer_marks(trace), events.rows(Kind.CPU_OP)
+    reads = np.flatnonzero(outer_op >= 0)
+    reads = reads[are_named(trace, outer_op[reads], _READS_ONE.match)]
+    for thread in distinct_in(events.thread[checks]).tolist():
+        here = reads[events.thread[outer_op[reads]] == thread]
+        begin, end = events.start_ns[outer_op[here]], events.ends(outer_op[here])
+        starts_of_checks, updates, others = (
+            np.sort(events.start_ns[rows[events.thread[rows] == thread]]) for rows in (checks, marks, ops)
+        )
+        last_check, last_update = (_last_before(starts, begin) for starts in (starts_of_checks, updates))
+        next_update, next_op = (_next_after(starts, end) for starts in (updates, others))
+        of_scaler = (last_check > last_update) & (next_update < _NEVER) & (next_update <= next_op)
+        result[here[of_scaler]] = checks[0]
+    return result
+
+
+_NEVER = np.iinfo(np.int64).max
+
+
+def _last_before(starts: Int64, instants: Int64) -> Int64:
+    return np.append(-_NEVER, starts)[np.searchsorted(starts, instants)]
+
+
+def _next_after(starts: Int64, instants: Int64) -> Int64:
+    return np.append(starts, _NEVER)[np.searchsorted(starts, instants)]
 
 
 def _row(

@@ -110,7 +110,7 @@ SEARCH = _op(
 WAITING_OPS = (
     # scaler.py may hold a scaler of data. Fused optimizers of torch take the scale and what the scaler found as tensors
     # (torch/optim/adam.py and sgd.py: _step_supports_amp_scaling), and GradScaler.step() then reads nothing.
-    _op("grad_scaler", r"(?i)grad_?scaler|(?<![a-z])scaler(\.(un)?scale|\.step|\.update|\()|_amp_update_scale",
+    _op("grad_scaler", r"(?i)grad_?scaler|(?<![a-z])scaler(\.(un)?scale|\.step|\.update|\()|_amp_(update|foreach)_",
         "Scale gradients without waiting for the GPU",
         "torch.optim.AdamW(model.parameters(), fused=True)  # or Adam, SGD: they take what the scaler found\n"
         'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler, on GPUs that compute in BF16',
@@ -218,7 +218,7 @@ def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:
 def waiting_op(row: BlockingRow) -> WaitingOp:
     """Returns the op that makes a group of calls wait. The name of the call itself is matched last: a copy that an op
     makes belongs to the op."""
-    ops, places = (row.op, row.reads, row.outer_op), (row.user_range, row.source, row.module)
+    ops, places = (row.op, row.reads, row.outer_op, row.checks), (row.user_range, row.source, row.module)
     for names in (ops + places, (row.call,)):
         for op in WAITING_OPS:
             candidates = names if op.in_libraries else names[: len(ops)]

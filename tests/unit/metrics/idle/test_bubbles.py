@@ -205,6 +205,39 @@ def test_the_op_that_reads_is_found_within_the_model_s_own():
     assert (row.op, row.reads, row.outer_op) == ("aten::_local_scalar_dense", "aten::allclose", "mylib::checked")
 
 
+#: Each read is a call that waits.
+CALLS_OF_READS = str.maketrans({"u": "k", "n": ".", "i": "s", "j": "t"})
+CHECK = "aten::_amp_foreach_non_finite_check_and_unscale_"
+
+
+@pytest.mark.parametrize(
+    ("ops", "update", "read_by"),
+    [
+        ("u......iii..", "........o...", [CHECK]),
+        ("u..nn..iii..", "........o...", [CHECK]),  # gradients were clipped by their norm
+        ("u..njjjiii..", "........o...", [None, CHECK]),  # the norm is read, too
+        ("u......iii.n", "........o...", [None]),  # other work comes before the optimizer
+        ("u......iii..", "............", [None]),
+        (".......iii..", "........o...", [None]),  # a loss
+    ],
+    ids=["a scaler", "clipped", "the norm is read", "other work", "no optimizer", "no scaler"],
+)
+def test_a_scaler_reads_last_before_the_optimizer_what_the_check_of_gradients_found(
+    ops: str, update: str, read_by: list[str | None]
+):
+    trace = drawn(
+        f"""
+        step                           | {"1" * 24} |
+        op                             | {ops}............ |
+        user Optimizer.step#AdamW.step | ......{update}...... |
+        runtime                        | {ops.translate(CALLS_OF_READS)}.....q...... |
+        kernel 7                       | kkkkkkkkkkk.......q..... |""",
+        {"u": CHECK, "n": "aten::linalg_vector_norm", "i": "aten::item", "j": "aten::item"},
+    )
+    rows = sorted(blocking_rows(trace, 0), key=lambda row: row.worst_start_ns)
+    assert [row.checks for row in rows] == read_by
+
+
 def test_work_launched_between_parts_calls_of_one_op():
     trace = drawn(
         """

@@ -1315,6 +1315,7 @@ def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: st
         ("aten::item", {"user_range": "scaler.step(optimizer)"}, "grad_scaler"),
         ("aten::item", {"module": "nn.Module: GradScaler_0"}, "grad_scaler"),
         ("aten::item", {"source": "clip_grad.py(7): norm"}, "clip_grad"),
+        ("aten::item", {"checks": "aten::_amp_foreach_non_finite_check_and_unscale_"}, "grad_scaler"),
     ],
 )
 def test_names_of_models_and_their_files_do_not_say_what_an_op_waits_for(op: str, around: dict[str, str], waiting: str):
