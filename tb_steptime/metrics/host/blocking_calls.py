@@ -142,9 +142,9 @@ def blocking_launches(trace: Trace) -> Int64:
     call, kernel = call[of_kernel], kernel[of_kernel]
     waits = (events.start_ns[kernel] > events.start_ns[call]) & (events.ends(call) > events.ends(kernel))
     long = events.dur_ns[kernel] >= _LONGER_THAN_A_CALL_NS
-    enough = waits[long].sum() >= max(_FEWEST_WAITS, _ALL_WAIT * long.sum())
-    waiting: Int64 = np.sort(call[waits if enough else waits & False])
-    return waiting
+    if waits[long].sum() < max(_FEWEST_WAITS, _ALL_WAIT * long.sum()):
+        return np.empty(0, np.int64)
+    return np.sort(call[waits])
 
 
 #: Maximum number of different calls of a group that are named.

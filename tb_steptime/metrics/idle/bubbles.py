@@ -252,9 +252,9 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
 
 
 def _checks_read(trace: Trace, groups: BlockingGroups, outer_op: Int64) -> Int64:
-    """Returns for each group by which a gradient scaler reads whether gradients are infinite the op that looked for
-    them; -1 for others. `GradScaler.step` reads it last before the optimizer's step, which it skips if one is. Other
-    reads, as of the norm by which gradients were clipped, come before this one.
+    """Returns an op that looks for infinite gradients for each group by which a gradient scaler reads whether there are
+    any; -1 for others. `GradScaler.step` reads that last before the optimizer's step, which it skips if there are.
+    Other reads, such as that of the norm to which gradients are clipped, come before.
 
     thread   |- check -|   |- clip -|  |- item -| |-- item --| [ Optimizer.step ]
                                          the norm  what the check found
@@ -275,7 +275,7 @@ def _checks_read(trace: Trace, groups: BlockingGroups, outer_op: Int64) -> Int64
         last_check, last_update = (_last_before(starts, begin) for starts in (starts_of_checks, updates))
         next_update, next_op = (_next_after(starts, end) for starts in (updates, others))
         of_scaler = (last_check > last_update) & (next_update < _NEVER) & (next_update <= next_op)
-        result[here[of_scaler]] = checks[0]
+        result[here[of_scaler]] = checks[0]  # all have one name, and no more is asked of them
     return result
 
 

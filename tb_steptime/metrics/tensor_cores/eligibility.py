@@ -22,7 +22,7 @@ from tb_steptime.metrics.gpu.activities import Product, find_products, input_tex
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.work_kinds import MISALIGNED_KERNEL
 from tb_steptime.metrics.steady.step import steady_activity_ns
-from tb_steptime.metrics.tensor_cores.usage import BINS, TF32_CAPABILITY, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import BINS, CONVOLUTION, TF32_CAPABILITY, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
@@ -44,7 +44,6 @@ _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *
 
 _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
 
-_CONVOLUTION = expression(r"conv")
 _ATTENTION = expression(r"attention")
 _MATH_ATTENTION = expression(r"aten::_scaled_dot_product_attention_math$")
 _ONE_HALF, _ONE_FLOAT = [(name,) for name in HALVES], [("float",)]
@@ -187,7 +186,7 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
 
 
 def _is_convolution(op: str) -> bool:
-    return bool(_CONVOLUTION.search(op))
+    return bool(CONVOLUTION.search(op))
 
 
 def _in_decompositions(trace: Trace) -> Bool:

@@ -207,8 +207,9 @@ PRODUCT_OP = expression(
 )
 
 
-#: Convolutions, and the call by which cuDNN's comparison of their algorithms waits.
-_CONVOLUTION = expression(r"conv")
+#: Ops that are convolutions.
+CONVOLUTION = expression(r"conv")
+#: The call by which cuDNN's comparison of their algorithms waits.
 _WAITS_FOR_EVENT = expression(r"EventSynchronize")
 
 
@@ -373,7 +374,7 @@ def only_compared(trace: Trace) -> Bool:
     tried, waits = np.zeros(len(op), bool), rows_named(trace, CALL_KINDS, _WAITS_FOR_EVENT.search)
     own = np.flatnonzero((op >= 0) & (op < len(events)))
     calls = distinct_in(op[own])
-    calls = calls[are_named(trace, calls, _CONVOLUTION.search)]
+    calls = calls[are_named(trace, calls, CONVOLUTION.search)]
     if not len(waits) or not len(calls):
         return tried
     around, last = innermost(trace, calls, waits), np.full(len(calls) + 1, -1)
