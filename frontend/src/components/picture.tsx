@@ -44,7 +44,9 @@ interface NoPictureProps {
 export const NoPicture = ({ title, why, children }: NoPictureProps) => (
   <section class={why ? "picture no-picture" : "picture"}>
     <div class="head">
-      <h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2>
+      <h2>
+        <Sentence phrase={title} />
+      </h2>
       {why && <span class="sub">not known</span>}
       <Details text={why} />
     </div>
@@ -57,7 +59,7 @@ const SHORT = 24;
 
 export function Picture(props: PictureProps) {
   const { title, details, below = false, name, table, entries: more = [], tools, drawn = true, children } = props;
-  const heading = typeof title === "string" ? title : sentence(title);
+  const heading = sentence(title);
   // "Copies take 20 µs a step" needs no subtitle "a step"
   const sub = typeof props.sub === "string" && heading.includes(` ${props.sub}`) ? undefined : props.sub;
   const [asTable, setAsTable] = useState(false);
@@ -68,12 +70,7 @@ export function Picture(props: PictureProps) {
   const stem = fileStem(about, name);
   const caption = (): Caption => ({
     title: heading,
-    sub: [
-      sub !== undefined && second.current?.textContent,
-      typeof details === "object" && details ? sentence(details) : details,
-    ]
-      .filter(Boolean)
-      .join(". "),
+    sub: [sub !== undefined && second.current?.textContent, details && sentence(details)].filter(Boolean).join(". "),
     foot: footOf(about),
   });
   const entries = [
@@ -92,7 +89,9 @@ export function Picture(props: PictureProps) {
   return (
     <section class="picture">
       <div class={below ? "head wraps" : "head"}>
-        <h2>{typeof title === "string" ? title : <Sentence phrase={title} terms />}</h2>
+        <h2>
+          <Sentence phrase={title} terms />
+        </h2>
         {sub !== undefined && (
           <span
             class={below ? "sub below" : typeof sub === "string" && sub.length <= SHORT ? "sub short" : "sub"}

@@ -47,7 +47,7 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
     >
       <WaitColumns
         label={
-          `${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} ` +
+          `${closed(sentence(title))} Waits of ${waits.length} ` +
           `batches of steps ${rangeText(waits[0]!.step, waits[waits.length - 1]!.step)}: ` +
           `${spoken(waits)}.`
         }
