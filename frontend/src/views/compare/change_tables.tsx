@@ -197,7 +197,6 @@ function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
   };
   const module: RowColumn = {
     ...{ id: "module", label: "Module", width: "124px", extra: true },
-    cell: (row) => row.module ?? DASH,
     missing: "No module is recorded: with_modules or with_stack of torch.profiler record them.",
     order: (row) => row.module,
     file: [],
@@ -210,7 +209,7 @@ function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
   };
   const source: RowColumn = {
     ...{ id: "source", label: "Source", width: "148px", extra: true },
-    cell: (row) => (row.source === null ? DASH : <span {...hint(row.source)}>{row.source}</span>),
+    hint: (row) => row.source,
     missing: "No line is recorded: with_stack of torch.profiler records them.",
     order: (row) => row.source,
     file: [],

@@ -4,7 +4,6 @@ import { useMemo } from "preact/hooks";
 import type { Contribution, FigureChange, Prediction, Unit } from "../../api.gen";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { hint } from "../../dom/hint";
 import { change, DASH, ns, type Scale, shortened, text } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
@@ -94,7 +93,8 @@ function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>
     {
       id: "figure",
       label: "Figure",
-      cell: (row) => <span {...hint(metric(row).meaning)}>{metric(row).label}</span>,
+      cell: (row) => metric(row).label,
+      hint: (row) => metric(row).meaning,
     },
     mean("base", "Before", name),
     mean("candidate", "After", own),
@@ -226,9 +226,7 @@ function gainColumns({ found, name, own }: Pair, { meanings }: Tab, scale: Scale
       label: "Change",
       meaning: `What ${own} does, and ${name} does not.`,
       order: ({ change }) => found.changes[change] ?? change,
-      cell: (row) => (
-        <span {...hint(meanings.card(row.insight)?.fires)}>{found.changes[row.change] ?? row.change}</span>
-      ),
+      hint: (row) => meanings.card(row.insight)?.fires,
     },
     gain("predicted_ns", "Predicted", `The gain on the card in ${name}, at most.`),
     gain("measured_ns", "Measured", `How much shorter it is in ${own}.`),
@@ -248,7 +246,6 @@ function gainColumns({ found, name, own }: Pair, { meanings }: Tab, scale: Scale
       meaning:
         "Where several pieces of advice were followed, each is compared with the part of the step that it shortens.",
       width: "150px",
-      cell: partOf,
       order: partOf,
     },
   ];

@@ -7,7 +7,6 @@ import type { ChainPage, LinkOfChain, StepChange } from "../../api.gen";
 import { Note } from "../../components/note";
 import { type Column, Table } from "../../components/table";
 import { NotYet, textOf } from "../../components/waiting";
-import { hint } from "../../dom/hint";
 import { DASH, type Scale } from "../../format";
 import { failureOf, type Requested } from "../../server/use_answer";
 import { readingOf, sorting } from "../choices";
@@ -232,7 +231,8 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
       id: "run",
       label: "Experiment",
       least: "150px",
-      cell: ({ name, of, link }) => <span {...hint(of.run)}>{link.simulated ? `${name} (simulated)` : name}</span>,
+      cell: ({ name, link }) => (link.simulated ? `${name} (simulated)` : name),
+      hint: ({ of }) => of.run,
       order: ({ name }) => name,
     },
     {

@@ -72,7 +72,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "activity",
       label: "Activity",
       width: lines ? "27%" : "55%",
-      cell: (row) => <span data-hint={nameOf(row)}>{nameOf(row)}</span>,
+      hint: nameOf,
       order: nameOf,
     },
     ...(lines ? [line] : []),
@@ -129,7 +129,8 @@ const lineColumn = (width: string): Column<LoaderLine> => ({
   label: "Line",
   width,
   order: (row) => row.line,
-  cell: (row) => <span data-hint={row.line}>{shortLine(row.line)}</span>,
+  cell: (row) => shortLine(row.line),
+  hint: (row) => row.line,
 });
 
 const batchColumn = (width: string): Column<LoaderLine> => ({

@@ -1,12 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RangeRow } from "../../api.gen";
-import { totalsText } from "../../components/figures";
 import { toggled } from "../../components/legend";
 import type { Column } from "../../components/table";
 import type { Meanings } from "../../meanings";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import type { HostPart } from "../props";
-import { Branch, figuresOf, TablePicture } from "../table_picture";
+import { Branch, figuresOf, TablePicture, timesOf } from "../table_picture";
 
 /** With more ranges than this the tree is folded initially, to be read branch by branch. */
 const AT_ONCE = 12;
@@ -20,7 +19,7 @@ export function Ranges({ result, tab, name }: HostPart) {
   return (
     <TablePicture
       title="Time of named ranges"
-      sub={`${totalsText(readingOf(tab))}, all threads`}
+      sub={`${totalsOf(tab)}, all threads`}
       name={`ranges ${name}`}
       label="Named ranges"
       columns={columnsOf(tab.meanings, result.device !== null)}
@@ -37,7 +36,7 @@ export function Ranges({ result, tab, name }: HostPart) {
   );
 }
 
-const TIME = { adds: "step", siblings: "time" } as const;
+const TIME = timesOf("step");
 
 function columnsOf(meanings: Meanings, onDevice: boolean): Column<RangeLine>[] {
   const figure = figuresOf<RangeLine>(meanings);

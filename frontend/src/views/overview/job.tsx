@@ -4,12 +4,11 @@
  */
 
 import type { CollectiveRow, Communication, JobRanks, RanksPage } from "../../api.gen";
-import { totalsText } from "../../components/figures";
 import { Details, Remark, Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH, ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { sorting, totalsOf } from "../choices";
 import { JobPath } from "../mean_step_bar";
 import type { Tab } from "../props";
 import { jobFirst } from "./job_first";
@@ -66,7 +65,7 @@ export function Collectives({ found, tab }: { found: Communication; tab: Tab }) 
     <section class="devices">
       <div class="head">
         <h2>What do the ranks exchange?</h2>
-        <span class="sub">{totalsText(readingOf(tab))}; the most exposed first</span>
+        <span class="sub">{totalsOf(tab)}; the most exposed first</span>
       </div>
       <Table
         label="Collectives"
@@ -93,12 +92,11 @@ function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
   };
   const group = meanings.metric("collective_group");
   return [
-    { id: "kind", label: "Collective", cell: (row) => row.label, order: (row) => row.label },
+    { id: "kind", label: "Collective", order: (row) => row.label },
     {
       id: "dtype",
       label: "Type",
       width: "96px",
-      cell: (row) => row.dtype ?? DASH,
       missing: NO_TYPE,
       order: (row) => row.dtype,
     },

@@ -345,7 +345,7 @@ function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab
     return { id: field, label, meaning, figures: { of: (device) => device[field], unit: "fraction" } };
   });
   const names: Column<DeviceFigures>[] = [
-    { id: "device", label: "GPU", width: "64px", cell: (device) => device.device, order: (device) => device.device },
+    { id: "device", label: "GPU", width: "64px", order: (device) => device.device },
     nameColumn("name", "Name", (device) => device.name),
   ];
   return (

@@ -6,7 +6,6 @@ import type { JobCollective, JobRanks, MessagePair, RanksPage, Messages as Sent 
 import { ValueGrid, valueAxis } from "../../charts/axes";
 import { Filter } from "../../components/filter";
 import { type Column, fileFields, Table } from "../../components/table";
-import { hint } from "../../dom/hint";
 import { Sized } from "../../dom/size";
 import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -99,7 +98,7 @@ function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
     {
       id: "role",
       ...columnHead(meanings, "job_group"),
-      cell: ({ most }) => <span {...hint(groupHint(most, job, meanings))}>{roleOf(most, meanings)}</span>,
+      hint: ({ most }) => groupHint(most, job, meanings),
       order: ({ most }) => roleOf(most, meanings),
       file: [
         { label: "Group", of: ({ most }) => most.group },

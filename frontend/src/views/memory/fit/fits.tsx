@@ -17,9 +17,8 @@ import { bytes, ns, rate, type Scale, scaleFor, tick } from "../../../format";
 import type { Meanings } from "../../../meanings";
 import { sentence } from "../../../phrase";
 import { titleOf } from "../../props";
-import { figuresOf, TablePicture } from "../../table_picture";
+import { figuresOf, nameColumn, TablePicture } from "../../table_picture";
 import type { MemoryPart } from "../data";
-import { nameCell } from "../tables";
 
 /** The peak at other batches, and the largest batch that fits. */
 export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) {
@@ -86,7 +85,7 @@ export function ByModule({ device: { fit }, tab, name }: MemoryPart) {
 function moduleColumns(meanings: Meanings): Column<ModuleBytes>[] {
   const figure = figuresOf<ModuleBytes>(meanings);
   return [
-    { id: "path", label: "Made in", order: madeBy, cell: (row) => nameCell(madeBy(row)) },
+    nameColumn("path", "Made in", madeBy),
     figure("bytes", "memory_fit_bytes", 80, (row) => row.bytes),
     figure("constant", "memory_fit_constant", 80, (row) => row.constant),
     figure("per_sample", "memory_fit_per_sample", 88, (row) => row.per_sample),
@@ -171,7 +170,7 @@ const SURE = 3;
 function settingColumns(meanings: Meanings): Column<FitSetting>[] {
   const figure = figuresOf<FitSetting>(meanings);
   return [
-    { id: "label", label: "Setting", order: (row) => row.label, cell: (row) => nameCell(row.label) },
+    nameColumn("label", "Setting", (row) => row.label),
     figure("peak", "memory_setting_peak", 72, (row) => row.peak_bytes),
     figure("step", "memory_setting_step", 72, (row) => row.step_ns),
     figure("copied", "memory_setting_copied", 72, (row) => row.copied_bytes),
