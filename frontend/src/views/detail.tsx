@@ -5,8 +5,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { OperatorDetail } from "../api.gen";
 import { logTicks, logX, TimeAxis, thinned, ValueGrid, zeroAxis } from "../charts/axes";
-import { moved, pointerX, slider } from "../charts/pointer/pointing";
-import { Tip, type TipContent } from "../charts/pointer/tip";
+import { StopsPicture } from "../charts/pointer/stops_picture";
+import type { TipContent } from "../charts/pointer/tip";
 import { colourOf } from "../colour";
 import { CopyButton } from "../components/copy";
 import { Picture } from "../components/picture";
@@ -189,36 +189,27 @@ function Bars(props: BarsProps) {
   const [hovered, setHovered] = useState<number | null>(null);
   const { end, ticks } = zeroAxis(max(counts) ?? 0, 3);
   const y = (value: number) => foot - (value / end) * (foot - top);
-  const point = (bar: number) => setHovered(bar >= 0 && bar < counts.length ? bar : null);
-  const typed = (event: KeyboardEvent) => {
-    const next = moved(event.key, hovered, counts.length);
-    if (next === undefined) return;
-    point(next);
-    event.preventDefault();
-  };
+  const point = (bar: number | null) => setHovered(bar !== null && bar >= 0 && bar < counts.length ? bar : null);
   const content = hovered === null ? null : props.tip(hovered);
   const chosen = hovered === null ? null : placeOf(hovered);
   return (
     <>
-      <svg
+      <StopsPicture
         class={`chart of-${colourOf(colour)}`}
-        width={width}
-        height={height}
-        {...slider(label, hovered, counts.length, content)}
-        onPointerMove={(event) => point(barAt(pointerX(event)))}
-        onPointerLeave={() => point(-1)}
-        onBlur={() => point(-1)}
-        onKeyDown={typed}
+        {...{ label, width, height, content }}
+        at={hovered}
+        count={counts.length}
+        stopAt={barAt}
+        hover={point}
+        tip={{ content, x: chosen?.right ?? 0, y: top }}
       >
-        <rect width={width} height={height} fill="transparent" />
         <ValueGrid ticks={ticks.filter(Number.isInteger)} y={y} left={LEFT} right={width} />
         <path class={props.class} d={counts.map((each, bar) => pathOf(bar, y(each))).join("")} />
         {props.under}
         {chosen && <rect class="choice" x={chosen.x} y={top} width={chosen.width} height={foot - top} />}
         {props.children}
-      </svg>
+      </StopsPicture>
       {props.below}
-      <Tip content={content} x={chosen?.right ?? 0} y={top} width={width} />
     </>
   );
 }

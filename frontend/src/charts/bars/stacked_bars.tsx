@@ -16,6 +16,7 @@ interface StackedPart extends Filled {
 }
 
 interface StackedBarsProps extends Pointing {
+  select(bar: number | null): void;
   /** One sentence with the figures. */
   label: string;
   names: readonly string[];

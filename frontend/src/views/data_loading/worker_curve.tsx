@@ -2,8 +2,8 @@ import { useState } from "preact/hooks";
 import type { WorkerCurve } from "../../api.gen";
 import { type AxisLabel, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
 import type { Dot } from "../../charts/lines/polyline";
-import { nearest, pointerX, slider, typed } from "../../charts/pointer/pointing";
-import { Tip } from "../../charts/pointer/tip";
+import { nearest } from "../../charts/pointer/pointing";
+import { StopsPicture } from "../../charts/pointer/stops_picture";
 import { Picture } from "../../components/picture";
 import { Remark } from "../../components/sentence";
 import { sized } from "../../dom/size";
@@ -195,29 +195,24 @@ export function CurvePlot(props: CurveProps & { width: number }) {
   const { stops, x, frame } = drawn;
   const xs = stops.map(x);
   const content = hovered === null || stops[hovered] === undefined ? null : props.tip(stops[hovered]);
-  const pointing = { hover: setHovered, select: () => {} };
   return (
-    <>
-      <svg
-        class="chart worker-curve"
-        width={props.width}
-        height={props.height}
-        {...slider(props.label, hovered, stops.length, content)}
-        onPointerMove={(event) => setHovered(nearest(xs, pointerX(event)))}
-        onPointerLeave={() => setHovered(null)}
-        onBlur={() => setHovered(null)}
-        onKeyDown={(event) => typed(event, hovered, stops.length, pointing)}
-      >
-        <rect width={props.width} height={props.height} fill="transparent" />
-        <Axes {...props} drawn={drawn} />
-        {hovered !== null && (
-          <line class="hovered" x1={xs[hovered]} x2={xs[hovered]} y1={frame.top} y2={frame.bottom} />
-        )}
-        <Curves {...props} drawn={drawn} />
-        <Marks {...props} drawn={drawn} />
-      </svg>
-      <Tip content={content} x={xs[hovered ?? 0] ?? 0} y={TOP} width={props.width} />
-    </>
+    <StopsPicture
+      class="chart worker-curve"
+      label={props.label}
+      width={props.width}
+      height={props.height}
+      at={hovered}
+      count={stops.length}
+      content={content}
+      stopAt={(px) => nearest(xs, px)}
+      hover={(stop) => setHovered(stop)}
+      tip={{ content, x: xs[hovered ?? 0] ?? 0, y: TOP }}
+    >
+      <Axes {...props} drawn={drawn} />
+      {hovered !== null && <line class="hovered" x1={xs[hovered]} x2={xs[hovered]} y1={frame.top} y2={frame.bottom} />}
+      <Curves {...props} drawn={drawn} />
+      <Marks {...props} drawn={drawn} />
+    </StopsPicture>
   );
 }
 
