@@ -2,6 +2,7 @@
 
 import type { Phrase } from "../api.gen";
 import { count } from "../format";
+import { grouped } from "../lists";
 import { sentence } from "../phrase";
 import { Details, Sentence } from "./sentence";
 
@@ -47,8 +48,10 @@ export function sharedTexts<Row>(columns: readonly ProseColumn<Row>[], rows: rea
 }
 
 function shared(texts: readonly (Prose | null)[]): ReadonlyMap<string, Shared> {
-  const groups = new Map<string, Prose[]>();
-  for (const prose of texts) if (prose) groups.set(wholeOf(prose), [...(groups.get(wholeOf(prose)) ?? []), prose]);
+  const groups = grouped(
+    texts.filter((prose) => prose !== null),
+    wholeOf,
+  );
   const repeated = [...groups].filter(([, group]) => group.length > 1).sort(([, a], [, b]) => b.length - a.length);
   const found = repeated.map(([whole, group], at): [string, Shared] => [
     whole,

@@ -8,6 +8,7 @@ import { Note } from "../../components/note";
 import { type Column, Table } from "../../components/table";
 import { NotYet, textOf } from "../../components/waiting";
 import { DASH, type Scale } from "../../format";
+import { grouped } from "../../lists";
 import { failureOf, type Requested } from "../../server/use_answer";
 import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
@@ -100,11 +101,7 @@ function Order({ order, own }: { order: ReturnType<typeof useOrder>; own: boolea
 
 /** Of one kind and with the same work, so that they share an axis; those of the chosen run come first. */
 function groupsOf(all: readonly Experiment[], chosen: Selection): readonly (readonly Experiment[])[] {
-  const groups = new Map<string, Experiment[]>();
-  for (const each of all) {
-    const key = `${each.link.simulated} ${each.link.work}`;
-    groups.set(key, [...(groups.get(key) ?? []), each]);
-  }
+  const groups = grouped(all, ({ link }) => `${link.simulated} ${link.work}`);
   const holds = (group: readonly Experiment[]) => group.some(({ of }) => of.spans.includes(chosen.span.id));
   return [...groups.values()].sort((a, b) => Number(holds(b)) - Number(holds(a)));
 }

@@ -2,6 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { RangeRow } from "../../api.gen";
 import { toggled } from "../../components/legend";
 import type { Column } from "../../components/table";
+import { grouped } from "../../lists";
 import type { Meanings } from "../../meanings";
 import { totalsOf } from "../choices";
 import type { HostPart } from "../props";
@@ -91,11 +92,7 @@ const keyOf = (path: readonly string[]): string => path.join(BETWEEN);
 /** The ranges within a range, longest first, each followed by its contents where it is open. */
 export function linesOf(rows: readonly RangeRow[], open: ReadonlySet<string>): RangeLine[] {
   const paths = new Set(rows.map(({ path }) => keyOf(path)));
-  const inside = new Map<string, RangeRow[]>();
-  for (const row of rows) {
-    const around = nearestAround(row.path, paths);
-    inside.set(around, [...(inside.get(around) ?? []), row]);
-  }
+  const inside = grouped(rows, ({ path }) => nearestAround(path, paths));
   const lines: RangeLine[] = [];
   const add = (around: string, depth: number) => {
     for (const row of [...(inside.get(around) ?? [])].sort((a, b) => b.host_ns - a.host_ns)) {

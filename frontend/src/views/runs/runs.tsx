@@ -12,6 +12,7 @@ import { hint } from "../../dom/hint";
 import { followed } from "../../dom/keys";
 import { useRowWindow } from "../../dom/rows";
 import { bytesOf, count, counted, ns, percent } from "../../format";
+import { grouped as groupsOf } from "../../lists";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { capital, holds, wordsOf } from "../../words";
@@ -396,12 +397,8 @@ function sorted(runs: readonly Run[], by: string): Run[] {
 
 /** Groups in the order of their first runs; then runs whose work no other does, then unread ones. */
 function grouped(runs: readonly Run[]): Group[] {
-  const together = new Map<number, Run[]>();
-  for (const run of runs) {
-    const work = run.line?.work ?? null;
-    if (work !== null) together.set(work, [...(together.get(work) ?? []), run]);
-  }
-  const groups = [...together].filter(([, of]) => of.length > 1);
+  const together = groupsOf(runs, ({ line }) => line?.work ?? null);
+  const groups = [...together].filter(([work, of]) => work !== null && of.length > 1);
   const inGroup = new Set(groups.flatMap(([, of]) => of));
   const alone = runs.filter((run) => run.line !== null && !inGroup.has(run));
   const unread = runs.filter(({ line }) => line === null);
