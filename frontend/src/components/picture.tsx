@@ -33,6 +33,26 @@ export interface PictureProps {
   children: ComponentChildren;
 }
 
+interface SectionProps {
+  title: ComponentChildren;
+  sub?: ComponentChildren;
+  details?: Phrase | string | null | undefined;
+  class?: string;
+  children: ComponentChildren;
+}
+
+/** What has a title, and is no picture that could be saved. */
+export const Section = ({ title, sub, details, class: className = "devices", children }: SectionProps) => (
+  <section class={className}>
+    <div class="head">
+      <h2>{title}</h2>
+      {sub && <span class="sub">{sub}</span>}
+      <Details text={details} />
+    </div>
+    {children}
+  </section>
+);
+
 interface NoPictureProps {
   title: Phrase | string;
   /** Why there is no answer; absent: it is on its way, and the children say so. */
@@ -42,16 +62,14 @@ interface NoPictureProps {
 
 /** The place of a picture that is not drawn: its question in one line, and in a hint why there is no answer. */
 export const NoPicture = ({ title, why, children }: NoPictureProps) => (
-  <section class={why ? "picture no-picture" : "picture"}>
-    <div class="head">
-      <h2>
-        <Sentence phrase={title} />
-      </h2>
-      {why && <span class="sub">not known</span>}
-      <Details text={why} />
-    </div>
+  <Section
+    class={why ? "picture no-picture" : "picture"}
+    title={<Sentence phrase={title} />}
+    sub={why && "not known"}
+    details={why}
+  >
     {children}
-  </section>
+  </Section>
 );
 
 /** A subtitle up to this many characters is not broken: the title wraps instead. */

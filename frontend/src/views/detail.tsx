@@ -7,6 +7,7 @@ import type { OperatorDetail } from "../api.gen";
 import { logTicks, logX, TimeAxis, thinned, ValueGrid, zeroAxis } from "../charts/axes";
 import { StopsPicture } from "../charts/pointer/stops_picture";
 import type { TipContent } from "../charts/pointer/tip";
+import { hasRoom } from "../charts/time/zoomed_picture";
 import { colourOf } from "../colour";
 import { CopyButton } from "../components/copy";
 import { Picture } from "../components/picture";
@@ -304,8 +305,6 @@ interface CallsProps extends CountsProps {
 
 const TIME_AXIS = 22;
 
-/** Marks closer together than this would merge into a grey band. */
-const MARK_PX = 4;
 const NAME_PX = 22;
 
 /** When something ran in a span: one bar per time bin, as high as its number of calls; steps are marked. */
@@ -317,7 +316,7 @@ function Times({ bin, busy, steps, whole, axis, scale, ...props }: CallsProps & 
   const x = (ns: number) => LEFT + (ns / whole) * (width - LEFT);
   const length = (bar: number) => Math.min(bin, whole - bar * bin);
   const ends = (bar: number) => [x(bar * bin), x(bar * bin + length(bar))] as const;
-  const marks = steps.length * MARK_PX <= width ? steps : [];
+  const marks = hasRoom(steps.length, width) ? steps : [];
   return (
     <Bars
       {...props}

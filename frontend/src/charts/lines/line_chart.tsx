@@ -8,7 +8,7 @@ import { useSameFields } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
 import { textWidth } from "../../dom/text_width";
 import { tick } from "../../format";
-import { type AxisLabel, thinned, ValueGrid, valueAxis } from "../axes";
+import { type AxisLabel, AxisLabels, thinned, ValueGrid, valueAxis } from "../axes";
 import { indexOf, nearest } from "../pointer/pointing";
 import { StopsPicture } from "../pointer/stops_picture";
 import { lineIn, NOBODY, nearestAt } from "./crowd";
@@ -232,16 +232,8 @@ function AxisX(drawn: Drawn) {
   );
   return (
     <g>
-      {marks.map((mark) => (
-        <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 14)}>
-          {mark.text}
-        </text>
-      ))}
-      {captions.map((mark) => (
-        <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 29)}>
-          {mark.text}
-        </text>
-      ))}
+      <AxisLabels labels={marks} y={frame.bottom + (small ? 15 : 14)} />
+      <AxisLabels labels={captions} y={frame.bottom + (small ? 15 : 29)} />
     </g>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Contribution, FigureChange, Prediction, Unit } from "../../api.gen";
+import { Section } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { change, DASH, ns, type Scale, shortened, text } from "../../format";
@@ -57,18 +58,14 @@ export function Comparison({ chosen, base, pair, chain, tab: outer }: PairViewPr
  */
 function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>How well is the GPU used?</h2>
-        <span class="sub">means over the compared steps</span>
-      </div>
+    <Section title="How well is the GPU used?" sub="means over the compared steps">
       <Table
         label="Figures of both runs"
         columns={columnsOf(pair, tab)}
         rows={pair.found.comparison.figures}
         rowKey={({ metric }) => metric}
       />
-    </section>
+    </Section>
   );
 }
 
@@ -171,11 +168,10 @@ function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
   const values = predictions.flatMap(({ predicted_ns, measured_ns }) => [predicted_ns, measured_ns]);
   const scale = scaleOf(values, "ns", readingOf(tab).unit);
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>What did the advice for {shortened(name, NAME_LETTERS)} gain?</h2>
-        {predictions.length > 0 && <span class="sub">a step; predicted: at most</span>}
-      </div>
+    <Section
+      title={`What did the advice for ${shortened(name, NAME_LETTERS)} gain?`}
+      sub={predictions.length > 0 && "a step; predicted: at most"}
+    >
       <p class="quiet small">
         {found.comparison.changes.length === 0
           ? nothingOf(found.comparison.same_work, own)
@@ -204,7 +200,7 @@ function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
           <Sentence phrase={found.residuals[at]!} />
         </p>
       ))}
-    </section>
+    </Section>
   );
 }
 

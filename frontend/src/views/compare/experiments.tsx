@@ -5,6 +5,7 @@ import { compareKey, keysOf, type Selection, selections, workerLabels } from "..
 import { shortNames } from "../../address/short_names";
 import type { ChainPage, LinkOfChain, StepChange } from "../../api.gen";
 import { Note } from "../../components/note";
+import { Section } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { NotYet, textOf } from "../../components/waiting";
 import { DASH, type Scale } from "../../format";
@@ -185,11 +186,7 @@ function ExperimentTable({ all, tab, ...actions }: Actions & { all: readonly Exp
     readingOf(tab).unit,
   );
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>Which two are compared?</h2>
-        <span class="sub">{tab.state.order ? "in your order" : "in the order of recording"}</span>
-      </div>
+    <Section title="Which two are compared?" sub={tab.state.order ? "in your order" : "in the order of recording"}>
       <Table
         label="Experiments"
         columns={columnsOf(actions, scales)}
@@ -198,7 +195,7 @@ function ExperimentTable({ all, tab, ...actions }: Actions & { all: readonly Exp
         maxRows={14}
         {...sorting(tab, "experiments")}
       />
-    </section>
+    </Section>
   );
 }
 

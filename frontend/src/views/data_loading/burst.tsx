@@ -1,7 +1,7 @@
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import type { Burst, BurstStep, DataLoadingResult, Jitter } from "../../api.gen";
-import { thinned, ValueGrid, zeroAxis } from "../../charts/axes";
+import { AxisLabels, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
 import { indexOf, nearest, type StopSelection } from "../../charts/pointer/pointing";
 import { StopsPicture } from "../../charts/pointer/stops_picture";
 import type { TipContent } from "../../charts/pointer/tip";
@@ -281,11 +281,7 @@ function Bars({ columns, periods, periodText, axis, scale, width, height, xs, pa
           {periodText}
         </text>
       )}
-      {thinned(columns.map((column, at) => ({ x: xs[at]!, text: column.key }))).map((label) => (
-        <text key={label.x} class="mid" x={label.x} y={foot + 14}>
-          {label.text}
-        </text>
-      ))}
+      <AxisLabels labels={thinned(columns.map(({ key }, at) => ({ x: xs[at]!, text: key })))} y={foot + 14} />
       <text class="mid" x={(LEFT + width) / 2} y={foot + 29}>
         {axis}
       </text>

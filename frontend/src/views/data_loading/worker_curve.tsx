@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { WorkerCurve } from "../../api.gen";
-import { type AxisLabel, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
+import { AxisLabels, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
 import type { Dot } from "../../charts/lines/polyline";
 import { nearest } from "../../charts/pointer/pointing";
 import { StopsPicture } from "../../charts/pointer/stops_picture";
@@ -234,7 +234,7 @@ function layout(props: CurveProps & { width: number }): Drawn {
 }
 
 function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: PartProps) {
-  const labels: AxisLabel[] = stops.map((workers) => ({ x: x(workers), text: String(workers) }));
+  const labels = stops.map((workers) => ({ x: x(workers), text: String(workers) }));
   const limited = cores && cores.workers <= stops[stops.length - 1]! ? cores : null;
   return (
     <g>
@@ -245,11 +245,7 @@ function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: P
         right={frame.right}
         unit={scale.unit}
       />
-      {thinned(labels).map((label) => (
-        <text key={label.x} class="mid" x={label.x} y={frame.bottom + 14}>
-          {label.text}
-        </text>
-      ))}
+      <AxisLabels labels={thinned(labels)} y={frame.bottom + 14} />
       <text class="mid" x={(x(stops[0]!) + x(stops[stops.length - 1]!)) / 2} y={frame.bottom + 29}>
         {axis}
       </text>

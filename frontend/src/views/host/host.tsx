@@ -1,8 +1,9 @@
 /** Why the GPU is idle: what the host does meanwhile, where it launches work, and which calls block. */
 
 import type { HostResult, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
+import { recordingOf } from "../../components/about";
 import { Legend } from "../../components/legend";
-import { NoPicture } from "../../components/picture";
+import { NoPicture, Section } from "../../components/picture";
 import { MeantList, Remark, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { ns, type Scale, scaleFor, text } from "../../format";
@@ -28,7 +29,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
     result,
     titles: page.titles,
     tab,
-    name: `${head.run} ${head.worker} span ${head.number}`,
+    name: recordingOf(head),
     off: hiddenParts(tab.state),
     compared,
   };
@@ -119,15 +120,12 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
 function Answer({ answer, result, tab: { meanings } }: HostPart & { answer: Phrase }) {
   const figures = Object.entries(result.figures).map(([id, value]) => ({ ...meanings.metric(id), value }));
   return (
-    <section>
-      <div class="head">
-        <h2>Is the CPU the limit?</h2>
-      </div>
+    <Section class="" title="Is the CPU the limit?">
       <Remark phrase={answer} class="quiet" />
       <MeantList
         of={figures.map(({ label, value, unit, meaning }) => ({ label: `${label}, ${text(value, unit)}`, meaning }))}
       />
-    </section>
+    </Section>
   );
 }
 

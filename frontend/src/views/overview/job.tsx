@@ -4,6 +4,7 @@
  */
 
 import type { CollectiveRow, Communication, JobRanks, RanksPage } from "../../api.gen";
+import { Section } from "../../components/picture";
 import { Details, Remark, Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH, ns } from "../../format";
@@ -62,11 +63,7 @@ function ownPart(job: JobRanks, caused: readonly number[], at: number): string {
  */
 export function Collectives({ found, tab }: { found: Communication; tab: Tab }) {
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>What do the ranks exchange?</h2>
-        <span class="sub">{totalsOf(tab)}; the most exposed first</span>
-      </div>
+    <Section title="What do the ranks exchange?" sub={`${totalsOf(tab)}; the most exposed first`}>
       <Table
         label="Collectives"
         columns={columnsOf(tab.meanings)}
@@ -74,7 +71,7 @@ export function Collectives({ found, tab }: { found: Communication; tab: Tab }) 
         rowKey={keyOf}
         {...sorting(tab, "collectives")}
       />
-    </section>
+    </Section>
   );
 }
 

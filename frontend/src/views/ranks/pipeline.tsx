@@ -7,7 +7,7 @@ import { type Pen, stripes } from "../../charts/canvas/canvas";
 import type { TipContent } from "../../charts/pointer/tip";
 import { type Colour, Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { counted, fine, ns } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -36,11 +36,7 @@ export function PipelinePicture(props: PipelineProps) {
   return (
     <>
       {found.shown && <Shown {...props} step={found.shown} />}
-      {page.pipeline && (
-        <p class="quiet">
-          <Sentence phrase={page.pipeline} />
-        </p>
-      )}
+      <Remark phrase={page.pipeline} class="quiet" />
       <TablePicture
         title="What does each stage do in a step?"
         sub={`mean of ${counted(found.steps, "step")}; a row sums to its step`}

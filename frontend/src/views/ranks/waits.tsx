@@ -1,7 +1,7 @@
 /** Who waits for whom: the own time of each rank, its waits, and how long it makes the others wait. */
 
 import type { JobRanks, LateRank, Phrase, RankRow, RanksPage } from "../../api.gen";
-import { Sentence } from "../../components/sentence";
+import { Remark, Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -49,9 +49,7 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
     >
       {job.balance === "imbalance" && <Turns turns={page.turns} />}
       {page.experts.map((each) => (
-        <p key={each.template} class="quiet small">
-          <Sentence phrase={each} />
-        </p>
+        <Remark key={each.template} phrase={each} class="quiet small" />
       ))}
     </TablePicture>
   );

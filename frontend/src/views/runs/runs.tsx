@@ -6,6 +6,7 @@ import { compareKey, keysOf, type Selection, selections } from "../../address/se
 import type { Index, Parts, RunEntry, RunLine, RunsPage } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Spark } from "../../charts/lines/spark";
+import { SearchField } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
 import { textOf } from "../../components/waiting";
 import { hint } from "../../dom/hint";
@@ -50,13 +51,12 @@ export function Runs({ page, tab, children }: RunsProps) {
         {children}
         <h1>{page.headline ? <Sentence phrase={page.headline} /> : "No run is read yet."}</h1>
         <div class="tools">
-          <input
+          <SearchField
             class="field"
-            type="search"
-            aria-label="Find runs"
+            label="Find runs"
             placeholder="Any words of a name, job, GPU or fix"
-            value={filters.having}
-            onInput={(event) => update({ having: event.currentTarget.value || null })}
+            typed={filters.having}
+            change={(having) => update({ having: having || null })}
           />
           <span class="quiet">
             Grouped by{" "}
