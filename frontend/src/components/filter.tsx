@@ -4,14 +4,20 @@ import type { RefObject } from "preact";
 import { count } from "../format";
 import { Chips, type ChipsProps } from "./chips";
 
-/** The rows of which some text contains what was typed, in any case. */
+/** A filter that matches this exact text, and not texts that merely contain it. */
+export const quoted = (text: string): string => `"${text}"`;
+
+/** The rows of which some text contains what was typed, in any case; what was typed in quotes has to match exactly. */
 export function matchingRows<Row>(
   rows: readonly Row[],
   typed: string,
   texts: (row: Row) => readonly (string | null | undefined)[],
 ): readonly Row[] {
   const needle = typed.trim().toLowerCase();
-  return needle === "" ? rows : rows.filter((row) => texts(row).some((text) => text?.toLowerCase().includes(needle)));
+  if (needle === "") return rows;
+  const whole = /^"(.+)"$/.exec(needle)?.[1];
+  const fits = (text: string) => (whole === undefined ? text.includes(needle) : text === whole);
+  return rows.filter((row) => texts(row).some((text) => text && fits(text.toLowerCase())));
 }
 
 interface SearchFieldProps {

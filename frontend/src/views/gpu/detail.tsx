@@ -2,6 +2,7 @@
 
 import type { DeviceGpu, GpuResult, KernelDetail, LaunchShape, LaunchSite, Phrase } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
+import { quoted } from "../../components/filter";
 import { Picture, Section } from "../../components/picture";
 import { Remark } from "../../components/sentence";
 import { hint } from "../../dom/hint";
@@ -12,7 +13,7 @@ import { busyShare, CallsPicture, DetailPanel, HEIGHT, LengthsPicture } from "..
 import type { Tab, ViewPart } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { type Launch, Waves, wavesHeight } from "./charts/waves";
-import { type Grouping, quoted } from "./groups";
+import type { Grouping } from "./groups";
 
 interface KernelDetailsProps extends ViewPart {
   kernel: string;

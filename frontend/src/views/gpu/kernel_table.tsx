@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import type { BarSegment } from "../../charts/bars/split_bar";
 import { tableData } from "../../components/data_table";
-import { GroupedFilter, Unmatched } from "../../components/filter";
+import { GroupedFilter, quoted, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { Remark, Sentence } from "../../components/sentence";
 import { type Column, type Foot, fileColumns, fileFields } from "../../components/table";
@@ -23,7 +23,6 @@ import {
   keyOf,
   matching,
   offered,
-  quoted,
   type Rest,
   restOf,
   tableBy,

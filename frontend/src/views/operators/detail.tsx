@@ -6,12 +6,12 @@ import { rangeInTimeline } from "../../address/selection";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { counts, factorOf } from "../../components/figures";
+import { quoted } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { counted, ns, percent } from "../../format";
 import { readingOf, totalsOf } from "../choices";
 import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
-import { quoted } from "../gpu/groups";
 import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
 export function OpDetails({ op, close, ...part }: OperatorPart & { op: string; close(): void }) {

@@ -98,7 +98,7 @@ const difference = (device: DeviceSplit, other: OtherSplit | null) =>
     steps: [device.steps.length, other?.device.steps.length ?? 1],
   });
 
-/** Rows of bins that are not hidden, whose names contain the typed text, in any case. */
+/** Rows of bins that are not hidden, whose names match the typed text. */
 export const filtered = (rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] =>
   matchingRows(
     rows.filter((row) => !off.has(row.bin)),
@@ -209,7 +209,7 @@ export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meani
 
 const timeIn = (bins: readonly Bin[], split: Split): number => sum(bins, (bin) => bin.of(split));
 
-/** Rows that contain the typed text, in any case, and time in a bin that is shown. */
+/** Rows that match the typed text, and have time in a bin that is shown. */
 export function matching(
   rows: readonly SplitRow[],
   typed: string,

@@ -157,7 +157,7 @@ export const opportunityFoot = (left: Left): Foot => ({
   cells: { total: left.ns, gain: left.gain_ns },
 });
 
-/** Rows that contain the typed text, in any case, in op, shapes, types, kernel or reason. */
+/** Rows whose op, shapes, types, kernel or reason match the typed text. */
 export const holding = (rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] =>
   matchingRows(rows, typed, (row) => [
     ...[row.op, row.shapes, row.dtypes, row.kernel, row.short],
