@@ -55,7 +55,7 @@ export function PipelinePicture(props: PipelineProps) {
 
 function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & { step: PipelineStep }) {
   const [zoom, setZoom] = useState<TimeRange | null>(null);
-  const labels = wordsOf(tab.meanings);
+  const labels = causeLabels(tab.meanings);
   const open = (row: number, at: number) => {
     const rank = rows.find((each) => each.rank === found.rows[row]!.rank);
     if (rank === undefined) return;
@@ -94,7 +94,7 @@ function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & {
   );
 }
 
-const wordsOf = (meanings: Meanings) => {
+const causeLabels = (meanings: Meanings) => {
   const [schedule, imbalance, ordering, transfer] = CAUSES.map(
     (cause) => meanings.metric(`pipeline_${cause}_ns`).label,
   );
