@@ -24,8 +24,9 @@ export function segmentsOf(phrase: Phrase, style: Style = "prose"): Segment[] {
   return found;
 }
 
-/** A sentence as plain text, for labels and tooltips. */
-export function sentence(phrase: Phrase, style: Style = "prose"): string {
+/** A sentence as plain text, for labels and tooltips. The tab's own sentences are plain text already. */
+export function sentence(phrase: Phrase | string, style: Style = "prose"): string {
+  if (typeof phrase === "string") return phrase;
   return segmentsOf(phrase, style)
     .map((segment) => segment.text)
     .join("");

@@ -6,7 +6,7 @@ import { scaleFor } from "../src/format";
 import { DataLoading } from "../src/views/data_loading/data_loading";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
 import { axisOver } from "../src/views/trends/axis";
-import { medianOf, runsOf, stepValue } from "../src/views/trends/runs";
+import { bandOf, runsOf, stepValue } from "../src/views/trends/runs";
 import { Trends } from "../src/views/trends/trends";
 import { coresPage, DEVICE, loaderPage, noLoaderPage, tab, trendSpan, trendsPage } from "./fixtures/figures";
 import { because } from "./fixtures/pages";
@@ -82,8 +82,8 @@ test("spans that are not read are no lines", () => {
   expect(runsOf(trendsPage([{ ...SPANS[0]!, result: null, state: "unread" }]))).toEqual([]);
 });
 
-test("the median is of what is known", () => {
-  expect([medianOf([3, null, 1]), medianOf([4, 1, 3]), medianOf([null])]).toEqual([2, 3, null]);
+test("the median lies between the two in the middle, and nothing has none", () => {
+  expect([bandOf([3, 1]), bandOf([4, 1, 3]), bandOf([])].map((band) => band?.median)).toEqual([2, 3, undefined]);
 });
 
 describe("a line chart", () => {

@@ -1,19 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { tableData } from "../src/components/data_table";
+import { quoted } from "../src/components/filter";
 import { fileColumns, sorted } from "../src/components/table";
 import { LaunchPicture } from "../src/views/gpu/detail";
 import { Gpu } from "../src/views/gpu/gpu";
-import {
-  GROUPINGS,
-  groupingOf,
-  isMissing,
-  keyOf,
-  matching,
-  offered,
-  quoted,
-  restOf,
-  tableBy,
-} from "../src/views/gpu/groups";
+import { GROUPINGS, groupingOf, isMissing, keyOf, matching, offered, restOf, tableBy } from "../src/views/gpu/groups";
 import { columnsOf } from "../src/views/gpu/kernel_table";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";

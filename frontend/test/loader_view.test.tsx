@@ -2,8 +2,9 @@ import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult, LoaderActivities, PageOf, WaitCauses } from "../src/api.gen";
 import { meaningsOf } from "../src/meanings";
-import { shortLine } from "../src/views/data_loading/activities";
+
 import { DataLoading, recorderLines } from "../src/views/data_loading/data_loading";
+import { shortName } from "../src/views/operators/source/rows";
 import { LOADER, loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { BURST, RECORDED, TITLES, WORKERS } from "./fixtures/loading";
 import { CATALOGUE } from "./fixtures/meanings";
@@ -256,7 +257,7 @@ describe("a loader in the main process", () => {
       "|A batch spends 7.0 ms in functional.py:138 to_tensor| |Line|A batch|functional.py:138 " +
         "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|",
     );
-    expect(shortLine("<built-in function sleep>")).toBe("<built-in function sleep>");
+    expect(shortName("<built-in function sleep>")).toBe("<built-in function sleep>");
   });
 });
 

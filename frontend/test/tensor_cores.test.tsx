@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
 import type { DeviceSplit, KernelRow, Opportunity, ProductRates } from "../src/api.gen";
 import { csv, tableData } from "../src/components/data_table";
+import { quoted } from "../src/components/filter";
 import { fileColumns, sorted, Table } from "../src/components/table";
 import { sorting } from "../src/views/choices";
 import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
@@ -219,6 +220,11 @@ describe("kernel time by kernel, op and phase", () => {
       ["aten::mm", "5", "0 ms", "80.0 ms"],
       ["2 more ops", "5", "10.0 ms", "20.0 ms"],
     ]);
+  });
+
+  test("a name in quotes, which the GPU view leaves in the shared filter, is found here too", () => {
+    const all = splitRows(SPLIT, "op", PHASES);
+    expect(named(matching(all, quoted("aten::mm"), shownBins(MEANINGS, new Set()), 4))).toEqual(["aten::mm"]);
   });
 
   test("a hidden part leaves its column, its time and the rows that have nothing else", () => {

@@ -94,6 +94,17 @@ function fits(labels: readonly AxisLabel[]): boolean {
   });
 }
 
+/** Labels at their places below a picture. */
+export const AxisLabels = ({ labels, y }: { labels: readonly AxisLabel[]; y: number }) => (
+  <>
+    {labels.map(({ x, text }) => (
+      <text key={x} class="mid" x={x} y={y}>
+        {text}
+      </text>
+    ))}
+  </>
+);
+
 // The vertical axis ---------------------------------------------------------------------------------------------------
 
 interface ValueAxis {

@@ -26,13 +26,16 @@ const UNKNOWN: About = { view: "", recording: "", words: [], version: "", link: 
 
 export const AboutContext = createContext<About>(UNKNOWN);
 
+/** The beginning of the names of files with what is shown of a span. */
+export const recordingOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
+
 export function aboutSpan(view: string, head: SpanHead, { meanings: { version }, address }: Teller): About {
   const { run, worker, number, simulated } = head;
   return {
     view,
     version,
     link: address,
-    recording: `${run} ${worker} span ${number}`,
+    recording: recordingOf(head),
     words: [
       run,
       worker,

@@ -1,16 +1,55 @@
-/** A field that filters the rows of a table, and how many rows are left. */
+/** Fields for words to search for, and the filter of a table's rows with how many rows are left. */
 
+import type { RefObject } from "preact";
 import { count } from "../format";
 import { Chips, type ChipsProps } from "./chips";
 
-/** The rows of which some text contains what was typed, in any case. */
+/** A filter that matches this exact text, and not texts that merely contain it. */
+export const quoted = (text: string): string => `"${text}"`;
+
+/** The rows of which some text contains what was typed, in any case; what was typed in quotes has to match exactly. */
 export function matchingRows<Row>(
   rows: readonly Row[],
   typed: string,
   texts: (row: Row) => readonly (string | null | undefined)[],
 ): readonly Row[] {
   const needle = typed.trim().toLowerCase();
-  return needle === "" ? rows : rows.filter((row) => texts(row).some((text) => text?.toLowerCase().includes(needle)));
+  if (needle === "") return rows;
+  const whole = /^"(.+)"$/.exec(needle)?.[1];
+  const fits = (text: string) => (whole === undefined ? text.includes(needle) : text === whole);
+  return rows.filter((row) => texts(row).some((text) => text && fits(text.toLowerCase())));
+}
+
+interface SearchFieldProps {
+  /** What is searched, for who does not see the placeholder. */
+  label: string;
+  placeholder: string;
+  typed: string;
+  change(typed: string): void;
+  class?: string;
+  field?: RefObject<HTMLInputElement | null>;
+  hint?: string | undefined;
+  onKeyDown?(event: KeyboardEvent): void;
+}
+
+/** A field for words to search for, which are no sentences. */
+export function SearchField(props: SearchFieldProps) {
+  const { label, placeholder, typed, change, class: className = "field filter", field, hint, onKeyDown } = props;
+  return (
+    <input
+      ref={field ?? null}
+      class={className}
+      type="search"
+      aria-label={label}
+      placeholder={placeholder}
+      data-hint={hint}
+      value={typed}
+      spellcheck={false}
+      autocomplete="off"
+      onKeyDown={onKeyDown}
+      onInput={(event) => change(event.currentTarget.value)}
+    />
+  );
 }
 
 interface FilterProps {
@@ -32,14 +71,7 @@ export function Filter({ label, placeholder, typed, change, shown, all, folded =
       <span class="sub filtered" role="status">
         {typed.trim() !== "" && `${count(shown)} of ${folded > 0 ? `the ${count(all)} largest` : count(all)}`}
       </span>
-      <input
-        class="field filter"
-        type="search"
-        placeholder={placeholder}
-        aria-label={label}
-        value={typed}
-        onInput={(event) => change(event.currentTarget.value || null)}
-      />
+      <SearchField {...{ label, placeholder, typed }} change={(next) => change(next || null)} />
     </>
   );
 }

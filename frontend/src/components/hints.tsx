@@ -5,7 +5,6 @@
  * can be selected. Esc, a click elsewhere, or leaving closes it.
  */
 
-import { computePosition, flip, offset, type Platform, shift } from "@floating-ui/core";
 import { useEffect, useRef } from "preact/hooks";
 import { hinted, hintOf, repeats } from "../dom/hint";
 
@@ -136,38 +135,18 @@ const OPEN = ":popover-open";
 const APART = 6;
 const FROM_EDGE = 8;
 
-const rectOf = ({ x, y, width, height }: DOMRect) => ({ x, y, width, height });
-const size = (box: HTMLElement) => ({ width: box.offsetWidth, height: box.offsetHeight });
-
-/**
- * Positions a box with a fixed position in a page without transforms: everything is measured from the frame's corner.
- */
-const FRAME: Platform = {
-  getElementRects: ({ reference, floating }) => ({
-    reference: rectOf(reference.getBoundingClientRect()),
-    floating: { x: 0, y: 0, ...size(floating) },
-  }),
-  getDimensions: size,
-  getClippingRect: () => ({ x: 0, y: 0, width: window.innerWidth, height: window.innerHeight }),
-};
-
 /**
  * Keeps the box next to the element while the page scrolls. Calls `lost` when the element has left the page or the
  * view.
  */
 function place(box: HTMLElement, element: Element, lost: () => void): () => void {
-  const update = async () => {
+  const update = () => {
     if (!element.isConnected || outside(element)) return lost();
-    const { x, y } = await computePosition(element, box, {
-      platform: FRAME,
-      strategy: "fixed",
-      placement: "bottom-start",
-      middleware: [offset(APART), flip({ padding: FROM_EDGE }), shift({ padding: FROM_EDGE })],
-    });
+    const { x, y } = placeBeside(element.getBoundingClientRect(), box.offsetWidth, box.offsetHeight);
     box.style.left = `${x}px`;
     box.style.top = `${y}px`;
   };
-  void update();
+  update();
   const gone = new MutationObserver(() => element.isConnected || lost());
   gone.observe(document.body, { childList: true, subtree: true });
   const moves = ["scroll", "resize"] as const;
@@ -175,6 +154,21 @@ function place(box: HTMLElement, element: Element, lost: () => void): () => void
   return () => {
     gone.disconnect();
     for (const name of moves) window.removeEventListener(name, update, true);
+  };
+}
+
+/** Below the element, or above it where that leaves more of the box in the frame; moved sideways into the frame. */
+export function placeBeside(
+  { left, top, bottom }: Pick<DOMRect, "left" | "top" | "bottom">,
+  width: number,
+  height: number,
+) {
+  const [below, above] = [bottom + APART, top - APART - height];
+  const cutBelow = below + height - (window.innerHeight - FROM_EDGE);
+  const cutAbove = FROM_EDGE - above;
+  return {
+    x: Math.max(FROM_EDGE, Math.min(left, window.innerWidth - FROM_EDGE - width)),
+    y: cutBelow <= Math.max(0, cutAbove) ? below : above,
   };
 }
 

@@ -33,6 +33,26 @@ export interface PictureProps {
   children: ComponentChildren;
 }
 
+interface SectionProps {
+  title: ComponentChildren;
+  sub?: ComponentChildren;
+  details?: Phrase | string | null | undefined;
+  class?: string;
+  children: ComponentChildren;
+}
+
+/** What has a title, and is no picture that could be saved. */
+export const Section = ({ title, sub, details, class: className = "devices", children }: SectionProps) => (
+  <section class={className}>
+    <div class="head">
+      <h2>{title}</h2>
+      {sub && <span class="sub">{sub}</span>}
+      <Details text={details} />
+    </div>
+    {children}
+  </section>
+);
+
 interface NoPictureProps {
   title: Phrase | string;
   /** Why there is no answer; absent: it is on its way, and the children say so. */
@@ -42,14 +62,14 @@ interface NoPictureProps {
 
 /** The place of a picture that is not drawn: its question in one line, and in a hint why there is no answer. */
 export const NoPicture = ({ title, why, children }: NoPictureProps) => (
-  <section class={why ? "picture no-picture" : "picture"}>
-    <div class="head">
-      <h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2>
-      {why && <span class="sub">not known</span>}
-      <Details text={why} />
-    </div>
+  <Section
+    class={why ? "picture no-picture" : "picture"}
+    title={<Sentence phrase={title} />}
+    sub={why && "not known"}
+    details={why}
+  >
     {children}
-  </section>
+  </Section>
 );
 
 /** A subtitle up to this many characters is not broken: the title wraps instead. */
@@ -57,7 +77,7 @@ const SHORT = 24;
 
 export function Picture(props: PictureProps) {
   const { title, details, below = false, name, table, entries: more = [], tools, drawn = true, children } = props;
-  const heading = typeof title === "string" ? title : sentence(title);
+  const heading = sentence(title);
   // "Copies take 20 µs a step" needs no subtitle "a step"
   const sub = typeof props.sub === "string" && heading.includes(` ${props.sub}`) ? undefined : props.sub;
   const [asTable, setAsTable] = useState(false);
@@ -68,12 +88,7 @@ export function Picture(props: PictureProps) {
   const stem = fileStem(about, name);
   const caption = (): Caption => ({
     title: heading,
-    sub: [
-      sub !== undefined && second.current?.textContent,
-      typeof details === "object" && details ? sentence(details) : details,
-    ]
-      .filter(Boolean)
-      .join(". "),
+    sub: [sub !== undefined && second.current?.textContent, details && sentence(details)].filter(Boolean).join(". "),
     foot: footOf(about),
   });
   const entries = [
@@ -92,7 +107,9 @@ export function Picture(props: PictureProps) {
   return (
     <section class="picture">
       <div class={below ? "head wraps" : "head"}>
-        <h2>{typeof title === "string" ? title : <Sentence phrase={title} terms />}</h2>
+        <h2>
+          <Sentence phrase={title} terms />
+        </h2>
         {sub !== undefined && (
           <span
             class={below ? "sub below" : typeof sub === "string" && sub.length <= SHORT ? "sub short" : "sub"}

@@ -3,6 +3,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "../dom/hooks";
+import { SearchField } from "./filter";
 
 const CHEVRONS = { down: "M1 2.5l3 3 3-3", left: "M5.5 1l-3 3 3 3", right: "M2.5 1l3 3-3 3" };
 
@@ -174,14 +175,7 @@ export function Dropdown({ name, search, right = false, children }: DropdownProp
       </button>
       {open && (
         <div class={right ? "pop right" : "pop"} role="dialog" aria-label={search}>
-          <input
-            class="field"
-            type="search"
-            placeholder={search}
-            aria-label={search}
-            value={typed}
-            onInput={(event) => setTyped(event.currentTarget.value)}
-          />
+          <SearchField class="field" label={search} placeholder={search} typed={typed} change={setTyped} />
           <div class="list">{children(typed.trim().toLowerCase(), chosen)}</div>
         </div>
       )}

@@ -9,7 +9,8 @@ import { type Segment, segmentsOf, sentence } from "../phrase";
 import { anyOf, capital } from "../words";
 
 interface SentenceProps {
-  phrase: Phrase;
+  /** A text of the tab itself is shown as it is. */
+  phrase: Phrase | string;
   style?: Style;
   /** Whether terms are explained: not within a button, and not in every row of a table. */
   terms?: boolean;
@@ -17,6 +18,7 @@ interface SentenceProps {
 
 /** A phrase with formatted numbers, emphasised words in bold and code in the code font. It creates text nodes only. */
 export function Sentence({ phrase, style = "prose", terms = false }: SentenceProps) {
+  if (typeof phrase === "string") return <>{phrase}</>;
   return <>{joined(segmentsOf(phrase, style)).map((segment, at) => marked(segment, at, terms))}</>;
 }
 
@@ -143,7 +145,7 @@ export function Details({ text }: { text: Phrase | string | null | undefined | f
   return (
     <span class="details">
       {"\u00a0"}
-      <span role="note" aria-label="Details" {...hint(typeof text === "string" ? text : sentence(text))}>
+      <span role="note" aria-label="Details" {...hint(sentence(text))}>
         <svg viewBox="0 0 14 14" aria-hidden="true">
           <circle cx="7" cy="7" r="5.5" />
           <path d="M7 6.5v3.2M7 4.2v.9" />

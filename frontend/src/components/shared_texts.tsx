@@ -2,6 +2,7 @@
 
 import type { Phrase } from "../api.gen";
 import { count } from "../format";
+import { grouped } from "../lists";
 import { sentence } from "../phrase";
 import { Details, Sentence } from "./sentence";
 
@@ -39,9 +40,7 @@ const A = "A".charCodeAt(0);
 /** A text of fewer characters is as easy to read as a mark. */
 const SHORT = 24;
 
-const plain = ({ text }: Prose): string => (typeof text === "string" ? text : sentence(text));
-
-const wholeOf = (prose: Prose): string => [plain(prose), prose.more].filter(Boolean).join("\n");
+const wholeOf = (prose: Prose): string => [sentence(prose.text), prose.more].filter(Boolean).join("\n");
 
 /** The texts that all rows share, or that at most three groups of rows share which are half of the rows or more. */
 export function sharedTexts<Row>(columns: readonly ProseColumn<Row>[], rows: readonly Row[]): SharedTexts {
@@ -49,8 +48,10 @@ export function sharedTexts<Row>(columns: readonly ProseColumn<Row>[], rows: rea
 }
 
 function shared(texts: readonly (Prose | null)[]): ReadonlyMap<string, Shared> {
-  const groups = new Map<string, Prose[]>();
-  for (const prose of texts) if (prose) groups.set(wholeOf(prose), [...(groups.get(wholeOf(prose)) ?? []), prose]);
+  const groups = grouped(
+    texts.filter((prose) => prose !== null),
+    wholeOf,
+  );
   const repeated = [...groups].filter(([, group]) => group.length > 1).sort(([, a], [, b]) => b.length - a.length);
   const found = repeated.map(([whole, group], at): [string, Shared] => [
     whole,
@@ -58,7 +59,7 @@ function shared(texts: readonly (Prose | null)[]): ReadonlyMap<string, Shared> {
   ]);
   const rows = found.reduce((sum, [, each]) => sum + each.rows, 0);
   const worth = found.length <= MOST && 2 * rows >= texts.length;
-  return new Map(found.filter(([, each]) => each.mark === "" || (worth && plain(each).length >= SHORT)));
+  return new Map(found.filter(([, each]) => each.mark === "" || (worth && sentence(each.text).length >= SHORT)));
 }
 
 /** A column of marks is narrow, and one whose text holds for all rows is only shown where the reader chooses it. */
@@ -82,12 +83,7 @@ export function besideShared<Row, Column extends ProseColumn<Row>>(
 /** A text in its cell, or the mark of the line above that says it. */
 export function ProseCell({ prose, texts }: { prose: Prose; texts: ReadonlyMap<string, Shared> | undefined }) {
   const whole = wholeOf(prose);
-  const { text } = prose;
-  return (
-    <span data-hint={whole}>
-      {texts?.get(whole)?.mark || (typeof text === "string" ? text : <Sentence phrase={text} />)}
-    </span>
-  );
+  return <span data-hint={whole}>{texts?.get(whole)?.mark || <Sentence phrase={prose.text} />}</span>;
 }
 
 interface SharedTextLinesProps {
@@ -106,7 +102,7 @@ export function SharedTextLines({ columns, shown, rows, texts }: SharedTextLines
         <p key={whole} class="shared-texts quiet small">
           <b>{mark || label}</b>
           {mark === "" ? ": " : `, ${count(number)} of ${count(rows)} rows: `}
-          {typeof text === "string" ? text : <Sentence phrase={text} />}
+          <Sentence phrase={text} />
           <Details text={more} />
         </p>
       )),

@@ -3,6 +3,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import type { Unit } from "../api.gen";
+import { type BarSegment, FigureBar } from "../charts/bars/split_bar";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
@@ -35,9 +36,13 @@ export interface Column<Row> {
   figures?: Figures<Row>;
   /**
    * `written`: the figure in the column's unit; `write` formats its parts in the same way. Without `cell` the figure
-   * alone is shown.
+   * alone is shown, or what the column sorts by.
    */
   cell?(row: Row, written: string, write: Write): ComponentChildren;
+  /** A bar before what is shown, in shares of the column. */
+  bar?(row: Row): readonly BarSegment[];
+  /** What the hint of a cell says. */
+  hint?(row: Row): string | null | undefined;
   /** A text such as a reason, shown in place of `cell`. What rows share stands once above them; null: no text. */
   prose?(row: Row): Prose | null;
   /** Why a cell shows a dash. */
@@ -307,14 +312,21 @@ function presses(event: KeyboardEvent): boolean {
 }
 
 function cellOf<Row>(column: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>, texts: SharedTexts) {
-  const { id, figures, cell, missing } = column;
+  const { id, figures, cell, order, bar, hint: said, missing } = column;
   const prose = column.prose?.(row);
   if (prose) return <ProseCell prose={prose} texts={texts.get(id)} />;
   const write = writers.get(id) ?? String;
-  const written = figures ? write(figures.of(row)) : "";
-  const shown = cell ? cell(row, written, write) : written;
-  if (shown !== DASH || missing === undefined) return shown;
-  return <span data-hint={typeof missing === "string" ? missing : missing(row)}>{shown}</span>;
+  const written = figures ? write(figures.of(row)) : (order?.(row) ?? DASH);
+  const shown = cell ? cell(row, String(written), write) : written;
+  const why = shown === DASH ? (typeof missing === "function" ? missing(row) : missing) : undefined;
+  const told = said?.(row) ?? why;
+  if (bar)
+    return (
+      <FigureBar segments={bar(row)} hint={told}>
+        {shown}
+      </FigureBar>
+    );
+  return told === undefined ? shown : <span data-hint={told}>{shown}</span>;
 }
 
 /** The fields of a column that sorting needs. */

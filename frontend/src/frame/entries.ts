@@ -99,11 +99,11 @@ export function workerEntries({ workers }: RunEntry, like: Selection): PickerEnt
 /** Whether the name of the only worker repeats what the name of its run says: "cuda", in the run "resnet_cuda". */
 export function namedByRun({ run, worker }: Selection): boolean {
   if (run.workers.length > 1) return false;
-  const named = wordsOf(run.name);
-  return wordsOf(workerLabels(run.workers).get(worker.name)!).every((word) => named.includes(word));
+  const named = namePartsOf(run.name);
+  return namePartsOf(workerLabels(run.workers).get(worker.name)!).every((word) => named.includes(word));
 }
 
-const wordsOf = (name: string): string[] => name.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+const namePartsOf = (name: string): string[] => name.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 const workerEntry = (worker: WorkerEntry, label: string, like: Selection): PickerEntry => ({
   ...spanAside(inWorker(like.run, worker, like)?.span),

@@ -76,22 +76,39 @@ export const ShowAll = ({ zoom, tab }: { zoom: TimeRange | null; tab: Tab }) =>
     </button>
   );
 
+/** The GPU that the address names, else the first. */
+export const chosenGpu = <Gpu extends { device: number }>(gpus: readonly Gpu[], { state }: Tab): Gpu | undefined =>
+  gpus.find(({ device }) => device === state.device) ?? gpus[0];
+
+interface GpuChipsProps {
+  gpus: readonly { device: number; name: string }[];
+  tab: Tab;
+}
+
+/** The choice among several GPUs. */
+export const GpuChips = ({ gpus, tab }: GpuChipsProps) =>
+  gpus.length > 1 ? (
+    <DeviceChips
+      chosen={chosenGpu(gpus, tab)!.device}
+      choose={(device) => tab.update({ device })}
+      devices={gpus.map(({ device, name }) => ({ id: device, label: `GPU ${device}`, meaning: name }))}
+    />
+  ) : null;
+
 interface DeviceChipsProps {
-  devices: readonly { device: number; name: string }[];
+  devices: readonly { id: number; label: string; meaning: string }[];
   chosen: number;
   choose(device: number): void;
 }
 
-export function DeviceChips({ devices, chosen, choose }: DeviceChipsProps) {
-  return (
-    <div class="controls">
-      <Chips
-        label="Device"
-        name="Device"
-        chosen={String(chosen)}
-        choose={(id) => choose(Number(id))}
-        options={devices.map(({ device, name }) => ({ id: String(device), label: `GPU ${device}`, meaning: name }))}
-      />
-    </div>
-  );
-}
+export const DeviceChips = ({ devices, chosen, choose }: DeviceChipsProps) => (
+  <div class="controls">
+    <Chips
+      label="Device"
+      name="Device"
+      chosen={String(chosen)}
+      choose={(id) => choose(Number(id))}
+      options={devices.map((each) => ({ ...each, id: String(each.id) }))}
+    />
+  </div>
+);

@@ -6,7 +6,7 @@ import { compareKey, selected, selections } from "../address/selection";
 import type { EvidenceRow, Insight, RunEntry } from "../api.gen";
 import type { StopSelection } from "../charts/pointer/pointing";
 import type { TableChoice } from "../components/columns_menu";
-import type { Reading } from "../components/figures";
+import { type Reading, totalsText } from "../components/figures";
 import { lengthOf, type TimeRange } from "../time_range";
 import type { Tab } from "./props";
 import { sameWork } from "./works";
@@ -83,6 +83,9 @@ export const readingOf = ({ state, steps }: Pick<Tab, "state" | "steps">): Readi
   steps,
   unit: state.unit ?? "auto",
 });
+
+/** What the totals of a table refer to: "a step", "in 6 steps". */
+export const totalsOf = (tab: Pick<Tab, "state" | "steps">): string => totalsText(readingOf(tab));
 
 /** The order of a table's rows, its columns and units, kept in the address. */
 export const sorting = (tab: Tab, key: SortKey, initial?: string) => ({

@@ -5,8 +5,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { OperatorDetail } from "../api.gen";
 import { logTicks, logX, TimeAxis, thinned, ValueGrid, zeroAxis } from "../charts/axes";
-import { moved, pointerX, slider } from "../charts/pointer/pointing";
-import { Tip, type TipContent } from "../charts/pointer/tip";
+import { StopsPicture } from "../charts/pointer/stops_picture";
+import type { TipContent } from "../charts/pointer/tip";
+import { hasRoom } from "../charts/time/zoomed_picture";
 import { colourOf } from "../colour";
 import { CopyButton } from "../components/copy";
 import { Picture } from "../components/picture";
@@ -189,36 +190,27 @@ function Bars(props: BarsProps) {
   const [hovered, setHovered] = useState<number | null>(null);
   const { end, ticks } = zeroAxis(max(counts) ?? 0, 3);
   const y = (value: number) => foot - (value / end) * (foot - top);
-  const point = (bar: number) => setHovered(bar >= 0 && bar < counts.length ? bar : null);
-  const typed = (event: KeyboardEvent) => {
-    const next = moved(event.key, hovered, counts.length);
-    if (next === undefined) return;
-    point(next);
-    event.preventDefault();
-  };
+  const point = (bar: number | null) => setHovered(bar !== null && bar >= 0 && bar < counts.length ? bar : null);
   const content = hovered === null ? null : props.tip(hovered);
   const chosen = hovered === null ? null : placeOf(hovered);
   return (
     <>
-      <svg
+      <StopsPicture
         class={`chart of-${colourOf(colour)}`}
-        width={width}
-        height={height}
-        {...slider(label, hovered, counts.length, content)}
-        onPointerMove={(event) => point(barAt(pointerX(event)))}
-        onPointerLeave={() => point(-1)}
-        onBlur={() => point(-1)}
-        onKeyDown={typed}
+        {...{ label, width, height, content }}
+        at={hovered}
+        count={counts.length}
+        stopAt={barAt}
+        hover={point}
+        tip={{ content, x: chosen?.right ?? 0, y: top }}
       >
-        <rect width={width} height={height} fill="transparent" />
         <ValueGrid ticks={ticks.filter(Number.isInteger)} y={y} left={LEFT} right={width} />
         <path class={props.class} d={counts.map((each, bar) => pathOf(bar, y(each))).join("")} />
         {props.under}
         {chosen && <rect class="choice" x={chosen.x} y={top} width={chosen.width} height={foot - top} />}
         {props.children}
-      </svg>
+      </StopsPicture>
       {props.below}
-      <Tip content={content} x={chosen?.right ?? 0} y={top} width={width} />
     </>
   );
 }
@@ -313,8 +305,6 @@ interface CallsProps extends CountsProps {
 
 const TIME_AXIS = 22;
 
-/** Marks closer together than this would merge into a grey band. */
-const MARK_PX = 4;
 const NAME_PX = 22;
 
 /** When something ran in a span: one bar per time bin, as high as its number of calls; steps are marked. */
@@ -326,7 +316,7 @@ function Times({ bin, busy, steps, whole, axis, scale, ...props }: CallsProps & 
   const x = (ns: number) => LEFT + (ns / whole) * (width - LEFT);
   const length = (bar: number) => Math.min(bin, whole - bar * bin);
   const ends = (bar: number) => [x(bar * bin), x(bar * bin + length(bar))] as const;
-  const marks = steps.length * MARK_PX <= width ? steps : [];
+  const marks = hasRoom(steps.length, width) ? steps : [];
   return (
     <Bars
       {...props}

@@ -5,7 +5,7 @@ import type { SortKey } from "../address/keys";
 import type { Unit } from "../api.gen";
 import { type BarSegment, InlineBar } from "../charts/bars/split_bar";
 import { tableData } from "../components/data_table";
-import type { Figures } from "../components/figures";
+import type { Figures, Totals } from "../components/figures";
 import { Picture, type PictureProps } from "../components/picture";
 import { Chevron } from "../components/popup";
 import { type Column, type FileColumn, fileColumns, ROW_PX, Table, type TableProps } from "../components/table";
@@ -90,13 +90,16 @@ export const figureColumn = <Row,>(
   how: Omit<Figures<Row>, "of" | "unit"> = {},
 ): Column<Row> => ({ id, label, width: `${width_px}px`, figures: { of, unit, ...how } });
 
+/** How times relate to each other: columns of times share a unit, and are sums over all steps or those of one. */
+export const timesOf = <Adds extends Totals>(adds: Adds) => ({ adds, siblings: "time" }) as const;
+
 /** A column of names, which a narrow cell shows in full on hover. */
 export const nameColumn = <Row,>(
   id: string,
   label: string,
   of: (row: Row) => string,
   how: Partial<Column<Row>> = {},
-): Column<Row> => ({ id, label, order: of, cell: (row) => <span data-hint={of(row)}>{of(row)}</span>, ...how });
+): Column<Row> => ({ id, label, order: of, hint: of, ...how });
 
 interface BranchProps {
   /** From 0. */

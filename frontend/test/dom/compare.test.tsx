@@ -142,8 +142,8 @@ describe("two runs", () => {
     await openTab(PAIR, server());
     await waterfall();
     const table = screen.getByRole("grid", { name: "Kernels by change" });
-    const faint = table.querySelectorAll(".faint[data-hint]");
-    expect([...faint].map((each) => (each as HTMLElement).dataset.hint)).toEqual([
+    const faint = table.querySelectorAll("[data-hint] > .faint");
+    expect([...faint].map((each) => each.parentElement!.dataset.hint)).toEqual([
       expect.stringMatching(/no more than noise$/),
     ]);
   });

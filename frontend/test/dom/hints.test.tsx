@@ -1,6 +1,6 @@
 import { act, fireEvent, render, screen } from "@testing-library/preact";
 import { beforeEach, expect, test, vi } from "vitest";
-import { Hints } from "../../src/components/hints";
+import { Hints, placeBeside } from "../../src/components/hints";
 import { type Column, Table } from "../../src/components/table";
 import { hint } from "../../src/dom/hint";
 
@@ -165,4 +165,15 @@ test("a dash in a table says why it is one", () => {
   render(<Table label="t" columns={columns} rows={[2, null]} rowKey={String} />);
   const cells = screen.getByRole("grid", { name: "t" }).querySelectorAll("td");
   expect([...cells].map((cell) => cell.innerHTML)).toEqual(["2", '<span data-hint="Not recorded.">–</span>']);
+});
+
+test("a hint stands below what it explains, above it where there is more room, and within the frame", () => {
+  const { innerWidth: wide, innerHeight: high } = window;
+  const at = (left: number, top: number) => placeBeside({ left, top, bottom: top + 20 }, 300, 100);
+  expect(at(50, 40)).toEqual({ x: 50, y: 66 });
+  expect(at(50, high - 60)).toEqual({ x: 50, y: high - 166 });
+  expect(at(wide - 20, 40)).toEqual({ x: wide - 308, y: 66 });
+  expect(at(-40, 40).x).toBe(8);
+  const tall = (top: number) => placeBeside({ left: 50, top, bottom: top + 20 }, 300, high).y;
+  expect([tall(40), tall(high - 60)]).toEqual([66, -66]);
 });

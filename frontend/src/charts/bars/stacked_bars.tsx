@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { type Filled, svgFill, svgPaint } from "../../colour";
 import { sized } from "../../dom/size";
 import { shortenedTo } from "../../dom/text_width";
-import { GAP_PX, thinned, ValueGrid, zeroAxis } from "../axes";
+import { AxisLabels, GAP_PX, thinned, ValueGrid, zeroAxis } from "../axes";
 import { nearest, type Pointing, slider, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 
@@ -16,6 +16,7 @@ interface StackedPart extends Filled {
 }
 
 interface StackedBarsProps extends Pointing {
+  select(bar: number | null): void;
   /** One sentence with the figures. */
   label: string;
   names: readonly string[];
@@ -128,11 +129,7 @@ function layout(props: BarsProps, width: number, height: number) {
       ))}
       <path d={outline(bars, hatched, [{ values: judged }], y)} style={{ fill: svgFill("ink", true) }} />
       <Heads {...props} middles={middles} pitch={bars.pitch} totals={totals} y={y} />
-      {labels.map(({ x, text }) => (
-        <text key={x} class="mid" x={x} y={foot + 14}>
-          {text}
-        </text>
-      ))}
+      <AxisLabels labels={labels} y={foot + 14} />
     </>
   );
   const outlineOf = (bar: number) => ({

@@ -8,16 +8,15 @@ import { useSameFields } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
 import { textWidth } from "../../dom/text_width";
 import { tick } from "../../format";
-import { type AxisLabel, thinned, ValueGrid, valueAxis } from "../axes";
-import { nearest, pointerX, pointerY, slider, typed } from "../pointer/pointing";
-import { Tip } from "../pointer/tip";
+import { type AxisLabel, AxisLabels, thinned, ValueGrid, valueAxis } from "../axes";
+import { indexOf, nearest } from "../pointer/pointing";
+import { StopsPicture } from "../pointer/stops_picture";
 import { lineIn, NOBODY, nearestAt } from "./crowd";
 import {
   type Crowd,
   type Drawn,
   type LineChartProps,
   type LineSegment,
-  type LineStop,
   layout,
   OVERLAY_PX,
   type Overlay,
@@ -64,37 +63,32 @@ export function Plot(props: LineChartProps & { width: number }) {
   const alone = useMemo(() => lineIn(hidden, near), [hidden, near]);
   const isolated = useMemo(() => alone && <Isolated line={alone} drawn={drawn} />, [alone, drawn]);
   const { xs, frame } = drawn;
-  const choose = (stop: number | null, event?: PointerEvent) => {
-    setNear(stop === null || !event ? null : nearestLine(hidden, stop, drawn, pointerY(event)));
+  const choose = (stop: number | null, at_px?: number) => {
+    setNear(stop === null || at_px === undefined ? null : nearestLine(hidden, stop, drawn, at_px));
     if (stop === pointed) return;
     setPointed(stop);
     props.hover(stop === null ? null : stops[stop]!.key);
   };
-  const select = (stop: number | null) => props.select(stop === null ? null : stops[stop]!.key);
   const content = pointed === null || !stops[pointed] ? null : props.tip(pointed, near);
-  const stop = content ? pointed : stopOf(stops, props.selected);
+  const stop = content ? pointed : indexOf(stops, ({ key }) => key === props.selected);
   return (
-    <>
-      <svg
-        class="chart points"
-        width={width}
-        height={height}
-        {...slider(label, stop, stops.length, stop === null ? null : props.tip(stop, near))}
-        onPointerMove={(event) => choose(nearest(xs, pointerX(event)), event)}
-        onPointerLeave={() => choose(null)}
-        onBlur={() => choose(null)}
-        onClick={() => select(pointed)}
-        onKeyDown={(event) => typed(event, stop, stops.length, { hover: choose, select })}
-      >
-        <rect x="0" y="0" width={width} height={height} fill="transparent" />
-        {under}
-        <Marked drawn={drawn} hovered={props.hovered} selected={props.selected} />
-        {over}
-        {isolated}
-        <HoveredPoints drawn={drawn} points={unmarked.get(props.hovered ?? props.selected ?? "") ?? []} />
-      </svg>
-      <Tip content={content} x={xs[pointed ?? 0] ?? 0} y={frame.top} width={width} />
-    </>
+    <StopsPicture
+      class="chart points"
+      {...{ label, width, height }}
+      at={stop}
+      count={stops.length}
+      content={stop === null ? null : props.tip(stop, near)}
+      stopAt={(px) => nearest(xs, px)}
+      hover={choose}
+      select={(at) => props.select(at === null ? null : stops[at]!.key)}
+      tip={{ content, x: xs[pointed ?? 0] ?? 0, y: frame.top }}
+    >
+      {under}
+      <Marked drawn={drawn} hovered={props.hovered} selected={props.selected} />
+      {over}
+      {isolated}
+      <HoveredPoints drawn={drawn} points={unmarked.get(props.hovered ?? props.selected ?? "") ?? []} />
+    </StopsPicture>
   );
 }
 
@@ -118,11 +112,6 @@ function Lines(drawn: Drawn) {
     </>
   );
 }
-
-const stopOf = (stops: readonly LineStop[], key: string | null): number | null => {
-  const at = stops.findIndex((stop) => stop.key === key);
-  return at < 0 ? null : at;
-};
 
 interface HoverProps {
   drawn: Drawn;
@@ -243,16 +232,8 @@ function AxisX(drawn: Drawn) {
   );
   return (
     <g>
-      {marks.map((mark) => (
-        <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 14)}>
-          {mark.text}
-        </text>
-      ))}
-      {captions.map((mark) => (
-        <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 29)}>
-          {mark.text}
-        </text>
-      ))}
+      <AxisLabels labels={marks} y={frame.bottom + (small ? 15 : 14)} />
+      <AxisLabels labels={captions} y={frame.bottom + (small ? 15 : 29)} />
     </g>
   );
 }

@@ -1,5 +1,6 @@
 /** The marks of a line chart: lines with points and ranges, rings on slow steps, the reference line with its name. */
 
+import { cached } from "../../cached";
 import { colourOf, hueClass, lineClass } from "../../colour";
 import { type ChartLine, type Drawn, dotOf, END_GAP, type LinePoint, OVERLAY_PX } from "./line_layout";
 import { bandOf, type Dot, pathOf } from "./polyline";
@@ -69,10 +70,7 @@ export function unmarkedPoints(drawn: Drawn): ReadonlyMap<string, readonly [Char
     for (const point of line.points) {
       const dot = point && dotOf(drawn, point);
       if (!dot) continue;
-      const { key } = drawn.stops[point.stop]!;
-      const there = found.get(key);
-      if (there) there.push([line, dot]);
-      else found.set(key, [[line, dot]]);
+      cached(found, drawn.stops[point.stop]!.key, () => []).push([line, dot]);
     }
   }
   return found;

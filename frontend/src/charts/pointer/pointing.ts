@@ -4,10 +4,10 @@ import { bisectCenter } from "d3-array";
 import { sentenceOf, type TipContent } from "./tip";
 
 export interface Pointing {
-  /** Called while the pointer or the focus is on a stop; null: it left. */
-  hover(stop: number | null): void;
-  /** The selection stays after pointer and focus are gone; null clears it. */
-  select(stop: number | null): void;
+  /** Called while the pointer, at a height, or the focus is on a stop; null: it left. */
+  hover(stop: number | null, y?: number): void;
+  /** The selection stays after pointer and focus are gone; null clears it. Absent: no stop can be selected. */
+  select?: ((stop: number | null) => void) | undefined;
   /** Opens what the stop stands for, on a double click or Enter; without it Enter selects, like Space. */
   open?: ((stop: number) => void) | undefined;
 }
@@ -30,6 +30,12 @@ export function pointerX(event: { clientX: number; currentTarget: EventTarget | 
 /** The pointer's distance from the top edge of the picture, px. */
 export function pointerY(event: { clientY: number; currentTarget: EventTarget | null }): number {
   return event.clientY - (event.currentTarget as Element).getBoundingClientRect().top;
+}
+
+/** The index of the first stop of a kind; null where there is none. */
+export function indexOf<Stop>(stops: readonly Stop[], isIt: (stop: Stop) => boolean): number | null {
+  const at = stops.findIndex(isIt);
+  return at < 0 ? null : at;
 }
 
 /** The stop nearest to x. `xs` ascends. */
@@ -60,10 +66,10 @@ export function typed(event: KeyboardEvent, at: number | null, count: number, { 
   const next = moved(event.key, at, count);
   if (next !== undefined) hover(next);
   else if (event.key === "Enter" && open && at !== null) open(at);
-  else if (event.key === "Enter" || event.key === " ") select(at);
+  else if (select && (event.key === "Enter" || event.key === " ")) select(at);
   else if (event.key === "Escape") {
     hover(null);
-    select(null);
+    select?.(null);
   } else return;
   event.preventDefault();
 }

@@ -6,7 +6,6 @@ import { Chips } from "../../components/chips";
 import type { Figures } from "../../components/figures";
 import { Filter, matchingRows } from "../../components/filter";
 import { type Column, fileFields } from "../../components/table";
-import { hint } from "../../dom/hint";
 import { count, counted, DASH, type Scale, scaleFor } from "../../format";
 import type { Pair, Tab } from "../props";
 import { TablePicture } from "../table_picture";
@@ -175,7 +174,8 @@ const nameColumn = (of: TableId, { name, own }: Pair): RowColumn => ({
   id: "name",
   label: TABLES[of].name,
   meaning: `Of ${name}, and of ${own} where another stands for it.`,
-  cell: (row) => <Names row={row} />,
+  cell: (row) => bothOf(row, row.base_short, row.candidate_short),
+  hint: (row) => bothOf(row, row.base_name, row.candidate_name),
   order: (row) => row.base_short ?? row.candidate_short,
   file: fileFields<RowChange>({
     base_name: `${TABLES[of].name} of ${name}`,
@@ -191,13 +191,12 @@ const nameColumn = (of: TableId, { name, own }: Pair): RowColumn => ({
 function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
   const op: RowColumn = {
     ...{ id: "op", label: "Op", width: "124px", missing: "It is in no op." },
-    cell: ({ op: name, shapes }) => <Op op={name} shapes={shapes} />,
+    hint: (row) => (row.op !== null && row.shapes ? `${row.op}, inputs ${row.shapes}` : row.op),
     order: (row) => row.op,
     file: [], // the column of the name contains all places
   };
   const module: RowColumn = {
     ...{ id: "module", label: "Module", width: "124px", extra: true },
-    cell: (row) => row.module ?? DASH,
     missing: "No module is recorded: with_modules or with_stack of torch.profiler record them.",
     order: (row) => row.module,
     file: [],
@@ -210,7 +209,7 @@ function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
   };
   const source: RowColumn = {
     ...{ id: "source", label: "Source", width: "148px", extra: true },
-    cell: (row) => (row.source === null ? DASH : <span {...hint(row.source)}>{row.source}</span>),
+    hint: (row) => row.source,
     missing: "No line is recorded: with_stack of torch.profiler records them.",
     order: (row) => row.source,
     file: [],
@@ -234,7 +233,10 @@ function figureColumns(of: TableId, { name, own }: Pair, scale: Scale): RowColum
     {
       ...{ id: "change", label: "Change", width: "92px", meaning: `Time a step of ${own}, less that of ${name}.` },
       figures: figures(changeOf, "ns"),
-      cell: (row, written) => <Moved row={row} written={withSign(changeOf(row), written)} scale={scale} />,
+      cell: (row, written) => (
+        <span class={row.status === "alike" ? "faint" : undefined}>{withSign(changeOf(row), written)}</span>
+      ),
+      hint: (row) => accuracyOf(row, scale),
     },
     {
       ...{ id: "interval", label: "95 % interval", width: "150px", numeric: true, extra: true },
@@ -282,30 +284,13 @@ function withSign(change: number, written: string): string {
   return change > 0 ? `+${written}` : written;
 }
 
-function Moved({ row, written, scale }: { row: RowChange; written: string; scale: Scale }) {
+function accuracyOf(row: RowChange, scale: Scale): string {
   const interval = intervalText(row, scale);
-  const intervalHint =
+  const known =
     interval === "" ? `${signed(changeOf(row), scale)}; too few steps for an interval` : `95 %: ${interval}`;
-  const noise = row.status === "alike" ? "; no more than noise" : "";
-  return (
-    <span class={row.status === "alike" ? "faint" : undefined} {...hint(`${intervalHint}${noise}`)}>
-      {written}
-    </span>
-  );
+  return row.status === "alike" ? `${known}; no more than noise` : known;
 }
 
-function Names({ row: { base_name, candidate_name, base_short, candidate_short } }: { row: RowChange }) {
-  const before = base_name !== null && <span {...hint(base_name)}>{base_short}</span>;
-  const after = candidate_name !== null && <span {...hint(candidate_name)}>{candidate_short}</span>;
-  if (base_name === candidate_name) return before;
-  return (
-    <>
-      {before}
-      {before && after && " → "}
-      {after}
-    </>
-  );
-}
-
-const Op = ({ op, shapes }: Pick<RowChange, "op" | "shapes">) =>
-  op === null ? DASH : <span {...hint(shapes ? `${op}, inputs ${shapes}` : op)}>{op}</span>;
+/** The name, long or short, or where another one stands for it, both. */
+const bothOf = (row: RowChange, before: string | null, after: string | null): string | null =>
+  row.base_name === row.candidate_name ? before : [before, after].filter((name) => name !== null).join(" → ");

@@ -2,9 +2,9 @@
 
 import { useMemo } from "preact/hooks";
 import type { Contribution, FigureChange, Prediction, Unit } from "../../api.gen";
+import { Section } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { hint } from "../../dom/hint";
 import { change, DASH, ns, type Scale, shortened, text } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
@@ -58,18 +58,14 @@ export function Comparison({ chosen, base, pair, chain, tab: outer }: PairViewPr
  */
 function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>How well is the GPU used?</h2>
-        <span class="sub">means over the compared steps</span>
-      </div>
+    <Section title="How well is the GPU used?" sub="means over the compared steps">
       <Table
         label="Figures of both runs"
         columns={columnsOf(pair, tab)}
         rows={pair.found.comparison.figures}
         rowKey={({ metric }) => metric}
       />
-    </section>
+    </Section>
   );
 }
 
@@ -94,7 +90,8 @@ function columnsOf({ name, own }: Pair, { meanings }: Tab): Column<FigureChange>
     {
       id: "figure",
       label: "Figure",
-      cell: (row) => <span {...hint(metric(row).meaning)}>{metric(row).label}</span>,
+      cell: (row) => metric(row).label,
+      hint: (row) => metric(row).meaning,
     },
     mean("base", "Before", name),
     mean("candidate", "After", own),
@@ -171,11 +168,10 @@ function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
   const values = predictions.flatMap(({ predicted_ns, measured_ns }) => [predicted_ns, measured_ns]);
   const scale = scaleOf(values, "ns", readingOf(tab).unit);
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>What did the advice for {shortened(name, NAME_LETTERS)} gain?</h2>
-        {predictions.length > 0 && <span class="sub">a step; predicted: at most</span>}
-      </div>
+    <Section
+      title={`What did the advice for ${shortened(name, NAME_LETTERS)} gain?`}
+      sub={predictions.length > 0 && "a step; predicted: at most"}
+    >
       <p class="quiet small">
         {found.comparison.changes.length === 0
           ? nothingOf(found.comparison.same_work, own)
@@ -204,7 +200,7 @@ function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
           <Sentence phrase={found.residuals[at]!} />
         </p>
       ))}
-    </section>
+    </Section>
   );
 }
 
@@ -226,9 +222,7 @@ function gainColumns({ found, name, own }: Pair, { meanings }: Tab, scale: Scale
       label: "Change",
       meaning: `What ${own} does, and ${name} does not.`,
       order: ({ change }) => found.changes[change] ?? change,
-      cell: (row) => (
-        <span {...hint(meanings.card(row.insight)?.fires)}>{found.changes[row.change] ?? row.change}</span>
-      ),
+      hint: (row) => meanings.card(row.insight)?.fires,
     },
     gain("predicted_ns", "Predicted", `The gain on the card in ${name}, at most.`),
     gain("measured_ns", "Measured", `How much shorter it is in ${own}.`),
@@ -248,7 +242,6 @@ function gainColumns({ found, name, own }: Pair, { meanings }: Tab, scale: Scale
       meaning:
         "Where several pieces of advice were followed, each is compared with the part of the step that it shortens.",
       width: "150px",
-      cell: partOf,
       order: partOf,
     },
   ];

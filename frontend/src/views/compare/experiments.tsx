@@ -5,10 +5,11 @@ import { compareKey, keysOf, type Selection, selections, workerLabels } from "..
 import { shortNames } from "../../address/short_names";
 import type { ChainPage, LinkOfChain, StepChange } from "../../api.gen";
 import { Note } from "../../components/note";
+import { Section } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { NotYet, textOf } from "../../components/waiting";
-import { hint } from "../../dom/hint";
 import { DASH, type Scale } from "../../format";
+import { grouped } from "../../lists";
 import { failureOf, type Requested } from "../../server/use_answer";
 import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
@@ -101,11 +102,7 @@ function Order({ order, own }: { order: ReturnType<typeof useOrder>; own: boolea
 
 /** Of one kind and with the same work, so that they share an axis; those of the chosen run come first. */
 function groupsOf(all: readonly Experiment[], chosen: Selection): readonly (readonly Experiment[])[] {
-  const groups = new Map<string, Experiment[]>();
-  for (const each of all) {
-    const key = `${each.link.simulated} ${each.link.work}`;
-    groups.set(key, [...(groups.get(key) ?? []), each]);
-  }
+  const groups = grouped(all, ({ link }) => `${link.simulated} ${link.work}`);
   const holds = (group: readonly Experiment[]) => group.some(({ of }) => of.spans.includes(chosen.span.id));
   return [...groups.values()].sort((a, b) => Number(holds(b)) - Number(holds(a)));
 }
@@ -189,11 +186,7 @@ function ExperimentTable({ all, tab, ...actions }: Actions & { all: readonly Exp
     readingOf(tab).unit,
   );
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>Which two are compared?</h2>
-        <span class="sub">{tab.state.order ? "in your order" : "in the order of recording"}</span>
-      </div>
+    <Section title="Which two are compared?" sub={tab.state.order ? "in your order" : "in the order of recording"}>
       <Table
         label="Experiments"
         columns={columnsOf(actions, scales)}
@@ -202,7 +195,7 @@ function ExperimentTable({ all, tab, ...actions }: Actions & { all: readonly Exp
         maxRows={14}
         {...sorting(tab, "experiments")}
       />
-    </section>
+    </Section>
   );
 }
 
@@ -232,7 +225,8 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
       id: "run",
       label: "Experiment",
       least: "150px",
-      cell: ({ name, of, link }) => <span {...hint(of.run)}>{link.simulated ? `${name} (simulated)` : name}</span>,
+      cell: ({ name, link }) => (link.simulated ? `${name} (simulated)` : name),
+      hint: ({ of }) => of.run,
       order: ({ name }) => name,
     },
     {

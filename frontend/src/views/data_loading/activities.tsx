@@ -10,6 +10,7 @@ import { count, counted, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { differences } from "../compare/compared_columns";
+import { shortName } from "../operators/source/rows";
 import type { Compared, Titles, ViewPart } from "../props";
 import { barColumn, figureColumn, TablePicture } from "../table_picture";
 
@@ -72,7 +73,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "activity",
       label: "Activity",
       width: lines ? "27%" : "55%",
-      cell: (row) => <span data-hint={nameOf(row)}>{nameOf(row)}</span>,
+      hint: nameOf,
       order: nameOf,
     },
     ...(lines ? [line] : []),
@@ -96,7 +97,7 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   return (
     <span data-hint={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
       {others.length > 0 && `${share(first.ns_per_batch / all)} in `}
-      {shortLine(first.line)}
+      {shortName(first.line)}
     </span>
   );
 }
@@ -106,7 +107,7 @@ export function SlowLines({ lines, tab, name }: ViewPart & { lines: readonly Loa
   const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
   return (
     <TablePicture
-      title={`A batch spends ${ns(lines[0]!.ns_per_batch)} in ${shortLine(lines[0]!.line)}`}
+      title={`A batch spends ${ns(lines[0]!.ns_per_batch)} in ${shortName(lines[0]!.line)}`}
       details="The time of a line includes what it calls in torch and in Python's standard library."
       name={`dataset lines ${name}`}
       label="Lines of the dataset"
@@ -129,7 +130,8 @@ const lineColumn = (width: string): Column<LoaderLine> => ({
   label: "Line",
   width,
   order: (row) => row.line,
-  cell: (row) => <span data-hint={row.line}>{shortLine(row.line)}</span>,
+  cell: (row) => shortName(row.line),
+  hint: (row) => row.line,
 });
 
 const batchColumn = (width: string): Column<LoaderLine> => ({
@@ -153,7 +155,7 @@ export function WorkerLines(props: ViewPart & { lines: RecordedLines }) {
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
   return (
     <TablePicture
-      title={`About ${share(first.share)} of batch production is in ${shortLine(first.line)}`}
+      title={`About ${share(first.share)} of batch production is in ${shortName(first.line)}`}
       details={
         `Est. from ${counted(samples, "sample")} in ${counted(bursts, "burst")}` +
         `${whole ? " of the whole recording, because this span has too few" : ""}.`
@@ -185,11 +187,3 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
   },
   batchColumn("76px"),
 ];
-
-const FRAME = /^(?:.*\/)?([^/]+)\((\d+)\): (.*)$/s;
-
-/**
- * Shortens "torchvision/transforms/functional.py(138): to_tensor" to "functional.py:138 to_tensor" for narrow places:
- * lines differ at their ends, which clipping would remove.
- */
-export const shortLine = (line: string): string => line.replace(FRAME, "$1:$2 $3");

@@ -1,9 +1,10 @@
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import type { Burst, BurstStep, DataLoadingResult, Jitter } from "../../api.gen";
-import { thinned, ValueGrid, zeroAxis } from "../../charts/axes";
-import { nearest, pointerX, type StopSelection, slider, typed } from "../../charts/pointer/pointing";
-import { Tip, type TipContent } from "../../charts/pointer/tip";
+import { AxisLabels, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
+import { indexOf, nearest, type StopSelection } from "../../charts/pointer/pointing";
+import { StopsPicture } from "../../charts/pointer/stops_picture";
+import type { TipContent } from "../../charts/pointer/tip";
 import { colourOf, Swatch } from "../../colour";
 import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
@@ -47,7 +48,7 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
     >
       <WaitColumns
         label={
-          `${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} ` +
+          `${closed(sentence(title))} Waits of ${waits.length} ` +
           `batches of steps ${rangeText(waits[0]!.step, waits[waits.length - 1]!.step)}: ` +
           `${spoken(waits)}.`
         }
@@ -213,46 +214,39 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
     props.hover(at === null ? null : columns[at]!.key);
   };
   const select = (at: number | null) => props.select(at === null ? null : columns[at]!.key);
-  const under = (event: MouseEvent) => (pointerX(event) < LEFT ? null : nearest(xs, pointerX(event)));
   const { periods, periodText, axis } = props;
   const bars = useMemo(
     () => <Bars {...{ columns, periods, periodText, axis, scale, width, height, xs, pace, top }} />,
     [columns, periods, periodText, axis, scale, width, height, xs, pace, top],
   );
-  const found = columns.findIndex((column) => column.key === (hovered ?? selected));
-  const chosen = found < 0 ? null : found;
+  const chosen = indexOf(columns, ({ key }) => key === (hovered ?? selected));
   const content = pointed === null || !columns[pointed] ? null : props.tip(pointed);
   return (
-    <>
-      <svg
-        class={`chart wait-columns of-${colourOf(props.colour)}`}
-        width={width}
-        height={height}
-        {...slider(props.label, chosen, columns.length, chosen === null ? null : props.tip(chosen))}
-        onPointerMove={(event) => hover(under(event))}
-        onPointerLeave={() => hover(null)}
-        onBlur={() => hover(null)}
-        onClick={(event) => select(under(event))}
-        onKeyDown={(event) => typed(event, chosen, columns.length, { hover, select })}
-      >
-        <rect width={width} height={height} fill="transparent" />
-        {columns.map(
-          (column, at) =>
-            (column.key === hovered || column.key === selected) && (
-              <rect
-                key={at}
-                class="choice"
-                x={xs[at]! - pace / 2}
-                y={top - 6}
-                width={pace}
-                height={height - BELOW - top + 6}
-              />
-            ),
-        )}
-        {bars}
-      </svg>
-      <Tip content={content} x={(xs[pointed ?? 0] ?? 0) + pace / 2} y={top} width={width} />
-    </>
+    <StopsPicture
+      class={`chart wait-columns of-${colourOf(props.colour)}`}
+      label={props.label}
+      {...{ width, height, hover, select }}
+      at={chosen}
+      count={columns.length}
+      content={chosen === null ? null : props.tip(chosen)}
+      stopAt={(px) => (px < LEFT ? null : nearest(xs, px))}
+      tip={{ content, x: (xs[pointed ?? 0] ?? 0) + pace / 2, y: top }}
+    >
+      {columns.map(
+        (column, at) =>
+          (column.key === hovered || column.key === selected) && (
+            <rect
+              key={at}
+              class="choice"
+              x={xs[at]! - pace / 2}
+              y={top - 6}
+              width={pace}
+              height={height - BELOW - top + 6}
+            />
+          ),
+      )}
+      {bars}
+    </StopsPicture>
   );
 }
 
@@ -287,11 +281,7 @@ function Bars({ columns, periods, periodText, axis, scale, width, height, xs, pa
           {periodText}
         </text>
       )}
-      {thinned(columns.map((column, at) => ({ x: xs[at]!, text: column.key }))).map((label) => (
-        <text key={label.x} class="mid" x={label.x} y={foot + 14}>
-          {label.text}
-        </text>
-      ))}
+      <AxisLabels labels={thinned(columns.map(({ key }, at) => ({ x: xs[at]!, text: key })))} y={foot + 14} />
       <text class="mid" x={(LEFT + width) / 2} y={foot + 29}>
         {axis}
       </text>

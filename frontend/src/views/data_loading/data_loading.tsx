@@ -1,9 +1,10 @@
 /** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
+import { recordingOf } from "../../components/about";
 import { Code } from "../../components/copy";
 import { Notes } from "../../components/note";
-import { NoPicture } from "../../components/picture";
-import { Details, Remark, Sentence, Words } from "../../components/sentence";
+import { NoPicture, Section } from "../../components/picture";
+import { Remark, Sentence, Words } from "../../components/sentence";
 import { sentence } from "../../phrase";
 import { useStepSelection } from "../choices";
 import { remarkOf, type SpanViewProps } from "../props";
@@ -26,7 +27,7 @@ const AMBIGUOUS = "ambiguous_record_the_workers";
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
-  const name = `${head.run} ${head.worker} span ${head.number}`;
+  const name = recordingOf(head);
   const shared = { result, titles: page.titles, chosen, tab, name, compared };
   const { recorded } = result;
   const place = recorded ? null : placeOf(tab.index.places[0], head.run);
@@ -182,12 +183,8 @@ interface RecordHintProps {
 function RecordHint({ asks, why = "", place }: RecordHintProps) {
   const { title, says, details } = ASKED[asks];
   return (
-    <section class="picture record-hint">
-      <div class="head">
-        <h2>{title}</h2>
-        <Details text={`${why}${says} ${details}`} />
-      </div>
+    <Section class="picture record-hint" title={title} details={`${why}${says} ${details}`}>
       <Code text={recorderLines(place)} />
-    </section>
+    </Section>
   );
 }

@@ -1,6 +1,7 @@
 import type { Lane, LaneWindow } from "../../api.gen";
 import { TimeAxis } from "../../charts/axes";
-import { pointerX, type StopSelection, slider, typed } from "../../charts/pointer/pointing";
+import { indexOf, type StopSelection } from "../../charts/pointer/pointing";
+import { StopsPicture } from "../../charts/pointer/stops_picture";
 import { StepRings } from "../../charts/time/zoomed_picture";
 import { colourOf, svgFill } from "../../colour";
 import type { TableData } from "../../components/data_table";
@@ -142,40 +143,22 @@ function Plot(props: LanesProps & { width: number }) {
   const time = timeScale({ from, to }, GUTTER, width);
   const { x, ns: nsAt } = time;
   const foot = TOP + LANE * (lanes.length - 1) + THICK + 4;
-  const at = (event: PointerEvent) => {
-    const ns = nsAt(pointerX(event));
-    return steps.find((step) => ns >= step.from && ns < step.to)?.key ?? null;
-  };
   const keyAt = (step: number | null) => (step === null ? null : (steps[step]?.key ?? null));
-  const place = (key: string | null) => {
-    const step = steps.findIndex((each) => each.key === key);
-    return step < 0 ? null : step;
-  };
-  const chosen = place(props.hovered ?? props.selected);
+  const chosen = indexOf(steps, ({ key }) => key === (props.hovered ?? props.selected));
   return (
     <>
-      <svg
+      <StopsPicture
         class="chart lanes"
+        label={props.label}
         width={width}
         height={height(lanes.length)}
-        {...slider(
-          props.label,
-          chosen,
-          steps.length,
-          chosen === null ? null : { title: steps[chosen]!.text, rows: [] },
-        )}
-        onBlur={() => props.hover(null)}
-        onKeyDown={(event) =>
-          typed(event, chosen, steps.length, {
-            hover: (step) => props.hover(keyAt(step)),
-            select: (step) => props.select(keyAt(step)),
-          })
-        }
-        onPointerMove={(event) => props.hover(at(event))}
-        onPointerLeave={() => props.hover(null)}
-        onClick={(event) => props.select(at(event as unknown as PointerEvent))}
+        at={chosen}
+        count={steps.length}
+        content={chosen === null ? null : { title: steps[chosen]!.text, rows: [] }}
+        stopAt={(px) => indexOf(steps, (step) => nsAt(px) >= step.from && nsAt(px) < step.to)}
+        hover={(step) => props.hover(keyAt(step))}
+        select={(step) => props.select(keyAt(step))}
       >
-        <rect x="0" y="0" width={width} height={height(lanes.length)} fill="transparent" />
         {lanes.map((lane, row) => (
           <LaneRow key={lane.key} lane={lane} top={TOP + LANE * row} x={x} width={width} />
         ))}
@@ -193,7 +176,7 @@ function Plot(props: LanesProps & { width: number }) {
         {props.brackets.map((bracket) => (
           <Bracket key={bracket.key} bracket={bracket} x={x} top={foot + 2} width={width} />
         ))}
-      </svg>
+      </StopsPicture>
       <TimeAxis from={0} to={to - from} left={GUTTER} width={width} scale={props.scale} />
     </>
   );

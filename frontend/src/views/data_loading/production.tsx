@@ -193,6 +193,7 @@ export const loaderColumn = <Row extends { loader: number }>(names: LoaderNames,
   label: "Loader",
   width,
   order: (row) => names.place(row.loader),
-  cell: (row) => <span data-hint={names.of(row.loader)}>{names.of(row.loader)}</span>,
+  cell: (row) => names.of(row.loader),
+  hint: (row) => names.of(row.loader),
   file: [{ label: "Loader", of: (row) => names.of(row.loader) }],
 });

@@ -41,7 +41,7 @@ function loaderColumns(longest: number, meanings: Meanings): Column<LoaderRow>[]
       id: "loader",
       label: "Loader",
       order: (row) => row.label,
-      cell: (row) => <span data-hint={row.iterator}>{row.label}</span>,
+      hint: (row) => row.iterator,
       file: fileFields<LoaderRow>({ label: "Loader", iterator: "Iterator" }),
     },
     figureColumn("batches", "Batches", 56, "count", (row) => row.batches),
@@ -209,7 +209,7 @@ function stepColumns(longest: number, meanings: Meanings): Column<LoaderStep>[] 
     figures: { of: value, unit: "ns", siblings: "time" },
   });
   return [
-    { id: "step", label: "Step", width: "44px", cell: (step) => step.name, order: (step) => step.name },
+    { id: "step", label: "Step", width: "44px", order: (step) => step.name },
     {
       id: "wait",
       label: "Wait",

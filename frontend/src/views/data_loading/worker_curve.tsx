@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import type { WorkerCurve } from "../../api.gen";
-import { type AxisLabel, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
+import { AxisLabels, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
 import type { Dot } from "../../charts/lines/polyline";
-import { nearest, pointerX, slider, typed } from "../../charts/pointer/pointing";
-import { Tip } from "../../charts/pointer/tip";
+import { nearest } from "../../charts/pointer/pointing";
+import { StopsPicture } from "../../charts/pointer/stops_picture";
 import { Picture } from "../../components/picture";
 import { Remark } from "../../components/sentence";
 import { sized } from "../../dom/size";
@@ -195,29 +195,24 @@ export function CurvePlot(props: CurveProps & { width: number }) {
   const { stops, x, frame } = drawn;
   const xs = stops.map(x);
   const content = hovered === null || stops[hovered] === undefined ? null : props.tip(stops[hovered]);
-  const pointing = { hover: setHovered, select: () => {} };
   return (
-    <>
-      <svg
-        class="chart worker-curve"
-        width={props.width}
-        height={props.height}
-        {...slider(props.label, hovered, stops.length, content)}
-        onPointerMove={(event) => setHovered(nearest(xs, pointerX(event)))}
-        onPointerLeave={() => setHovered(null)}
-        onBlur={() => setHovered(null)}
-        onKeyDown={(event) => typed(event, hovered, stops.length, pointing)}
-      >
-        <rect width={props.width} height={props.height} fill="transparent" />
-        <Axes {...props} drawn={drawn} />
-        {hovered !== null && (
-          <line class="hovered" x1={xs[hovered]} x2={xs[hovered]} y1={frame.top} y2={frame.bottom} />
-        )}
-        <Curves {...props} drawn={drawn} />
-        <Marks {...props} drawn={drawn} />
-      </svg>
-      <Tip content={content} x={xs[hovered ?? 0] ?? 0} y={TOP} width={props.width} />
-    </>
+    <StopsPicture
+      class="chart worker-curve"
+      label={props.label}
+      width={props.width}
+      height={props.height}
+      at={hovered}
+      count={stops.length}
+      content={content}
+      stopAt={(px) => nearest(xs, px)}
+      hover={(stop) => setHovered(stop)}
+      tip={{ content, x: xs[hovered ?? 0] ?? 0, y: TOP }}
+    >
+      <Axes {...props} drawn={drawn} />
+      {hovered !== null && <line class="hovered" x1={xs[hovered]} x2={xs[hovered]} y1={frame.top} y2={frame.bottom} />}
+      <Curves {...props} drawn={drawn} />
+      <Marks {...props} drawn={drawn} />
+    </StopsPicture>
   );
 }
 
@@ -239,7 +234,7 @@ function layout(props: CurveProps & { width: number }): Drawn {
 }
 
 function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: PartProps) {
-  const labels: AxisLabel[] = stops.map((workers) => ({ x: x(workers), text: String(workers) }));
+  const labels = stops.map((workers) => ({ x: x(workers), text: String(workers) }));
   const limited = cores && cores.workers <= stops[stops.length - 1]! ? cores : null;
   return (
     <g>
@@ -250,11 +245,7 @@ function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: P
         right={frame.right}
         unit={scale.unit}
       />
-      {thinned(labels).map((label) => (
-        <text key={label.x} class="mid" x={label.x} y={frame.bottom + 14}>
-          {label.text}
-        </text>
-      ))}
+      <AxisLabels labels={thinned(labels)} y={frame.bottom + 14} />
       <text class="mid" x={(x(stops[0]!) + x(stops[stops.length - 1]!)) / 2} y={frame.bottom + 29}>
         {axis}
       </text>

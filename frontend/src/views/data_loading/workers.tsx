@@ -16,6 +16,8 @@ import {
 
 const MOST = 8;
 
+const shownWorker = ({ worker }: { worker: number }) => (worker < 0 ? "main" : worker);
+
 /** What each worker process spends its time on. */
 export function Workers({ recorded, tab, name }: RecordedProps) {
   const { workers, cores } = recorded;
@@ -61,7 +63,8 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
   ]);
   const share = (id: "busy_share" | "cpu_share" | "core_wait_share", width: number): Column<RecordedWorker> => ({
     ...figure(id, `worker_${id}`, width, (row) => row[id]),
-    cell: (row) => <span data-hint={id === "busy_share" ? undefined : sampledText(row)}>{percent(row[id])}</span>,
+    cell: (row) => percent(row[id]),
+    ...(id !== "busy_share" && { hint: sampledText }),
   });
   return [
     ...(names.several ? [loaderColumn<RecordedWorker>(names, "106px")] : []), // in place of the bar
@@ -70,16 +73,10 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
       label: "Worker",
       width: `${wide(56, 48)}px`,
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
-      cell: (row) => (
-        <span
-          data-hint={
-            `${names.before(row.loader, workerName(row.worker))}, process ` +
-            `${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`
-          }
-        >
-          {row.worker < 0 ? "main" : row.worker}
-        </span>
-      ),
+      cell: shownWorker,
+      hint: (row) =>
+        `${names.before(row.loader, workerName(row.worker))}, process ` +
+        `${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`,
       file: [
         ...(names.several ? [] : [{ label: "Loader", of: (row: RecordedWorker) => names.of(row.loader) }]),
         { label: "Worker", of: (row) => String(row.worker) },
@@ -171,9 +168,8 @@ function slowColumns(
       width: "52px",
       numeric: true,
       order: (row) => row.batch,
-      cell: (row) => (
-        <span data-hint={`Begins ${fine(row.start_ns - from)} after the start of the picture`}>{count(row.batch)}</span>
-      ),
+      cell: (row) => count(row.batch),
+      hint: (row) => `Begins ${fine(row.start_ns - from)} after the start of the picture`,
       file: fileFields<SlowBatch>({ batch: "Batch" }, "count"),
     },
     {
@@ -182,9 +178,8 @@ function slowColumns(
       width: "60px",
       numeric: true,
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
-      cell: (row) => (
-        <span data-hint={names.before(row.loader, workerName(row.worker))}>{row.worker < 0 ? "main" : row.worker}</span>
-      ),
+      cell: shownWorker,
+      hint: (row) => names.before(row.loader, workerName(row.worker)),
       file: [{ label: "Worker", of: (row) => String(row.worker) }],
     },
     {
@@ -193,7 +188,7 @@ function slowColumns(
       width: "56px",
       numeric: true,
       order: (row) => row.step,
-      cell: (row) => row.step ?? <span data-hint="No recorded step took it.">{DASH}</span>,
+      missing: "No recorded step took it.",
     },
     barColumn((row) => [
       { share: row.dataset_ns / longest, colour: "data" },
@@ -203,11 +198,8 @@ function slowColumns(
     time("collate", "Collate", "68px", (row) => row.collate_ns),
     {
       ...figure("cpu", "batch_cpu_share", 58, (row) => row.cpu_share),
-      cell: (row) => (
-        <span data-hint={row.cpu_share === null ? "The batch was not sampled" : undefined}>
-          {percent(row.cpu_share)}
-        </span>
-      ),
+      cell: (row) => percent(row.cpu_share),
+      missing: "The batch was not sampled",
     },
     figure("wait", byReader ? "batch_reader_wait_ns" : "batch_wait_ns", 72, (row) => row.wait_ns),
   ];

@@ -2,7 +2,8 @@
 
 import type { DeviceGpu, GpuResult, KernelDetail, LaunchShape, LaunchSite, Phrase } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
+import { quoted } from "../../components/filter";
+import { Picture, Section } from "../../components/picture";
 import { Remark } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { Sized } from "../../dom/size";
@@ -12,7 +13,7 @@ import { busyShare, CallsPicture, DetailPanel, HEIGHT, LengthsPicture } from "..
 import type { Tab, ViewPart } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { type Launch, Waves, wavesHeight } from "./charts/waves";
-import { type Grouping, quoted } from "./groups";
+import type { Grouping } from "./groups";
 
 interface KernelDetailsProps extends ViewPart {
   kernel: string;
@@ -121,10 +122,7 @@ export function LaunchSites({ sites, noLines, tab }: LaunchSitesProps) {
   if (!sites || sites.length === 0) return null;
   const lead = (by: Grouping["id"], name: string) => tab.update({ by, kernel: quoted(name), opened: null });
   return (
-    <section class="picture">
-      <div class="head">
-        <h2>Where it is launched</h2>
-      </div>
+    <Section class="picture" title="Where it is launched">
       <table class="data launch-sites">
         <thead>
           <tr>
@@ -152,7 +150,7 @@ export function LaunchSites({ sites, noLines, tab }: LaunchSitesProps) {
         </tbody>
       </table>
       <Remark phrase={noLines} />
-    </section>
+    </Section>
   );
 }
 

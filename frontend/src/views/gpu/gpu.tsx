@@ -1,10 +1,11 @@
 /** How full the GPU is over time, what its kernel time is spent on, and each kernel by name, op, module or line. */
 
 import type { DeviceGpu, Split } from "../../api.gen";
+import { recordingOf } from "../../components/about";
 import { tableData } from "../../components/data_table";
 import { Words } from "../../components/sentence";
 import { type FileColumn, nsColumn } from "../../components/table";
-import { DeviceChips } from "../chips";
+import { chosenGpu, GpuChips } from "../chips";
 import { readingOf, useStepSelection } from "../choices";
 import { type Compared, type SpanViewProps, titleOf } from "../props";
 import { type Bin, binsOf, KernelTime } from "../tensor_cores/bins";
@@ -17,18 +18,15 @@ import { GpuRoofline, RooflineTable } from "./roofline";
 export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
-  const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
-  const name =
-    `${head.run} ${head.worker} span ` + `${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
+  const device = chosenGpu(result.devices, tab);
+  const name = `${recordingOf(head)}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
   const opened = tab.state.opened ?? null;
   const open = (kernel: string) => tab.update({ opened: kernel === opened ? null : kernel });
   const other = otherDevice(device, compared);
   const roofline = device?.roofline ?? false;
   return (
     <div class="view" data-view="gpu">
-      {device && result.devices.length > 1 && (
-        <DeviceChips devices={result.devices} chosen={device.device} choose={(gpu) => tab.update({ device: gpu })} />
-      )}
+      <GpuChips gpus={result.devices} tab={tab} />
       {device && (
         <GpuOverTime
           {...{ result, device, chosen, tab, name }}

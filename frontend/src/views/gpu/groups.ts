@@ -2,6 +2,7 @@
 
 import { sum } from "d3-array";
 import type { DeviceGpu, KernelGroup, KernelGrouping } from "../../api.gen";
+import { matchingRows } from "../../components/filter";
 
 export interface Grouping {
   /** The value of KernelGrouping.by, also used in the address. */
@@ -86,19 +87,9 @@ export const tableBy = (device: DeviceGpu, { id }: Grouping): KernelGrouping =>
 export const keyOf = (row: KernelGroup): string =>
   [row.name, row.op ?? row.no_op ?? "", row.module ?? "", row.source ?? ""].join("\n");
 
-/** A filter that matches this exact name, and not names that merely contain it. */
-export const quoted = (name: string): string => `"${name}"`;
-
-/** Rows whose kernel, op, module or line contains the typed text, in any case; text in quotes has to match exactly. */
-export function matching(rows: readonly KernelGroup[], typed: string): readonly KernelGroup[] {
-  const needle = typed.trim().toLowerCase();
-  if (needle === "") return rows;
-  const whole = /^"(.+)"$/.exec(needle)?.[1];
-  const fits = (name: string) => (whole === undefined ? name.includes(needle) : name === whole);
-  return rows.filter((row) =>
-    [row.name, row.short, row.op, row.no_op, row.module, row.source].some((name) => name && fits(name.toLowerCase())),
-  );
-}
+/** Rows whose kernel, op, module or line matches the typed text. */
+export const matching = (rows: readonly KernelGroup[], typed: string): readonly KernelGroup[] =>
+  matchingRows(rows, typed, (row) => [row.name, row.short, row.op, row.no_op, row.module, row.source]);
 
 export interface Rest {
   rows: number;

@@ -1,16 +1,15 @@
 import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
-import { FigureBar } from "../../charts/bars/split_bar";
+import type { BarSegment } from "../../charts/bars/split_bar";
 import { tableData } from "../../components/data_table";
-import { totalsText } from "../../components/figures";
-import { GroupedFilter, Unmatched } from "../../components/filter";
+import { GroupedFilter, quoted, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { Remark, Sentence } from "../../components/sentence";
 import { type Column, type Foot, fileColumns, fileFields } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
 import { lineText } from "../operators/tables";
 import type { Names, Tab, Titles, ViewPart } from "../props";
@@ -24,7 +23,6 @@ import {
   keyOf,
   matching,
   offered,
-  quoted,
   type Rest,
   restOf,
   tableBy,
@@ -55,7 +53,7 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
   const change = (kernel: string | null) => tab.update({ kernel });
   const head = {
     title,
-    sub: totalsText(readingOf(tab)),
+    sub: totalsOf(tab),
     details:
       (device.kineto_zero_fraction ?? 0) > 0 &&
       `Occupancy of ${percent(device.kineto_zero_fraction)} of kernel time is computed from the launch: the profiler ` +
@@ -242,7 +240,8 @@ export function columnsOf(
       ...(id.endsWith("_ns") && { siblings: "launch" }),
     },
     ...(id === "est_achieved_occupancy" && {
-      cell: (row) => <Occupancy row={row} meanings={meanings} />,
+      cell: (row) => percent(row.est_achieved_occupancy),
+      hint: (row) => theirOccupancy(row, meanings),
       file: OCCUPANCIES.map((each) => ({ ...fileHead(meanings, each), of: (row) => row[each] })),
     }),
   });
@@ -264,7 +263,8 @@ export function columnsOf(
       ...about("tensor_core"),
       width: `${CORES}px`,
       order: answerOf,
-      cell: (row) => <Cores row={row} />,
+      cell: (row) => (row.eligible === false ? <span class="faint">{answerOf(row)}</span> : answerOf(row)),
+      hint: (row) => `${answerOf(row)}: ${row.tensor_core_reason}`,
       file: [
         { label: meanings.viewTitle("tensor_cores"), of: answerOf },
         ...fileFields<KernelGroup>({ tensor_core_reason: "Why" }),
@@ -283,7 +283,7 @@ export function columnsOf(
       id: "total",
       width: `${total}px`,
       figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
-      cell: (row, written) => <Total row={row} longest={longest} written={written} meanings={meanings} />,
+      bar: (row) => splitOf(row, longest, meanings),
     },
     figuresOf<KernelGroup>(meanings)("share", "share", SHARE, (row) => row.share),
     ...[...FILLING, ...WIDE].map(figure),
@@ -327,45 +327,13 @@ const nameOf = (row: KernelGroup): string => (row.name === row.source ? lineText
 /** The first text in the cell. */
 const answerOf = (row: KernelGroup): string => (row.eligible === false ? "not eligible" : row.tensor_core);
 
-function Cores({ row }: { row: KernelGroup }) {
-  const answer = answerOf(row);
-  return (
-    <span data-hint={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
-      {answer}
-    </span>
-  );
-}
+/** The bar of a kernel's time is split in the same way as the picture above splits the whole. */
+const splitOf = (row: KernelGroup, longest: number, meanings: Meanings): BarSegment[] =>
+  binsOf(meanings).map(({ id, colour, hatched }) => ({ colour, hatched, share: row[`${id}_ns`] / longest }));
 
-interface TotalProps {
-  row: KernelGroup;
-  longest: number;
-  written: string;
-  meanings: Meanings;
-}
-
-/** Time with its bar, split in the same way as the picture above splits the whole. */
-function Total({ row, longest, written, meanings }: TotalProps) {
-  const parts = {
-    tensor_core: row.tensor_core_ns,
-    matmul_like: row.matmul_like_ns,
-    unknown: row.unknown_ns,
-    other: row.other_ns,
-  };
-  const segments = binsOf(meanings).map(({ id, colour, hatched }) => ({
-    colour,
-    hatched,
-    share: (parts[id] ?? 0) / longest,
-  }));
-  return <FigureBar segments={segments}>{written}</FigureBar>;
-}
-
-function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) {
-  const theirs = meanings.metric("kineto_achieved_occupancy");
-  return (
-    <span data-hint={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>
-      {percent(row.est_achieved_occupancy)}
-    </span>
-  );
+function theirOccupancy({ kineto_achieved_occupancy: theirs }: KernelGroup, meanings: Meanings): string {
+  const { label, meaning } = meanings.metric("kineto_achieved_occupancy");
+  return `${label}: ${percent(theirs)}. ${meaning}`;
 }
 
 /** The column beside a name in the kernel table: the op, the module or the line from which its launches come. */

@@ -3,14 +3,13 @@
 import { useMemo } from "preact/hooks";
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
 import { tableData } from "../../components/data_table";
-import { totalsText } from "../../components/figures";
 import { Keys, type SeriesKey, useHidden } from "../../components/keys";
 import { NoPicture, Picture } from "../../components/picture";
 import { type Column, fileColumns, fileFields } from "../../components/table";
 import { counted, DASH, ns, percent, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import type { ViewPart } from "../props";
 import { figuresOf, nameColumn, TablePicture } from "../table_picture";
 import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "./charts/roofline";
@@ -102,7 +101,7 @@ export function RooflineTable({
   return (
     <TablePicture
       title="Ops by distance from the roof"
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`roofline ops ${name}`}
       label="Ops by distance from the roof"
       columns={columnsOf(dots, tab.meanings)}
@@ -231,11 +230,8 @@ function columnsOf(dots: readonly RooflineDot[], meanings: Meanings): Column<Roo
       id: "inputs",
       label: "Inputs",
       order: inputsOf,
-      cell: (dot) => (
-        <span data-hint={`${typeOf(dot.dtype)} ${dot.shapes}\n${dot.kernel}`}>
-          {typeOf(dot.dtype)} {inputsOf(dot)}
-        </span>
-      ),
+      cell: (dot) => `${typeOf(dot.dtype)} ${inputsOf(dot)}`,
+      hint: (dot) => `${typeOf(dot.dtype)} ${dot.shapes}\n${dot.kernel}`,
       file: [
         ...fileFields<RooflineDot>({ shapes: "Inputs" }),
         { label: "Type", of: (dot) => typeOf(dot.dtype) },

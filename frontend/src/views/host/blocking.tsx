@@ -1,15 +1,13 @@
 import { rangeInTimeline } from "../../address/selection";
 import type { BlockingRow, HostResult } from "../../api.gen";
-import { FigureBar } from "../../charts/bars/split_bar";
-import { totalsText } from "../../components/figures";
 import { Filter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
 import { columnHead } from "../../meanings";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import { differences } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
-import { figuresOf, TablePicture } from "../table_picture";
+import { figuresOf, TablePicture, timesOf } from "../table_picture";
 
 /** Calls that block the host, and how long the GPU idles for each. */
 export function BlockingCalls(part: HostPart) {
@@ -23,7 +21,7 @@ export function BlockingCalls(part: HostPart) {
       title={titleOf(part, "blocking")}
       details={titles.blocking_remark}
       name={`blocking calls ${name}`}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       tools={
         <Filter
           label="Filter by op, call, phase, module or line"
@@ -100,7 +98,7 @@ function columnsOf(
       width: "15%",
       extra: width < ROOM.phase,
       order: (row) => placeOf(row, sites),
-      cell: (row) => <span data-hint={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
+      hint: (row) => row.user_range,
       file: fileFields<BlockingRow>({ phase: "Phase", user_range: "Range" }),
     },
     {
@@ -109,7 +107,7 @@ function columnsOf(
       width: "17%",
       extra: width < ROOM.call,
       order: (row) => row.call,
-      cell: (row) => <span data-hint={row.call}>{row.call}</span>,
+      hint: (row) => row.call,
       file: fileFields<BlockingRow>({ call: "Call", kind: "Kind" }),
     },
     {
@@ -137,20 +135,14 @@ function columnsOf(
     figure("blocked", "blocked_ns", 66, (row) => row.blocked_ns, TIME),
     {
       ...figure("bubble", "bubble_ns", width < ROOM.phase ? 104 : 132, (row) => row.bubble_ns, TIME),
-      cell: (row, written) => (
-        <FigureBar
-          segments={[
-            { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
-          ]}
-        >
-          {written}
-        </FigureBar>
-      ),
+      bar: ({ kind, bubble_ns }) => [
+        { colour: "blocking", hatched: kind === "allocator", share: longest ? bubble_ns / longest : 0 },
+      ],
     },
   ];
 }
 
-const TIME = { adds: "step", siblings: "time" } as const;
+const TIME = timesOf("step");
 
 /** The op, and in faint type the op around it and the collective that it waits for. */
 function Op({ row }: { row: BlockingRow }) {

@@ -1,14 +1,14 @@
 /** Why the GPU is idle: what the host does meanwhile, where it launches work, and which calls block. */
 
 import type { HostResult, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
-import { totalsText } from "../../components/figures";
+import { recordingOf } from "../../components/about";
 import { Legend } from "../../components/legend";
-import { NoPicture } from "../../components/picture";
+import { NoPicture, Section } from "../../components/picture";
 import { MeantList, Remark, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { ns, type Scale, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
-import { hiddenParts, keysOfHidden, readingOf } from "../choices";
+import { hiddenParts, keysOfHidden, totalsOf } from "../choices";
 import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
@@ -29,7 +29,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
     result,
     titles: page.titles,
     tab,
-    name: `${head.run} ${head.worker} span ${head.number}`,
+    name: recordingOf(head),
     off: hiddenParts(tab.state),
     compared,
   };
@@ -120,15 +120,12 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
 function Answer({ answer, result, tab: { meanings } }: HostPart & { answer: Phrase }) {
   const figures = Object.entries(result.figures).map(([id, value]) => ({ ...meanings.metric(id), value }));
   return (
-    <section>
-      <div class="head">
-        <h2>Is the CPU the limit?</h2>
-      </div>
+    <Section class="" title="Is the CPU the limit?">
       <Remark phrase={answer} class="quiet" />
       <MeantList
         of={figures.map(({ label, value, unit, meaning }) => ({ label: `${label}, ${text(value, unit)}`, meaning }))}
       />
-    </section>
+    </Section>
   );
 }
 
@@ -139,7 +136,7 @@ function HostPhases({ result, tab, name }: HostPart) {
   return (
     <TablePicture
       title="Which phase takes the step?"
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`phases ${name}`}
       label="Phases of the mean step"
       columns={columnsOf(rows, result, tab.meanings)}
@@ -158,7 +155,7 @@ function columnsOf(
 ): Column<PhaseRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, row.host_ns), 1);
   return [
-    { id: "phase", label: "Phase", width: "200px", order: (row) => row.label, cell: (row) => row.label },
+    { id: "phase", label: "Phase", width: "200px", order: (row) => row.label },
     barColumn((row) => [{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]),
     figureColumn("host", "Host", 90, "ns", (row) => row.host_ns, { adds: "step" }),
     figuresOf<PhaseRow>(meanings)("share", "phase_share", 70, (row) => (whole ? row.host_ns / whole : null)),

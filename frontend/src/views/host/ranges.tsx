@@ -1,12 +1,12 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RangeRow } from "../../api.gen";
-import { totalsText } from "../../components/figures";
 import { toggled } from "../../components/legend";
 import type { Column } from "../../components/table";
+import { grouped } from "../../lists";
 import type { Meanings } from "../../meanings";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import type { HostPart } from "../props";
-import { Branch, figuresOf, TablePicture } from "../table_picture";
+import { Branch, figuresOf, TablePicture, timesOf } from "../table_picture";
 
 /** With more ranges than this the tree is folded initially, to be read branch by branch. */
 const AT_ONCE = 12;
@@ -20,7 +20,7 @@ export function Ranges({ result, tab, name }: HostPart) {
   return (
     <TablePicture
       title="Time of named ranges"
-      sub={`${totalsText(readingOf(tab))}, all threads`}
+      sub={`${totalsOf(tab)}, all threads`}
       name={`ranges ${name}`}
       label="Named ranges"
       columns={columnsOf(tab.meanings, result.device !== null)}
@@ -37,7 +37,7 @@ export function Ranges({ result, tab, name }: HostPart) {
   );
 }
 
-const TIME = { adds: "step", siblings: "time" } as const;
+const TIME = timesOf("step");
 
 function columnsOf(meanings: Meanings, onDevice: boolean): Column<RangeLine>[] {
   const figure = figuresOf<RangeLine>(meanings);
@@ -92,11 +92,7 @@ const keyOf = (path: readonly string[]): string => path.join(BETWEEN);
 /** The ranges within a range, longest first, each followed by its contents where it is open. */
 export function linesOf(rows: readonly RangeRow[], open: ReadonlySet<string>): RangeLine[] {
   const paths = new Set(rows.map(({ path }) => keyOf(path)));
-  const inside = new Map<string, RangeRow[]>();
-  for (const row of rows) {
-    const around = nearestAround(row.path, paths);
-    inside.set(around, [...(inside.get(around) ?? []), row]);
-  }
+  const inside = grouped(rows, ({ path }) => nearestAround(path, paths));
   const lines: RangeLine[] = [];
   const add = (around: string, depth: number) => {
     for (const row of [...(inside.get(around) ?? [])].sort((a, b) => b.host_ns - a.host_ns)) {

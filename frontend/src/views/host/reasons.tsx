@@ -12,16 +12,16 @@ import { StackedBars } from "../../charts/bars/stacked_bars";
 import { partRow } from "../../charts/pointer/tip";
 import { Chips } from "../../components/chips";
 import { type TableData, tableData } from "../../components/data_table";
-import { totalsText, type Write } from "../../components/figures";
+import type { Write } from "../../components/figures";
 import { Keys, keyOfPart } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { type Column, fileFields, nsColumn } from "../../components/table";
 import { rangeText, scaleFor, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { keysOfHidden, readingOf, selectedStep } from "../choices";
+import { keysOfHidden, selectedStep, totalsOf } from "../choices";
 import { type HostPart, titleOf } from "../props";
-import { figureColumn, nameColumn, TablePicture } from "../table_picture";
+import { figureColumn, nameColumn, TablePicture, timesOf } from "../table_picture";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
 interface IdleBar {
@@ -197,7 +197,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
     <>
       <TablePicture
         title={titleOf({ titles }, "devices")}
-        sub={`${totalsText(readingOf(tab))}; ${text(several.concurrency, "number")} work at a time while any works`}
+        sub={`${totalsOf(tab)}; ${text(several.concurrency, "number")} work at a time while any works`}
         name={`devices ${name}`}
         label="GPUs of this process"
         columns={deviceColumns(devices, tab.meanings)}
@@ -209,7 +209,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
       {several.blockers.length > 0 && (
         <TablePicture
           title="Which op keeps which GPU waiting?"
-          sub={totalsText(readingOf(tab))}
+          sub={totalsOf(tab)}
           name={`holders ${name}`}
           label="Ops that keep another GPU waiting"
           columns={blockerColumns}
@@ -239,9 +239,9 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
       ),
       file: [{ label: "GPU", of: (row) => String(row.device) }, ...fileFields<DeviceIdle>({ name: "Name" })],
     },
-    figureColumn("busy", "Works", 76, "ns", (row) => mean(row.busy_ns) ?? 0, { adds: "step", siblings: "time" }),
+    figureColumn("busy", "Works", 76, "ns", (row) => mean(row.busy_ns) ?? 0, timesOf("step")),
     {
-      ...figureColumn("idle", "Idle", 180, "ns", (row) => idleOf(row.mean), { adds: "step", siblings: "time" }),
+      ...figureColumn("idle", "Idle", 180, "ns", (row) => idleOf(row.mean), timesOf("step")),
       cell: (row, _, write) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} write={write} />,
       file: reasons.map((reason) => nsColumn(reason.label, (row) => reasonOf(row.mean, reason))),
     },

@@ -1,12 +1,11 @@
 import { sum } from "d3-array";
 import { rangeInTimeline } from "../../address/selection";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
-import { totalsText } from "../../components/figures";
 import { type Column, type Foot, nsColumn } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import { differences } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
 import { figureColumn, nameColumn, TablePicture } from "../table_picture";
@@ -21,7 +20,7 @@ export function Sites({ result, titles, tab, name, compared = null }: HostPart) 
   return (
     <TablePicture
       title={titleOf({ titles }, "sites")}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`launched from ${name}`}
       label="GPU idle time by the launch that ended it"
       columns={[...columnsOf(all), ...differenceOf(result.sites, compared)]}

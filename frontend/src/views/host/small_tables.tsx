@@ -2,21 +2,20 @@
 
 import { rangeInTimeline } from "../../address/selection";
 import type { CopyRow, CpuOpRow, CpuWork, Grown, Pause } from "../../api.gen";
-import { totalsText } from "../../components/figures";
 import { type Column, fileFields } from "../../components/table";
 import { counted, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import { differences } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
-import { barColumn, figureColumn, figuresOf, Middle, TablePicture } from "../table_picture";
+import { barColumn, figureColumn, figuresOf, Middle, TablePicture, timesOf } from "../table_picture";
 
 /** Copies by direction and kinds of memory. */
 export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
   return (
     <TablePicture
       title={titleOf({ titles }, "copies")}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`copies ${name}`}
       label="Copies"
       columns={columnsOf(tab.meanings)}
@@ -28,7 +27,7 @@ export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
   );
 }
 
-const TIME = { adds: "step", siblings: "time" } as const;
+const TIME = timesOf("step");
 
 function columnsOf(meanings: Meanings): Column<CopyRow>[] {
   const figure = figuresOf<CopyRow>(meanings);
@@ -40,11 +39,12 @@ function columnsOf(meanings: Meanings): Column<CopyRow>[] {
       label: "Copy",
       order: (row) => row.direction,
       cell: (row) => (
-        <span data-hint={hintOf(row)}>
+        <>
           {row.source} to {row.target}
           {row.op && <span class="faint">, {row.op}</span>}
-        </span>
+        </>
       ),
+      hint: hintOf,
       file: fileFields<CopyRow>({ direction: "Direction", source: "From", target: "To", op: "Op" }),
     },
     figureColumn("count", "Count", 48, "number", (row) => row.count, { adds: "step" }),
@@ -62,7 +62,7 @@ export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: 
   return (
     <TablePicture
       title="Which ops take the CPU's time?"
-      sub={`${totalsText(readingOf(tab))}, on ${threadsOf(work)}`}
+      sub={`${totalsOf(tab)}, on ${threadsOf(work)}`}
       name={`cpu ops ${name}`}
       label="Ops on the CPU"
       columns={[...cpuColumns(work, tab.meanings), ...cpuDifference(work, compared)]}
@@ -104,7 +104,6 @@ const dtypeColumn = (meanings: Meanings): Column<CpuOpRow> => ({
   ...columnHead(meanings, "cpu_op_dtype"),
   width: "64px",
   order: (row) => row.dtype ?? "",
-  cell: (row) => row.dtype,
 });
 
 /** Rare long stops of the host that no op explains. */
@@ -112,7 +111,7 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
   return (
     <TablePicture
       title={titleOf({ titles }, "pauses")}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`pauses ${name}`}
       label="Pauses of the host"
       columns={pauseColumns(tab.meanings)}
@@ -143,11 +142,12 @@ function pauseColumns(meanings: Meanings): Column<Pause>[] {
       label: "Cause",
       order: (row) => causeOf(row, meanings.causes),
       cell: (row) => (
-        <span data-hint={row.name ?? ""}>
+        <>
           {causeOf(row, meanings.causes)}
           {row.name && <span class="faint"> {row.name}</span>}
-        </span>
+        </>
       ),
+      hint: (row) => row.name,
       file: [{ label: "Cause", of: (row) => causeOf(row, meanings.causes) }, ...fileFields<Pause>({ name: "Name" })],
     },
     figure("count", "pause_count", 52, (row) => row.count, { adds: "recording" }),

@@ -155,7 +155,7 @@ export const codeColumn = <Row,>(meanings: Meanings, of: (row: Row) => Allocatio
   id: "code",
   ...columnHead(meanings, "memory_line"),
   order: (row) => codeOf(of(row)),
-  cell: (row) => <span data-hint={codeOf(of(row)) ?? undefined}>{codeOf(of(row)) ?? DASH}</span>,
+  hint: (row) => codeOf(of(row)),
   missing: "No call stack leads there; with_stack=True records them.",
   file: [
     { label: "Module", of: (row) => of(row).module },
@@ -173,7 +173,8 @@ function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<
       id: "op",
       ...columnHead(meanings, "memory_op"),
       order: (row) => row.op,
-      cell: (row) => <span data-hint={madeIn(row)}>{madeIn(row)}</span>,
+      cell: madeIn,
+      hint: madeIn,
       file: fileFields<AllocationRow>({ op: "Op", outer_op: "Outermost op" }),
     },
     codeColumn(meanings, (row) => row),

@@ -3,12 +3,14 @@
  */
 
 import type { DeviceMemory, MemoryResult } from "../../api.gen";
-import { Chips } from "../../components/chips";
+import { recordingOf } from "../../components/about";
 import { Code } from "../../components/copy";
-import { Details, Remark } from "../../components/sentence";
+import { Section } from "../../components/picture";
+import { Remark } from "../../components/sentence";
 import { bytes, counted } from "../../format";
 import type { Meanings } from "../../meanings";
 import { rangeOf } from "../../time_range";
+import { DeviceChips } from "../chips";
 import { zoomWithin } from "../choices";
 import type { SpanViewProps } from "../props";
 import { ToDo } from "../to_do";
@@ -46,20 +48,16 @@ function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { devi
   const instant = chosen !== null && chosen <= result.end_ns ? chosen : null;
   const window = zoom ?? (instant === null ? null : whole);
   const answer = useMemoryPage(tab.source, head.id, { device: place, window, at: instant });
-  const name = `${head.run} ${head.worker} span ${head.number} ${device.name}`;
+  const name = `${recordingOf(head)} ${device.name}`;
   const part: MemoryPart = { result, device, place, titles, tab, name, zoom, instant, answer };
   return (
     <>
       {result.devices.length > 1 && (
-        <div class="controls">
-          <Chips
-            label="Device"
-            name="Device"
-            chosen={String(place)}
-            choose={(id) => tab.update({ memory: id === "0" ? null : Number(id) })}
-            options={result.devices.map((each, at) => ({ id: String(at), label: shortName(each), meaning: each.name }))}
-          />
-        </div>
+        <DeviceChips
+          chosen={place}
+          choose={(at) => tab.update({ memory: at || null })}
+          devices={result.devices.map((each, at) => ({ id: at, label: shortName(each), meaning: each.name }))}
+        />
       )}
       {device.peak.allocated_bytes < LITTLE_BYTES ? (
         <>
@@ -119,13 +117,9 @@ const RECORDED =
 /** Which option records it, and what that costs. */
 function NotRecorded({ result: { unknown }, meanings }: { result: MemoryResult; meanings: Meanings }) {
   return (
-    <section class="unknown">
-      <div class="head">
-        <h2>Record allocations</h2>
-        <Details text={RECORDED} />
-      </div>
+    <Section class="unknown" title="Record allocations" details={RECORDED}>
       <Remark phrase={unknown && unknown.code !== SAID_ABOVE ? meanings.explain(unknown) : null} class="quiet" />
       <Code text={FLAG} />
-    </section>
+    </Section>
   );
 }

@@ -2,14 +2,13 @@
 
 import type { ChurnRow, Maker, OpMemory } from "../../api.gen";
 import { tableData } from "../../components/data_table";
-import { totalsText } from "../../components/figures";
 import { NoPicture, Picture } from "../../components/picture";
-import { type Column, fileColumns, Table } from "../../components/table";
+import { type Column, fileColumns, fileFields, Table } from "../../components/table";
 import { change } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { marking, readingOf, sorting } from "../choices";
+import { marking, sorting, totalsOf } from "../choices";
 import { titleOf } from "../props";
-import { figureColumn, figuresOf, TablePicture } from "../table_picture";
+import { figureColumn, figuresOf, nameColumn, TablePicture } from "../table_picture";
 import { codeColumn, madeIn } from "./alive";
 import type { MemoryPart } from "./data";
 
@@ -49,7 +48,8 @@ const makerColumns = (meanings: Meanings): Column<Maker>[] => [
     id: "op",
     ...columnHead(meanings, "memory_op"),
     order: ({ example }) => example.op,
-    cell: ({ example }) => nameCell(madeIn(example)),
+    cell: ({ example }) => madeIn(example),
+    hint: ({ example }) => madeIn(example),
     file: [{ label: "Op", of: ({ example }) => example.op }],
   },
   codeColumn(meanings, ({ example }) => example),
@@ -58,7 +58,7 @@ const makerColumns = (meanings: Meanings): Column<Maker>[] => [
     ...columnHead(meanings, "memory_since"),
     width: "64px",
     cell: (row) => row.since,
-    file: [{ label: "Since step", of: (row) => row.since }],
+    file: fileFields<Maker>({ since: "Since step" }),
   },
   figuresOf<Maker>(meanings)("bytes", "memory_growth", 88, (row) => row.bytes_per_step),
 ];
@@ -67,7 +67,7 @@ export function Churn({ device, tab, name }: MemoryPart) {
   return (
     <TablePicture
       title="What does each step allocate and free again?"
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`memory churn ${name}`}
       label="Allocated and freed within a step"
       columns={churnColumns(tab.meanings)}
@@ -83,7 +83,10 @@ export function Churn({ device, tab, name }: MemoryPart) {
 function churnColumns(meanings: Meanings): Column<ChurnRow>[] {
   const figure = figuresOf<ChurnRow>(meanings);
   return [
-    { id: "op", label: "Op", order: (row) => row.op, cell: (row) => nameCell(row.op ?? "outside of ops") },
+    nameColumn("op", "Op", (row) => row.op ?? "outside of ops", {
+      order: (row) => row.op,
+      cell: (row) => row.op ?? "outside of ops",
+    }),
     figure("count", "memory_churn_count", 88, (row) => row.count, { adds: "step" }),
     figure("largest", "memory_churn_largest", 80, (row) => row.largest_bytes),
     figure("bytes", "memory_churn_bytes", 80, (row) => row.bytes, { adds: "step" }),
@@ -110,12 +113,10 @@ export function ByOp({ device, tab, name }: MemoryPart) {
 function opColumns(meanings: Meanings): Column<OpMemory>[] {
   const figure = figuresOf<OpMemory>(meanings);
   return [
-    { id: "op", label: "Op", order: (row) => row.op, cell: (row) => nameCell(row.op) },
+    nameColumn("op", "Op", (row) => row.op),
     figureColumn("calls", "Calls", 64, "count", (row) => row.calls),
     figure("own", "memory_op_own", 96, (row) => row.allocated_bytes),
     figure("all", "memory_op_all", 96, (row) => row.all_allocated_bytes),
     figure("increase", "memory_op_increase", 80, (row) => row.all_increase_bytes),
   ];
 }
-
-export const nameCell = (name: string) => <span data-hint={name}>{name}</span>;

@@ -5,13 +5,13 @@
 import { rangeInTimeline } from "../../address/selection";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { counts, factorOf, totalsText } from "../../components/figures";
+import { counts, factorOf } from "../../components/figures";
+import { quoted } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { counted, ns, percent } from "../../format";
-import { readingOf } from "../choices";
+import { readingOf, totalsOf } from "../choices";
 import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
-import { quoted } from "../gpu/groups";
 import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
 export function OpDetails({ op, close, ...part }: OperatorPart & { op: string; close(): void }) {
@@ -95,7 +95,7 @@ function Kernels(props: OperatorPart & { detail: OperatorDetail }) {
   return (
     <Picture
       title={kernels.length > 0 ? `It launches ${counted(kernels.length + more, "kernel")}` : "It launches no kernel"}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`kernels ${name}`}
       drawn={false}
       table={() => ({
@@ -167,7 +167,7 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
   return (
     <Picture
       title={`By ${grouping.second.toLowerCase()}`}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`${grouping.id} ${name}`}
       drawn={false}
       table={() => ({

@@ -1,17 +1,15 @@
 import { useMemo, useState } from "preact/hooks";
 import type { ModuleRow, OperatorsResult } from "../../api.gen";
-import { FigureBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import { tableData } from "../../components/data_table";
-import { totalsText } from "../../components/figures";
 import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { type Column, type Foot, fileColumns, Table } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { sorting, totalsOf } from "../choices";
 import { comparedColumns, OnlyThere } from "../compare/compared_columns";
-import { Branch, figuresOf, Middle } from "../table_picture";
+import { Branch, figuresOf, Middle, timesOf } from "../table_picture";
 import { type ComparedModules, comparedModules, wholeOf } from "./compared";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
 import { IN_GRAPHS, tensorText } from "./op_table";
@@ -36,7 +34,7 @@ export function Modules(part: OperatorPart) {
   return (
     <Picture
       title={titles.modules ?? "Which modules take the time?"}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`modules ${name}`}
       drawn={false}
       table={() => tableData(fileColumns(columnsOf(tab.meanings, shown)), linesOf(rows, new Set(rows.keys())))}
@@ -105,7 +103,7 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
   const figure = (id: string, metric: string, width: number, of: (row: ModuleRow) => number | null, how = {}) =>
     figuresOf<ModuleLine>(meanings)(id, metric, width, ({ row }) => of(row), how);
   const time = (id: string, metric: string, of: (row: ModuleRow) => number | null) =>
-    figure(id, metric, 76, of, { adds: "recording", siblings: "time" });
+    figure(id, metric, 76, of, timesOf("recording"));
   const onHost = (id: string, metric: string, of: (row: ModuleRow) => number | null): Column<ModuleLine> => ({
     ...time(id, metric, (row) => (runsInGraphs(row) ? null : of(row))),
     missing: IN_GRAPHS,
@@ -127,15 +125,9 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
     figure("occurrences", "module_occurrences", 50, (row) => row.occurrences, { adds: "recording" }),
     {
       ...figure("share", "module_share", 112, (row) => (window ? wholeOf(row, onDevice) / window : null)),
-      cell: ({ row }, written) => (
-        <FigureBar
-          segments={[
-            { share: window ? Math.min(1, wholeOf(row, onDevice) / window) : 0, colour: onDevice ? "kernel" : "cpu" },
-          ]}
-        >
-          {written}
-        </FigureBar>
-      ),
+      bar: ({ row }) => [
+        { share: window ? Math.min(1, wholeOf(row, onDevice) / window) : 0, colour: onDevice ? "kernel" : "cpu" },
+      ],
     },
     ...when(folded, figure("each", "module_each", 70, eachOf, { siblings: "call" }), {
       ...figure("slowest", "module_slowest", 70, (row) => (row.instances > 1 ? row.slowest_ns : null), {

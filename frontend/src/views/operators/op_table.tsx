@@ -2,16 +2,14 @@
 
 import { useMemo } from "preact/hooks";
 import type { OperatorRow } from "../../api.gen";
-import { FigureBar } from "../../charts/bars/split_bar";
-import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Remark } from "../../components/sentence";
 import type { Column, Foot } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import { comparedColumns, OnlyThere } from "../compare/compared_columns";
-import { figuresOf, Middle, TablePicture } from "../table_picture";
+import { figuresOf, Middle, TablePicture, timesOf } from "../table_picture";
 import { comparedOps } from "./compared";
 import {
   type Grouping,
@@ -43,7 +41,7 @@ export function OpTable(part: OperatorPart) {
   return (
     <TablePicture
       title={titles.operators ?? "Which ops take the time?"}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`ops by ${grouping.id} ${name}`}
       tools={
         <GroupedFilter
@@ -109,7 +107,7 @@ function columnsOf(
   const longest = rows.reduce((most, row) => Math.max(most, ownOf(row)), 1);
   const figure = figuresOf<OperatorRow>(meanings);
   const time = (id: string, metric: string, of: (row: OperatorRow) => number | null) =>
-    figure(id, metric, WIDTH, of, { adds: "recording", siblings: "time" });
+    figure(id, metric, WIDTH, of, timesOf("recording"));
   const onHost = (id: string, metric: string, of: (row: OperatorRow) => number): Column<OperatorRow> => ({
     ...time(id, metric, (row) => (runsInGraphs(row) ? null : of(row))),
     missing: IN_GRAPHS,
@@ -129,9 +127,7 @@ function columnsOf(
     {
       ...time("device_self", "op_device_self", (row) => row.device_self_ns),
       width: "150px",
-      cell: (row, written) => (
-        <FigureBar segments={[{ share: ownOf(row) / longest, colour: "kernel" }]}>{written}</FigureBar>
-      ),
+      bar: (row) => [{ share: ownOf(row) / longest, colour: "kernel" }],
     },
     { ...figure("launches", "op_launches", 72, (row) => row.launches, { adds: "recording" }), extra: narrow },
     {
@@ -167,9 +163,7 @@ function columnsOf(
           {
             ...host[1]!,
             width: "150px",
-            cell: (row: OperatorRow, written: string) => (
-              <FigureBar segments={[{ share: ownOf(row) / longest, colour: "cpu" }]}>{written}</FigureBar>
-            ),
+            bar: (row: OperatorRow) => [{ share: ownOf(row) / longest, colour: "cpu" }],
           },
         ]),
     ...memory,
@@ -187,7 +181,8 @@ const secondOf = (grouping: Grouping): Column<OperatorRow> => ({
   label: grouping.second,
   width: grouping.id === "phase" ? "110px" : grouping.id === "module" ? "190px" : "25%",
   order: (row) => row.key,
-  cell: ({ key }) => (key === null ? DASH : <span data-hint={wholeKey(grouping, key)}>{shortKey(grouping, key)}</span>),
+  cell: ({ key }) => (key === null ? DASH : shortKey(grouping, key)),
+  hint: ({ key }) => key && wholeKey(grouping, key),
   missing: grouping.id === "shape" ? "The op has no inputs with shapes." : "Nothing of this is recorded around the op.",
 });
 

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { WHOLE_RECORDING } from "../../address/selection";
+import { recordingOf } from "../../components/about";
 import { Chips } from "../../components/chips";
 import { Details } from "../../components/sentence";
 import { sentence } from "../../phrase";
@@ -19,7 +20,7 @@ const MISSING = { no_ops: "ops", no_shapes: "shapes", no_stacks: "call stacks", 
 
 export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
   const { result, head, titles } = page;
-  const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}`, compared };
+  const part: OperatorPart = { result, titles, tab, name: recordingOf(head), compared };
   const opened = tab.state.op;
   const idle = result.recorded.ops && result.tables.every(({ rows }) => rows.length === 0);
   const missing = (Object.keys(MISSING) as (keyof typeof MISSING)[]).filter((id) => titles[id]);

@@ -47,7 +47,7 @@ export const knowsWhere = ({ tables }: OperatorsResult): boolean => tables.some(
 
 export const keyOf = (row: OperatorRow): string => `${row.name}\n${row.key ?? ""}`;
 
-/** Rows whose op or second key contains the typed text, in any case. */
+/** Rows whose op or second key matches the typed text. */
 export const matching = (rows: readonly OperatorRow[], typed: string): readonly OperatorRow[] =>
   matchingRows(rows, typed, ({ name, key }) => [name, key]);
 

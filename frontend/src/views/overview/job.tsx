@@ -4,12 +4,12 @@
  */
 
 import type { CollectiveRow, Communication, JobRanks, RanksPage } from "../../api.gen";
-import { totalsText } from "../../components/figures";
+import { Section } from "../../components/picture";
 import { Details, Remark, Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH, ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import { readingOf, sorting } from "../choices";
+import { sorting, totalsOf } from "../choices";
 import { JobPath } from "../mean_step_bar";
 import type { Tab } from "../props";
 import { jobFirst } from "./job_first";
@@ -63,11 +63,7 @@ function ownPart(job: JobRanks, caused: readonly number[], at: number): string {
  */
 export function Collectives({ found, tab }: { found: Communication; tab: Tab }) {
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>What do the ranks exchange?</h2>
-        <span class="sub">{totalsText(readingOf(tab))}; the most exposed first</span>
-      </div>
+    <Section title="What do the ranks exchange?" sub={`${totalsOf(tab)}; the most exposed first`}>
       <Table
         label="Collectives"
         columns={columnsOf(tab.meanings)}
@@ -75,7 +71,7 @@ export function Collectives({ found, tab }: { found: Communication; tab: Tab }) 
         rowKey={keyOf}
         {...sorting(tab, "collectives")}
       />
-    </section>
+    </Section>
   );
 }
 
@@ -93,12 +89,11 @@ function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
   };
   const group = meanings.metric("collective_group");
   return [
-    { id: "kind", label: "Collective", cell: (row) => row.label, order: (row) => row.label },
+    { id: "kind", label: "Collective", order: (row) => row.label },
     {
       id: "dtype",
       label: "Type",
       width: "96px",
-      cell: (row) => row.dtype ?? DASH,
       missing: NO_TYPE,
       order: (row) => row.dtype,
     },

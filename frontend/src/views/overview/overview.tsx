@@ -12,15 +12,15 @@ import type {
   Parts,
   Phrase,
   Piece,
-  SpanHead,
 } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { partRow } from "../../charts/pointer/tip";
 import { Swatch } from "../../colour";
+import { recordingOf } from "../../components/about";
 import { type TableData, tableData } from "../../components/data_table";
 import { Legend } from "../../components/legend";
-import { Picture } from "../../components/picture";
+import { Picture, Section } from "../../components/picture";
 import { Details, Sentence, Words } from "../../components/sentence";
 import { type Column, fileFields, nsColumn, Table } from "../../components/table";
 import { counted, ns, percent, rangeText, rough, type Scale, scaleFor } from "../../format";
@@ -79,7 +79,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
       >
         {!several && legend}
       </MeanStepBar>
-      {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
+      {compared && <MeanStepDifferences result={result} compared={compared} file={recordingOf(page.head)} tab={tab} />}
       {page.largest?.leads && largest}
       {!leads && toDo}
       {!page.largest?.leads && largest}
@@ -91,7 +91,9 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         compared={compared}
         remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
       />
-      {several && <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />}
+      {several && (
+        <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={recordingOf(page.head)} />
+      )}
       {several && legend}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
       {result.communication && (
@@ -107,16 +109,13 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
 /** What limits the step of this rank alone, where the headline is of its job. */
 function OwnVerdict({ page, tab }: { page: PageOf<"overview">; tab: Tab }) {
   return (
-    <section class="own-step">
-      <div class="head">
-        <h2>This rank alone</h2>
-      </div>
+    <Section class="own-step" title="This rank alone">
       <p>
         <Sentence phrase={page.headline.verdict} terms />
         <Details text={page.headline.basis} />
       </p>
       {triedLine(page, tab)}
-    </section>
+    </Section>
   );
 }
 
@@ -132,7 +131,6 @@ const steadyText = (steady: number | null, lost: readonly Phrase[]): string =>
         ...lost.map((each) => sentence(each)),
       ].join(" ");
 
-const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
 /** The parts that are not empty in every step of both spans: an empty part is not worth a choice. */
 const shownParts = (own: OverviewResult, other: OverviewResult | undefined, { parts }: Meanings) =>
   parts.filter((part) =>
@@ -345,15 +343,14 @@ function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab
     return { id: field, label, meaning, figures: { of: (device) => device[field], unit: "fraction" } };
   });
   const names: Column<DeviceFigures>[] = [
-    { id: "device", label: "GPU", width: "64px", cell: (device) => device.device, order: (device) => device.device },
+    { id: "device", label: "GPU", width: "64px", order: (device) => device.device },
     nameColumn("name", "Name", (device) => device.name),
   ];
   return (
-    <section class="devices">
-      <div class="head">
-        <h2>This process drives {counted(devices.length, "GPU")}</h2>
-        <span class="sub">the busiest first; the figures above are its own</span>
-      </div>
+    <Section
+      title={`This process drives ${counted(devices.length, "GPU")}`}
+      sub="the busiest first; the figures above are its own"
+    >
       <Table
         label="GPUs of this process"
         columns={[...names, ...figures]}
@@ -361,7 +358,7 @@ function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab
         rowKey={(device) => device.device}
         {...sorting(tab, "drives")}
       />
-    </section>
+    </Section>
   );
 }
 
@@ -370,12 +367,7 @@ export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
   const lengths = found.pieces.map((piece) => piece.ns);
   const scale = scaleOf(lengths, "ns", readingOf(tab).unit);
   return (
-    <section class="largest">
-      <div class="head">
-        <h2>
-          <Sentence phrase={found.title} />
-        </h2>
-      </div>
+    <Section class="largest" title={<Sentence phrase={found.title} />}>
       <p class="quiet small">
         <Sentence phrase={found.throughput} />
         <Details text={found.threads} />
@@ -397,7 +389,7 @@ export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
           ))}
         </tbody>
       </table>
-    </section>
+    </Section>
   );
 }
 

@@ -6,9 +6,9 @@ import type { JobCollective, JobRanks, MessagePair, RanksPage, Messages as Sent 
 import { ValueGrid, valueAxis } from "../../charts/axes";
 import { Filter } from "../../components/filter";
 import { type Column, fileFields, Table } from "../../components/table";
-import { hint } from "../../dom/hint";
 import { Sized } from "../../dom/size";
 import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { grouped } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { holds, wordsOf } from "../../words";
@@ -99,7 +99,7 @@ function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
     {
       id: "role",
       ...columnHead(meanings, "job_group"),
-      cell: ({ most }) => <span {...hint(groupHint(most, job, meanings))}>{roleOf(most, meanings)}</span>,
+      hint: ({ most }) => groupHint(most, job, meanings),
       order: ({ most }) => roleOf(most, meanings),
       file: [
         { label: "Group", of: ({ most }) => most.group },
@@ -223,12 +223,9 @@ interface Exchange {
 }
 
 function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
-  const groups = new Map<string, JobCollective[]>();
-  for (const each of collectives) {
-    const key = [each.kind, each.group, each.members, each.dtype].join("\n"); // other groups may have the same name
-    groups.set(key, [...(groups.get(key) ?? []), each]);
-  }
-  return [...groups].map(([key, sizes]) => ({
+  // other groups may have the same name
+  const keyOf = ({ kind, group, members, dtype }: JobCollective) => [kind, group, members, dtype].join("\n");
+  return [...grouped(collectives, keyOf)].map(([key, sizes]) => ({
     key,
     most: sizes.reduce((most, each) => (each.transfer_ns > most.transfer_ns ? each : most)),
     sizes: [...sizes].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)),

@@ -119,8 +119,7 @@ function Grid(props: MapPictureProps & { by: Order; found: UnpackedMap }) {
     <>
       <RankMap
         label={
-          `${typeof title === "string" ? title : sentence(title)} ${shown.label} of ` +
-          `${count(order.length)} ranks at ${count(found.columns)} steps.`
+          `${sentence(title)} ${shown.label} of ` + `${count(order.length)} ranks at ${count(found.columns)} steps.`
         }
         matrix={found}
         order={order}

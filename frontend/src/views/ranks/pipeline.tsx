@@ -7,7 +7,7 @@ import { type Pen, stripes } from "../../charts/canvas/canvas";
 import type { TipContent } from "../../charts/pointer/tip";
 import { type Colour, Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { counted, fine, ns } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -36,11 +36,7 @@ export function PipelinePicture(props: PipelineProps) {
   return (
     <>
       {found.shown && <Shown {...props} step={found.shown} />}
-      {page.pipeline && (
-        <p class="quiet">
-          <Sentence phrase={page.pipeline} />
-        </p>
-      )}
+      <Remark phrase={page.pipeline} class="quiet" />
       <TablePicture
         title="What does each stage do in a step?"
         sub={`mean of ${counted(found.steps, "step")}; a row sums to its step`}
@@ -59,7 +55,7 @@ export function PipelinePicture(props: PipelineProps) {
 
 function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & { step: PipelineStep }) {
   const [zoom, setZoom] = useState<TimeRange | null>(null);
-  const labels = wordsOf(tab.meanings);
+  const labels = causeLabels(tab.meanings);
   const open = (row: number, at: number) => {
     const rank = rows.find((each) => each.rank === found.rows[row]!.rank);
     if (rank === undefined) return;
@@ -98,7 +94,7 @@ function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & {
   );
 }
 
-const wordsOf = (meanings: Meanings) => {
+const causeLabels = (meanings: Meanings) => {
   const [schedule, imbalance, ordering, transfer] = CAUSES.map(
     (cause) => meanings.metric(`pipeline_${cause}_ns`).label,
   );

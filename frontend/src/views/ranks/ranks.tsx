@@ -5,7 +5,7 @@ import { keysOf, selections, stepInTimeline } from "../../address/selection";
 import type { JobRanks, JobReplay, Metric, Phrase, RanksPage, RanksTitleId, WhatIfTexts } from "../../api.gen";
 import { Code } from "../../components/copy";
 import { NoPicture } from "../../components/picture";
-import { Details, Sentence } from "../../components/sentence";
+import { Details, Remark, Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -68,11 +68,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   return (
     <>
       {job.path && <JobPath path={job.path} />}
-      {page.path && !job.path && (
-        <p class="quiet">
-          <Sentence phrase={page.path} />
-        </p>
-      )}
+      <Remark phrase={job.path ? null : page.path} class="quiet" />
       {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
       <Waits
         page={page}

@@ -1,10 +1,8 @@
 /** Who waits for whom: the own time of each rank, its waits, and how long it makes the others wait. */
 
 import type { JobRanks, LateRank, Phrase, RankRow, RanksPage } from "../../api.gen";
-import { Sentence } from "../../components/sentence";
+import { Remark, Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
-import { hint } from "../../dom/hint";
-import { DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { type Tab, titleOf } from "../props";
@@ -51,9 +49,7 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
     >
       {job.balance === "imbalance" && <Turns turns={page.turns} />}
       {page.experts.map((each) => (
-        <p key={each.template} class="quiet small">
-          <Sentence phrase={each} />
-        </p>
+        <Remark key={each.template} phrase={each} class="quiet small" />
       ))}
     </TablePicture>
   );
@@ -103,15 +99,14 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
   const why: Column<WaitRow> = {
     id: "why",
     ...columnHead(meanings, "rank_why"),
-    cell: ({ why }) => (why ? <span {...hint(sentence(why))}>{sentence(why)}</span> : DASH),
+    hint: ({ why }) => why && sentence(why),
     missing: "It is not among the ranks that the others wait for.",
-    order: ({ why }) => (why ? sentence(why) : null),
+    order: ({ why }) => why && sentence(why),
   };
   const host: Column<WaitRow> = {
     id: "host",
     ...columnHead(meanings, "rank_host"),
     width: "104px",
-    cell: ({ rank }) => rank.host ?? DASH,
     order: ({ rank }) => rank.host,
   };
   const causedBar = ({ map }: WaitRow) => [{ share: (map.makes_wait_ns ?? 0) / longest, colour: "comm" }];

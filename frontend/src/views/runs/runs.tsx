@@ -6,12 +6,14 @@ import { compareKey, keysOf, type Selection, selections } from "../../address/se
 import type { Index, Parts, RunEntry, RunLine, RunsPage } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Spark } from "../../charts/lines/spark";
+import { SearchField } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
 import { textOf } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { followed } from "../../dom/keys";
 import { useRowWindow } from "../../dom/rows";
 import { bytesOf, count, counted, ns, percent } from "../../format";
+import { grouped as groupsOf } from "../../lists";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { capital, holds, wordsOf } from "../../words";
@@ -49,13 +51,12 @@ export function Runs({ page, tab, children }: RunsProps) {
         {children}
         <h1>{page.headline ? <Sentence phrase={page.headline} /> : "No run is read yet."}</h1>
         <div class="tools">
-          <input
+          <SearchField
             class="field"
-            type="search"
-            aria-label="Find runs"
+            label="Find runs"
             placeholder="Any words of a name, job, GPU or fix"
-            value={filters.having}
-            onInput={(event) => update({ having: event.currentTarget.value || null })}
+            typed={filters.having}
+            change={(having) => update({ having: having || null })}
           />
           <span class="quiet">
             Grouped by{" "}
@@ -396,12 +397,8 @@ function sorted(runs: readonly Run[], by: string): Run[] {
 
 /** Groups in the order of their first runs; then runs whose work no other does, then unread ones. */
 function grouped(runs: readonly Run[]): Group[] {
-  const together = new Map<number, Run[]>();
-  for (const run of runs) {
-    const work = run.line?.work ?? null;
-    if (work !== null) together.set(work, [...(together.get(work) ?? []), run]);
-  }
-  const groups = [...together].filter(([, of]) => of.length > 1);
+  const together = groupsOf(runs, ({ line }) => line?.work ?? null);
+  const groups = [...together].filter(([work, of]) => work !== null && of.length > 1);
   const inGroup = new Set(groups.flatMap(([, of]) => of));
   const alone = runs.filter((run) => run.line !== null && !inGroup.has(run));
   const unread = runs.filter(({ line }) => line === null);

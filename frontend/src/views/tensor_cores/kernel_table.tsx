@@ -1,13 +1,11 @@
 import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, KernelRow, Phrase, Split } from "../../api.gen";
-import { FigureBar } from "../../charts/bars/split_bar";
-import { totalsText } from "../../components/figures";
 import { GroupedFilter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { readingOf } from "../choices";
+import { totalsOf } from "../choices";
 import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
 import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
@@ -38,7 +36,7 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
   const change = (kernel: string | null) => tab.update({ kernel });
   const frame = {
     title: id === "name" ? title : `Which ${GROUPS[id]} run on ${matrixUnits(tab.meanings)}?`,
-    sub: totalsText(readingOf(tab)),
+    sub: totalsOf(tab),
     name: `kernel time by ${grouping.label.toLowerCase()} ${name}`,
     order: ["sort", "-total"] as const,
     maxRows: 16,
@@ -100,7 +98,7 @@ const difference = (device: DeviceSplit, other: OtherSplit | null) =>
     steps: [device.steps.length, other?.device.steps.length ?? 1],
   });
 
-/** Rows of bins that are not hidden, whose names contain the typed text, in any case. */
+/** Rows of bins that are not hidden, whose names match the typed text. */
 export const filtered = (rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] =>
   matchingRows(
     rows.filter((row) => !off.has(row.bin)),
@@ -135,10 +133,7 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
       id: "cores",
       ...columnHead(meanings, "kernel_bin"),
       width: `${CORES}px`,
-      cell: (row) => {
-        const { answer, meaning } = binOf(meanings, row.bin);
-        return <span data-hint={`${meaning} ${row.reason}`}>{answer}</span>;
-      },
+      hint: (row) => `${binOf(meanings, row.bin).meaning} ${row.reason}`,
       order: (row) => binOf(meanings, row.bin).answer,
       file: [
         { label: binOf(meanings, "tensor_core").label, of: (row) => binOf(meanings, row.bin).answer },
@@ -148,9 +143,7 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
     figure("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
     {
       ...figure("total", "total_ns", TOTAL, (row) => row.total_ns, { adds: "recording" }),
-      cell: (row, written) => (
-        <FigureBar segments={[{ ...binOf(meanings, row.bin), share: row.total_ns / longest }]}>{written}</FigureBar>
-      ),
+      bar: (row) => [{ ...binOf(meanings, row.bin), share: row.total_ns / longest }],
     },
     figure("share", "share", SHARE, (row) => row.share),
   ];
@@ -216,7 +209,7 @@ export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meani
 
 const timeIn = (bins: readonly Bin[], split: Split): number => sum(bins, (bin) => bin.of(split));
 
-/** Rows that contain the typed text, in any case, and time in a bin that is shown. */
+/** Rows that match the typed text, and have time in a bin that is shown. */
 export function matching(
   rows: readonly SplitRow[],
   typed: string,
@@ -268,17 +261,7 @@ export function splitColumns(
         adds: "recording",
         siblings: "time",
       }),
-      cell: (row, written) => (
-        <FigureBar
-          segments={bins.map((bin) => ({
-            colour: bin.colour,
-            hatched: bin.hatched,
-            share: bin.of(row.split) / longest,
-          }))}
-        >
-          {written}
-        </FigureBar>
-      ),
+      bar: ({ split }) => bins.map((bin) => ({ ...bin, share: bin.of(split) / longest })),
       file: [ALL, ...binsOf(meanings)].map(({ label, of }) => ({ label, unit: "ns", of: (row) => of(row.split) })),
     },
     {

@@ -3,17 +3,15 @@
 import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import { FigureBar } from "../../charts/bars/split_bar";
-import { totalsText } from "../../components/figures";
 import { Filter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { namedByOp, readingOf } from "../choices";
+import { namedByOp, totalsOf } from "../choices";
 import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
 import type { ViewPart } from "../props";
-import { figuresOf, TablePicture } from "../table_picture";
+import { figuresOf, TablePicture, timesOf } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
 import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
@@ -34,7 +32,7 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
   return (
     <TablePicture
       title={`Ops that could use ${matrixUnits(tab.meanings)}`}
-      sub={totalsText(readingOf(tab))}
+      sub={totalsOf(tab)}
       name={`tensor core opportunities ${name}`}
       tools={
         <Filter
@@ -129,14 +127,8 @@ export function opportunityColumns(
     figure("total", "total_ns", TOTAL, (row) => row.total_ns, TIME),
     {
       ...figure("gain", "opportunity_gain_ns", GAIN, gainOf, TIME),
-      cell: (row, written) => (
-        <FigureBar
-          hint={sentence(meanings.explain(row.formula))}
-          segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]}
-        >
-          {written}
-        </FigureBar>
-      ),
+      bar: (row) => [{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }],
+      hint: (row) => sentence(meanings.explain(row.formula)),
       file: [
         { label: "Gain, up to", unit: "ns", of: gainOf },
         { label: "Formula", of: (row) => sentence(meanings.explain(row.formula)) },
@@ -145,7 +137,7 @@ export function opportunityColumns(
   ];
 }
 
-const TIME = { adds: "recording", siblings: "time" } as const;
+const TIME = timesOf("recording");
 
 /** The op, and its inputs in faint type. */
 function Op({ row }: { row: Opportunity }) {
@@ -165,7 +157,7 @@ export const opportunityFoot = (left: Left): Foot => ({
   cells: { total: left.ns, gain: left.gain_ns },
 });
 
-/** Rows that contain the typed text, in any case, in op, shapes, types, kernel or reason. */
+/** Rows whose op, shapes, types, kernel or reason match the typed text. */
 export const holding = (rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] =>
   matchingRows(rows, typed, (row) => [
     ...[row.op, row.shapes, row.dtypes, row.kernel, row.short],

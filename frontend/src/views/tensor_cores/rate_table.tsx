@@ -1,14 +1,12 @@
 import type { ProductRate, ProductRates } from "../../api.gen";
-import { FigureBar } from "../../charts/bars/split_bar";
-import { totalsText } from "../../components/figures";
 import type { Column } from "../../components/table";
 import { DASH, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { namedByOp, readingOf } from "../choices";
+import { namedByOp, totalsOf } from "../choices";
 import { differences } from "../compare/compared_columns";
 import type { ViewPart } from "../props";
-import { figuresOf, TablePicture } from "../table_picture";
+import { figuresOf, TablePicture, timesOf } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunity_table";
 import type { OtherSplit } from "./split";
@@ -25,7 +23,7 @@ export function RateTable({ rates, steps, other, tab, name }: RateTableProps) {
   return (
     <TablePicture
       title={`Matrix products on ${matrixUnits(tab.meanings)}`}
-      sub={`${totalsText(readingOf(tab))}${bestOf(rates)}`}
+      sub={`${totalsOf(tab)}${bestOf(rates)}`}
       name={`tensor core rates ${name}`}
       label="Rates"
       columns={() => [...rateColumns(rows, tab.meanings), ...difference(rows, steps, other)]}
@@ -92,14 +90,8 @@ export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): C
     { ...figure("attainable_tflops", "attainable_tflops", RATE, (row) => row.attainable_tflops), missing: NOT_SHOWN },
     {
       ...figure("slow_gain_ns", "slow_gain_ns", GAIN, (row) => (row.slow === null ? null : row.gain_ns), TIME),
-      cell: (row, written) => (
-        <FigureBar
-          hint={row.slow === null ? notSlow(row) : undefined}
-          segments={[{ ...binOf(meanings, "tensor_core"), share: row.gain_ns / longest }]}
-        >
-          {written}
-        </FigureBar>
-      ),
+      bar: (row) => [{ ...binOf(meanings, "tensor_core"), share: row.gain_ns / longest }],
+      hint: (row) => (row.slow === null ? notSlow(row) : null),
     },
   ];
 }
@@ -114,7 +106,7 @@ const SITE = [
   ["Kernel", "kernel"],
 ] as const;
 
-const TIME = { adds: "recording", siblings: "time" } as const;
+const TIME = timesOf("recording");
 
 /** The op, and in faint type its inputs and its place. */
 function Op({ row: { site } }: { row: ProductRate }) {

@@ -1,6 +1,7 @@
 /** How much kernel time runs on tensor cores, could run there, or is not known; which kernels, and why. */
 
-import { DeviceChips } from "../chips";
+import { recordingOf } from "../../components/about";
+import { chosenGpu, GpuChips } from "../chips";
 import { useStepSelection } from "../choices";
 import { type SpanViewProps, titleOf } from "../props";
 import { More, SeriesTiles } from "../tiles";
@@ -13,18 +14,16 @@ import { SplitPicture, SplitSteps } from "./split";
 export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
-  const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
+  const device = chosenGpu(result.devices, tab);
   const off = hiddenBins(tab);
-  const name = `${head.run} ${head.worker} span ${head.number}`;
+  const name = recordingOf(head);
   const tiled = device === result.devices[0] && result.tiles.length > 0;
   const other = compared?.page.result.devices.find((each) => each.device === device?.device) ?? null;
   const several = (device?.steps.length ?? 0) > 1;
   const split = other && { name: compared!.name, own: compared!.own, device: other };
   return (
     <div class="view" data-view="tensor_cores">
-      {device && result.devices.length > 1 && (
-        <DeviceChips devices={result.devices} chosen={device.device} choose={(gpu) => tab.update({ device: gpu })} />
-      )}
+      <GpuChips gpus={result.devices} tab={tab} />
       {device && device.total.kernel_ns > 0 && (
         <>
           <div class={several ? "tensor-split" : "tensor-split whole"}>

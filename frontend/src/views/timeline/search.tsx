@@ -2,6 +2,7 @@
 
 import type { RefObject } from "preact";
 import type { SearchPage, Track } from "../../api.gen";
+import { SearchField } from "../../components/filter";
 import { count, ns } from "../../format";
 import type { Found } from "./data/found";
 
@@ -33,18 +34,14 @@ export function Search({ field, words, inReport, found, tracks, track, write, wi
   const { page } = found;
   return (
     <search class="seek">
-      <input
-        ref={field}
-        class="field filter"
-        type="search"
-        aria-label={`Find events by name in ${inReport ? "this report" : "the whole recording"}`}
+      <SearchField
+        label={`Find events by name in ${inReport ? "this report" : "the whole recording"}`}
         placeholder={inReport ? "Find in this report" : "Find by name"}
-        data-hint={inReport ? ONLY_HELD : undefined}
-        value={words}
-        spellcheck={false}
-        autocomplete="off"
+        hint={inReport ? ONLY_HELD : undefined}
+        typed={words}
+        change={write}
+        field={field}
         onKeyDown={type}
-        onInput={(event) => write(event.currentTarget.value)}
       />
       <span class="found small" role="status">
         {words.trim() !== "" && (page ? foundText(found, page, inReport) : "Searching")}

@@ -2,6 +2,7 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../../address/keys";
+import { recordingOf } from "../../components/about";
 import { Picture } from "../../components/picture";
 import { count } from "../../format";
 import { around, middleOf, outward, rangeOf, type TimeRange, withNeighbours, zoomed } from "../../time_range";
@@ -65,7 +66,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         ]
           .filter(Boolean)
           .join(" · ")}
-        name={`${head.run} ${head.worker} span ${head.number} timeline`}
+        name={`${recordingOf(head)} timeline`}
         table={() => tableOf(drawn.layers, drawn.layout, step)}
         entries={
           at === null || head.steps_by === "recording" || tab.written_ms !== undefined
@@ -145,7 +146,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
                   events={tab.source}
                   span={head.id}
                   wanted={wanted}
-                  recording={`${head.run} ${head.worker} span ${head.number}`}
+                  recording={recordingOf(head)}
                   close={() => want(null)}
                 />
               )}

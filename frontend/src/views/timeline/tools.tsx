@@ -3,6 +3,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import type { TimelineStep } from "../../api.gen";
 import { type Colour, Swatch } from "../../colour";
+import { SearchField } from "../../components/filter";
 import { Keys } from "../../components/keys";
 import { counted, fine } from "../../format";
 import type { ViewSource } from "../../server/client";
@@ -131,20 +132,14 @@ export function TracksAndLegend(props: TracksAndLegendProps) {
   };
   return (
     <div class="legend-row small">
-      <label>
-        <span class="visually-hidden">Show tracks by name or kind</span>
-        <input
-          ref={field}
-          class="field filter"
-          type="search"
-          placeholder="Filter tracks"
-          value={filter}
-          spellcheck={false}
-          autocomplete="off"
-          onKeyDown={type}
-          onInput={(event) => write(event.currentTarget.value)}
-        />
-      </label>
+      <SearchField
+        label="Show tracks by name or kind"
+        placeholder="Filter tracks"
+        typed={filter}
+        change={write}
+        field={field}
+        onKeyDown={type}
+      />
       <span class="found" role="status">
         {filter.trim() !== "" && `${shown} of ${counted(all, "track")}`}
       </span>

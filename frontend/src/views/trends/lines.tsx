@@ -1,8 +1,10 @@
 /** A metric of all chosen runs as a picture, large or small. */
 
+import { max, min } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase, Unit } from "../../api.gen";
+import { cached } from "../../cached";
 import { crowdOf, valueIn, valuesAt } from "../../charts/lines/crowd";
 import { LineChart } from "../../charts/lines/line_chart";
 import type {
@@ -26,7 +28,7 @@ import type { TrendAxis } from "./axis";
 import { type Cast, figuresOf, orNull, slowIn } from "./cast";
 import { type Above, axisEnd, largestShown, valuesAbove } from "./charts/cut_axis";
 import { Hovered, type TrendSelection } from "./hover";
-import { bandOf, MANY_WORKERS, medianOf, type Run, seriesOf, stepValue } from "./runs";
+import { bandOf, MANY_WORKERS, type Run, seriesOf, stepValue } from "./runs";
 
 interface TrendPictureProps {
   metric: Metric;
@@ -195,10 +197,7 @@ function spokenLines(title: string, lines: readonly ChartLine[], scale: Scale): 
   const ranges = lines.slice(-TIP_RUNS).map((line) => {
     const values = line.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value]));
     if (values.length === 0) return `${line.name}: not measured`;
-    return (
-      `${line.name}: ${scale.number(values.reduce((a, b) => Math.min(a, b)))} to ` +
-      `${scale.text(values.reduce((a, b) => Math.max(a, b)))}`
-    );
+    return `${line.name}: ${scale.number(min(values)!)} to ` + `${scale.text(max(values)!)}`;
   });
   return `${title}. ${ranges.join(". ")}.`;
 }
@@ -237,13 +236,7 @@ function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableDa
   return { columns, rows };
 }
 
-interface Chosen {
-  /** Drawn individually, the one in focus last. */
-  runs: readonly Run[];
-  /** Drawn as one group. */
-  group: readonly Run[];
-  of: Cast["of"];
-  compared: string | null;
+interface Chosen extends Pick<TrendPictureProps, "runs" | "group" | "of" | "compared"> {
   small: boolean;
   /** The axis shows all values. */
   whole: boolean;
@@ -364,20 +357,14 @@ function crowdLine(run: Run, axis: TrendAxis, metric: string): CrowdLine {
 function reference(lines: readonly ChartLine[], unit: Unit): Shown["level"] {
   const focus = lines.find((line) => line.focus);
   const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];
-  const median = values.length > 3 ? medianOf(values) : null;
-  return median === null ? undefined : { value: median, name: `median ${text(median, unit)}` };
+  const value = values.length > 3 ? bandOf(values)?.median : undefined;
+  return value === undefined ? undefined : { value, name: `median ${text(value, unit)}` };
 }
 
 function pointsByStop(lines: readonly ChartLine[]): ReadonlyMap<number, Pointed> {
   const found = new Map<number, [ChartLine, LinePoint][]>();
-  for (const line of [...lines].sort((a, b) => rank(a) - rank(b))) {
-    for (const point of line.points) {
-      if (point === null) continue;
-      const there = found.get(point.stop);
-      if (there) there.push([line, point]);
-      else found.set(point.stop, [[line, point]]);
-    }
-  }
+  for (const line of [...lines].sort((a, b) => rank(a) - rank(b)))
+    for (const point of line.points) if (point) cached(found, point.stop, () => []).push([line, point]);
   return found;
 }
 

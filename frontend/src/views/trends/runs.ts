@@ -4,12 +4,12 @@
  * to which it belongs.
  */
 
-import { median } from "d3-array";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
 import type { Metric, Problem, Series, TrendSeries, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
 import { cached } from "../../cached";
+import { grouped, quantileOf } from "../../lists";
 import type { Answer } from "../../server/client";
 import { problemOf, untilReady } from "../../server/requested";
 import { byName } from "../../words";
@@ -62,12 +62,7 @@ export const runsOf = ({ spans }: TrendsPage): readonly Run[] => cached(RUNS, sp
 export const workersOf = (run: Run): readonly Run[] => cached(WORKERS, run, () => makeWorkers(run));
 
 function makeRuns(spans: readonly TrendSpan[]): Run[] {
-  const byRun = new Map<string, ReadSpan[]>();
-  for (const span of spans.filter(isRead)) {
-    const ofRun = byRun.get(span.run);
-    if (ofRun) ofRun.push(span);
-    else byRun.set(span.run, [span]);
-  }
+  const byRun = grouped(spans.filter(isRead), ({ run }) => run);
   const labels = shortNames(byRun.keys());
   return [...byRun].map(([name, read]) => runOf(name, labels.get(name)!, read));
 }
@@ -82,12 +77,7 @@ const runOf = (name: string, label: string, read: readonly ReadSpan[]): Run => (
 });
 
 function makeWorkers(run: Run): Run[] {
-  const byWorker = new Map<string, ReadSpan[]>();
-  for (const span of run.spans) {
-    const ofWorker = byWorker.get(span.worker);
-    if (ofWorker) ofWorker.push(span);
-    else byWorker.set(span.worker, [span]);
-  }
+  const byWorker = grouped(run.spans, ({ worker }) => worker);
   const workers = [...byWorker].map(([name, read]) => ({ name, rank: read[0]!.rank, spans: [] }));
   const labels = workerLabels(workers);
   return [...byWorker].map(([worker, read]) => ({
@@ -173,23 +163,13 @@ export function bandOf(values: ArrayLike<number>): Band | null {
   if (values.length === 0) return null;
   const sorted = Float64Array.from(values).sort();
   return {
-    median: quantile(sorted, 0.5),
-    low: quantile(sorted, LOW),
-    high: quantile(sorted, 1 - LOW),
+    median: quantileOf(sorted, 0.5)!,
+    low: quantileOf(sorted, LOW)!,
+    high: quantileOf(sorted, 1 - LOW)!,
   };
 }
 
 const LOW = 0.1;
-
-/** A quantile of sorted values, interpolated linearly between the two nearest. */
-function quantile(sorted: Float64Array, share: number): number {
-  const at = share * (sorted.length - 1);
-  const below = Math.floor(at);
-  const above = Math.min(sorted.length - 1, below + 1);
-  return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
-}
-
-export const medianOf = (values: readonly (number | null)[]): number | null => median(values) ?? null;
 
 const LATER = new WeakMap<TrendsResult, Map<string, Series>>();
 

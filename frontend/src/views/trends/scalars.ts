@@ -1,5 +1,6 @@
 /** The job's own scalars (loss, throughput) on the axis of the pictures. */
 
+import { extent } from "d3-array";
 import type { ScalarSeries, Scalars } from "../../api.gen";
 import type { OverlayPoint } from "../../charts/lines/line_layout";
 import type { ViewSource } from "../../server/client";
@@ -66,5 +67,6 @@ const place = ({ segment, at }: TrendAxis["stops"][number]) => ({ segment, at })
 /** The time range in which the job logged anything, ns: over wall time the axis then shows all of it. */
 export function loggedRange(series: readonly ScalarSeries[]): readonly [from: number, to: number] | null {
   const times = series.flatMap(({ wall_ns }) => wall_ns);
-  return times.length === 0 ? null : [times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b))];
+  const [from, to] = extent(times);
+  return from === undefined ? null : [from, to];
 }

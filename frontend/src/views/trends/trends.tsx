@@ -5,6 +5,7 @@ import type { Change, ScalarSeries, TrendsPage, TrendsTitleId } from "../../api.
 import type { Overlay } from "../../charts/lines/line_layout";
 import { RUN_COLOURS } from "../../colour";
 import type { TableData } from "../../components/data_table";
+import { SearchField } from "../../components/filter";
 import { useHidden } from "../../components/keys";
 import { Note } from "../../components/note";
 import { Picture } from "../../components/picture";
@@ -192,13 +193,12 @@ function scalarSub(tag: string | null, overlay: Overlay | null, { label }: Run):
 /** The search among many runs: those that it finds are drawn individually. */
 function RunSearch({ of, typed, search }: { of: Cast["of"]; typed: string; search(typed: string): void }) {
   return (
-    <input
+    <SearchField
       class="field run-search"
-      type="search"
       placeholder={`Search ${of} to draw them`}
-      aria-label={`Search ${of} to draw them one by one`}
-      value={typed}
-      onInput={(event) => search(event.currentTarget.value.trim().toLowerCase())}
+      label={`Search ${of} to draw them one by one`}
+      typed={typed}
+      change={(next) => search(next.trim().toLowerCase())}
     />
   );
 }

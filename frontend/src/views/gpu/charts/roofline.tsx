@@ -2,8 +2,9 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
-import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { indexOf } from "../../../charts/pointer/pointing";
+import { StopsPicture } from "../../../charts/pointer/stops_picture";
+import type { TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
 import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
@@ -63,73 +64,56 @@ function Plot(props: RooflineProps & { width: number }) {
     () => points.map((point, index) => <Dot key={point.key} looks={point} place={placed[index]!} />),
     [points, placed],
   );
-  const picked = points.findIndex((point) => point.key === chosen);
-  const shown = hovered !== null && hovered < points.length ? hovered : picked < 0 ? null : picked;
-  const at = (x: number, y: number): number | null => nearDot(placed, x, y);
-  const typed = (event: KeyboardEvent) => {
-    const next = moved(event.key, hovered, points.length);
-    if (next !== undefined) setHovered(next);
-    else if (event.key === "Enter" && hovered !== null) choose(points[hovered]!.key);
-    else if (event.key === "Escape") choose(null);
-    else return;
-    event.preventDefault();
-  };
+  const picked = indexOf(points, ({ key }) => key === chosen);
+  const shown = hovered !== null && hovered < points.length ? hovered : picked;
   const content = shown === null ? null : points[shown]!.tip;
   // the kernel that is open keeps its ring; its tip would lie over whatever is shown where the picture is scrolled away
   const told = shown === hovered ? content : null;
   return (
-    <>
-      <svg
-        class="chart roofline"
-        width={width}
-        height={height}
-        {...slider(label, hovered, points.length, content)}
-        onPointerMove={(event) => setHovered(at(pointerX(event), pointerY(event)))}
-        onPointerLeave={() => setHovered(null)}
-        onBlur={() => setHovered(null)}
-        onClick={(event) => {
-          const found = at(pointerX(event), pointerY(event));
-          choose(found === null ? null : points[found]!.key);
-        }}
-        onKeyDown={typed}
-      >
-        <rect width={width} height={height} fill="transparent" />
-        {scales.yTicks.map((value, index) => (
-          <g key={value}>
-            <line
-              class={index === 0 ? "tick" : "grid"}
-              x1={LEFT}
-              x2={frame.right}
-              y1={scales.y(value)}
-              y2={scales.y(value)}
-            />
-            <text class="end" x={LEFT - 6} y={scales.y(value) + 4}>
-              {powerOfTen(value)}
-            </text>
-          </g>
-        ))}
-        {scales.xTicks.map((value) => (
-          <g key={value}>
-            <line class="tick" x1={scales.x(value)} x2={scales.x(value)} y1={frame.foot} y2={frame.foot + 4} />
-            <text class="mid" x={scales.x(value)} y={frame.foot + 16}>
-              {powerOfTen(value)}
-            </text>
-          </g>
-        ))}
-        <text x={LEFT + 4} y={TOP - 3}>
-          TFLOP/s
-        </text>
-        <text class="mid" x={(LEFT + frame.right) / 2} y={height - 4}>
-          FLOP/byte at most, log scale
-        </text>
-        {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
-        {memory_gbs !== null && roofs.length > 0 && <MemoryLabel gbs={memory_gbs} />}
-        <g pointer-events="none">{dots}</g>
-        {memory_gbs !== null && roofs.map((roof) => <RoofName key={roof.name} roof={roof} />)}
-        {shown !== null && <Dot looks={points[shown]!} place={placed[shown]!} ink />}
-      </svg>
-      <Tip content={told} x={placed[shown ?? 0]?.x ?? 0} y={placed[shown ?? 0]?.y ?? 0} width={width} />
-    </>
+    <StopsPicture
+      class="chart roofline"
+      {...{ label, width, height, content }}
+      at={hovered}
+      count={points.length}
+      stopAt={(x, y) => nearDot(placed, x, y)}
+      hover={(dot) => setHovered(dot)}
+      select={(dot) => choose(dot === null ? null : points[dot]!.key)}
+      tip={{ content: told, x: placed[shown ?? 0]?.x ?? 0, y: placed[shown ?? 0]?.y ?? 0 }}
+    >
+      {scales.yTicks.map((value, index) => (
+        <g key={value}>
+          <line
+            class={index === 0 ? "tick" : "grid"}
+            x1={LEFT}
+            x2={frame.right}
+            y1={scales.y(value)}
+            y2={scales.y(value)}
+          />
+          <text class="end" x={LEFT - 6} y={scales.y(value) + 4}>
+            {powerOfTen(value)}
+          </text>
+        </g>
+      ))}
+      {scales.xTicks.map((value) => (
+        <g key={value}>
+          <line class="tick" x1={scales.x(value)} x2={scales.x(value)} y1={frame.foot} y2={frame.foot + 4} />
+          <text class="mid" x={scales.x(value)} y={frame.foot + 16}>
+            {powerOfTen(value)}
+          </text>
+        </g>
+      ))}
+      <text x={LEFT + 4} y={TOP - 3}>
+        TFLOP/s
+      </text>
+      <text class="mid" x={(LEFT + frame.right) / 2} y={height - 4}>
+        FLOP/byte at most, log scale
+      </text>
+      {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
+      {memory_gbs !== null && roofs.length > 0 && <MemoryLabel gbs={memory_gbs} />}
+      <g pointer-events="none">{dots}</g>
+      {memory_gbs !== null && roofs.map((roof) => <RoofName key={roof.name} roof={roof} />)}
+      {shown !== null && <Dot looks={points[shown]!} place={placed[shown]!} ink />}
+    </StopsPicture>
   );
 
   function MemoryLabel({ gbs }: { gbs: number }) {

@@ -4,8 +4,9 @@ import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import type { BatchFit, DeviceFit, FitSetting, ModuleBytes } from "../../../api.gen";
 import { ValueGrid, valueAxis, zeroAxis } from "../../../charts/axes";
-import { pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
-import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { indexOf } from "../../../charts/pointer/pointing";
+import { StopsPicture } from "../../../charts/pointer/stops_picture";
+import type { TipContent } from "../../../charts/pointer/tip";
 import { Code } from "../../../components/copy";
 import { tableData } from "../../../components/data_table";
 import { NoPicture, Picture } from "../../../components/picture";
@@ -17,9 +18,8 @@ import { bytes, ns, rate, type Scale, scaleFor, tick } from "../../../format";
 import type { Meanings } from "../../../meanings";
 import { sentence } from "../../../phrase";
 import { titleOf } from "../../props";
-import { figuresOf, TablePicture } from "../../table_picture";
+import { figuresOf, nameColumn, TablePicture } from "../../table_picture";
 import type { MemoryPart } from "../data";
-import { nameCell } from "../tables";
 
 /** The peak at other batches, and the largest batch that fits. */
 export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) {
@@ -86,7 +86,7 @@ export function ByModule({ device: { fit }, tab, name }: MemoryPart) {
 function moduleColumns(meanings: Meanings): Column<ModuleBytes>[] {
   const figure = figuresOf<ModuleBytes>(meanings);
   return [
-    { id: "path", label: "Made in", order: madeBy, cell: (row) => nameCell(madeBy(row)) },
+    nameColumn("path", "Made in", madeBy),
     figure("bytes", "memory_fit_bytes", 80, (row) => row.bytes),
     figure("constant", "memory_fit_constant", 80, (row) => row.constant),
     figure("per_sample", "memory_fit_per_sample", 88, (row) => row.per_sample),
@@ -171,7 +171,7 @@ const SURE = 3;
 function settingColumns(meanings: Meanings): Column<FitSetting>[] {
   const figure = figuresOf<FitSetting>(meanings);
   return [
-    { id: "label", label: "Setting", order: (row) => row.label, cell: (row) => nameCell(row.label) },
+    nameColumn("label", "Setting", (row) => row.label),
     figure("peak", "memory_setting_peak", 72, (row) => row.peak_bytes),
     figure("step", "memory_setting_step", 72, (row) => row.step_ns),
     figure("copied", "memory_setting_copied", 72, (row) => row.copied_bytes),
@@ -216,33 +216,27 @@ function Plot({ settings, limit, chosen, choose, width }: SettingsChartProps & {
   const measured = settings.filter(({ peak_bytes }) => peak_bytes !== null);
   const axes = axesOf(measured, width);
   const points = placed(measured, { ...axes, untimed: UNTIMED, right: width });
-  const at = pointed ?? points.findIndex(({ setting }) => setting.label === chosen);
-  const here = points[at];
+  const at = pointed ?? indexOf(points, ({ setting }) => setting.label === chosen);
+  const here = at === null ? undefined : points[at];
   const content = here ? tipOf(here.setting) : null;
-  const near = (event: PointerEvent) => nearestTo(points, pointerX(event), pointerY(event));
-  const select = (stop: number | null) => choose(stop === null ? null : points[stop]!.setting.label);
   return (
-    <>
-      <svg
-        class="settings-chart points"
-        width={width}
-        height={HEIGHT}
-        {...slider("Settings by memory and step time", at < 0 ? null : at, points.length, content)}
-        onPointerMove={(event) => setPointed(near(event))}
-        onPointerLeave={() => setPointed(null)}
-        onBlur={() => setPointed(null)}
-        onClick={(event) => select(nearestTo(points, pointerX(event), pointerY(event)))}
-        onKeyDown={(event) => typed(event, at < 0 ? null : at, points.length, { hover: setPointed, select })}
-      >
-        <rect x="0" y="0" width={width} height={HEIGHT} fill="transparent" />
-        <Axes {...axes} limit={limit} width={width} untimed={points.some(({ setting }) => setting.step_ns === null)} />
-        <polyline class="frontier" points={frontierOf(points)} />
-        {points.map((point) => (
-          <Point key={point.setting.label} point={point} chosen={point.setting.label === chosen} />
-        ))}
-      </svg>
-      <Tip content={pointed === null ? null : content} x={here?.x ?? 0} y={(here?.y ?? 0) + 10} width={width} />
-    </>
+    <StopsPicture
+      class="settings-chart points"
+      label="Settings by memory and step time"
+      {...{ width, at, content }}
+      height={HEIGHT}
+      count={points.length}
+      stopAt={(x, y) => nearestTo(points, x, y)}
+      hover={(stop) => setPointed(stop)}
+      select={(stop) => choose(stop === null ? null : points[stop]!.setting.label)}
+      tip={{ content: pointed === null ? null : content, x: here?.x ?? 0, y: (here?.y ?? 0) + 10 }}
+    >
+      <Axes {...axes} limit={limit} width={width} untimed={points.some(({ setting }) => setting.step_ns === null)} />
+      <polyline class="frontier" points={frontierOf(points)} />
+      {points.map((point) => (
+        <Point key={point.setting.label} point={point} chosen={point.setting.label === chosen} />
+      ))}
+    </StopsPicture>
   );
 }
 

@@ -194,13 +194,11 @@ function Lines({ device, tab, name }: SnapshotPart) {
 
 const keyOf = ({ line, function: made }: Pick<LineRow, "line" | "function">): string => `${line} ${made}`;
 
-const lineCell = ({ line, function: made }: Pick<LineRow, "line" | "function">) => {
-  const text = line === null ? "not recorded" : made === null || made === line ? line : `${line} ${made}`;
-  return <span data-hint={text}>{text}</span>;
-};
+const lineText = ({ line, function: made }: Pick<LineRow, "line" | "function">): string =>
+  line === null ? "not recorded" : made === null || made === line ? line : `${line} ${made}`;
 
 const COLUMNS: readonly Column<LineRow>[] = [
-  { id: "line", label: "Line", order: (row) => row.line, cell: lineCell },
+  { id: "line", label: "Line", order: (row) => row.line, cell: lineText, hint: lineText },
   {
     ...figureColumn("peak", "Peak", 88, "bytes", (row) => row.bytes, { siblings: "bytes" }),
     meaning: "In use when most is.",
@@ -253,7 +251,7 @@ function Growth({ page: { growth }, entry, tab, name }: SnapshotPart) {
 }
 
 const GROWTH_COLUMNS: readonly Column<LineGrowth>[] = [
-  { id: "line", label: "Line", order: (row) => row.line, cell: lineCell },
+  { id: "line", label: "Line", order: (row) => row.line, cell: lineText, hint: lineText },
   figureColumn("before", "Before", 80, "bytes", (row) => row.before_bytes, { siblings: "bytes" }),
   figureColumn("now", "Now", 80, "bytes", (row) => row.after_bytes, { siblings: "bytes" }),
   {

@@ -4,6 +4,7 @@
  */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { cached } from "../../../cached";
 import { Swatch } from "../../../colour";
 import { toggled } from "../../../components/legend";
 import { hint } from "../../../dom/hint";
@@ -172,9 +173,7 @@ function framesBelow({ parent, value }: Tree): Below {
   const below = new Map<number, number[]>();
   for (let at = 1; at < parent.length; at++) {
     if (value[at]! <= 0) continue;
-    const siblings = below.get(parent[at]!);
-    if (siblings) siblings.push(at);
-    else below.set(parent[at]!, [at]);
+    cached(below, parent[at]!, () => []).push(at);
   }
   for (const frames of below.values()) frames.sort((a, b) => value[b]! - value[a]!);
   return below;

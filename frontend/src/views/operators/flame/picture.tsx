@@ -2,6 +2,7 @@ import { useContext, useMemo, useRef } from "preact/hooks";
 import { AboutContext, fileStem } from "../../../components/about";
 import { Chips } from "../../../components/chips";
 import type { TableData } from "../../../components/data_table";
+import { SearchField } from "../../../components/filter";
 import { Picture } from "../../../components/picture";
 import { NotYet } from "../../../components/waiting";
 import { saveText } from "../../../dom/save";
@@ -130,11 +131,15 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
             options={DIRECTIONS}
             choose={(id) => tab.update({ turned: id === "up" ? "up" : null, frame: null })}
           />
-          <Seek
+          <SearchField
+            label="Find frames"
+            placeholder="Find frames"
             typed={typed}
-            status={hits ? foundIn(hits, whole, text, measure) : ""}
-            change={(seek) => tab.update({ seek })}
+            change={(seek) => tab.update({ seek: seek || null })}
           />
+          <span class="sub filtered" role="status">
+            {hits && foundIn(hits, whole, text, measure)}
+          </span>
         </div>
       }
     >
@@ -176,31 +181,6 @@ const WHOLES: Readonly<Record<Measure, string>> = {
 function foundIn({ frames, sum }: Hits, whole: number, text: (value: number) => string, measure: Measure): string {
   if (frames === 0) return "none";
   return `${share(whole > 0 ? sum / whole : 0)} of ${WHOLES[measure]}, ${text(sum)} in ${counted(frames, "frame")}`;
-}
-
-interface SeekProps {
-  typed: string;
-  /** The text about what was found. */
-  status: string;
-  change(typed: string | null): void;
-}
-
-function Seek({ typed, status, change }: SeekProps) {
-  return (
-    <>
-      <input
-        class="field filter"
-        type="search"
-        aria-label="Find frames"
-        placeholder="Find frames"
-        value={typed}
-        onInput={(event) => change(event.currentTarget.value || null)}
-      />
-      <span class="sub filtered" role="status">
-        {status}
-      </span>
-    </>
-  );
 }
 
 /** Files with the complete tree, from the callers down: other programs can hide and invert by themselves. */

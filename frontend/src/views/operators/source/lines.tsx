@@ -2,13 +2,12 @@
 
 import { useMemo } from "preact/hooks";
 import type { CodeLine, LineTable, OperatorsResult } from "../../../api.gen";
-import { totalsText } from "../../../components/figures";
 import type { Column, Foot } from "../../../components/table";
 import { counted } from "../../../format";
 import type { Meanings } from "../../../meanings";
-import { readingOf } from "../../choices";
+import { totalsOf } from "../../choices";
 import { differenceColumn } from "../../compare/compared_columns";
-import { figuresOf, TablePicture } from "../../table_picture";
+import { figuresOf, TablePicture, timesOf } from "../../table_picture";
 import type { OperatorPart } from "../tables";
 import { lineName, type Measure, measuresOf, sameLines, shortName } from "./rows";
 import { SourceView } from "./view";
@@ -24,7 +23,7 @@ export function Lines({ part, span }: { part: OperatorPart; span: string }) {
     <>
       <TablePicture
         title={titles.lines ?? "Which lines take the time?"}
-        sub={totalsText(readingOf(tab))}
+        sub={totalsOf(tab)}
         details={MEANING[table.line_of]}
         name={`lines ${name}`}
         label="Lines of your code"
@@ -61,7 +60,7 @@ const WIDTH = 92;
 function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLine>[] {
   const figure = figuresOf<CodeLine>(meanings);
   const time = (id: string, metric: string, of: (row: CodeLine) => number | null) =>
-    figure(id, metric, WIDTH, of, { adds: "recording", siblings: "time" });
+    figure(id, metric, WIDTH, of, timesOf("recording"));
   const knows = (id: keyof CodeLine) => rows.some((row) => row[id] !== null);
   return [
     {
@@ -69,7 +68,8 @@ function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLi
       label: "Line",
       least: "180px",
       order: ({ source }) => source,
-      cell: ({ source }) => <span data-hint={lineName(source)}>{shortName(source)}</span>,
+      cell: ({ source }) => shortName(source),
+      hint: ({ source }) => lineName(source),
     },
     ...(knows("calls") ? [figure("calls", "line_calls", 64, (row) => row.calls, { adds: "recording" })] : []),
     ...(knows("device_ns")

@@ -21,7 +21,7 @@ export function lineName(source: string): string {
   return found ? `${found.file}:${found.line} ${found.function}` : source;
 }
 
-/** The same without the folders of the file. */
+/** The same without the folders of the file: lines differ at their ends, which clipping would remove. */
 export const shortName = (source: string): string => lineName(source).replace(/^[^:]*\//, "");
 
 /** A figure that is shown beside the text of a line. */

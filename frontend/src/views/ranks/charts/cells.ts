@@ -8,6 +8,7 @@
 
 import { mixed, type Palette } from "../../../charts/canvas/palette";
 import type { Colour } from "../../../colour";
+import { quantileOf } from "../../../lists";
 
 /** Row by row; NaN where nothing was measured. */
 export interface Matrix {
@@ -52,15 +53,12 @@ function statedOf(matrix: Matrix, rows: readonly number[], columns: readonly [nu
     }
   found.sort((a, b) => a.value - b.value);
   const [first, last] = [found[0], found.at(-1)];
-  const middle = quantileOf(
-    Float64Array.from(found, ({ value }) => value),
-    0.5,
-  );
+  const values = Float64Array.from(found, ({ value }) => value);
   return {
     rows,
     columns,
     least: first?.value ?? null,
-    middle,
+    middle: quantileOf(values, 0.5),
     most: last?.value ?? null,
     leastRow: first?.row ?? -1,
     mostRow: last?.row ?? -1,
@@ -121,14 +119,6 @@ export function levelsOf({ values }: Matrix, leastHigh = 0): Levels {
     return { low: Math.min(0, from), high, below: least < Math.min(0, from), above: most > high };
   const wider = Math.max(0, (LEAST_SPAN * high - (high - from)) / 2); // all alike: the colour of the middle
   return { low: from - wider, high: high + wider, below: least < from - wider, above: most > high + wider };
-}
-
-/** A quantile of sorted values, interpolated linearly between the two nearest; null for an empty array. */
-function quantileOf(sorted: Float64Array, share: number): number | null {
-  if (sorted.length === 0) return null;
-  const at = share * (sorted.length - 1);
-  const [below, above] = [sorted[Math.floor(at)]!, sorted[Math.ceil(at)]!];
-  return below + (at - Math.floor(at)) * (above - below);
 }
 
 /** The level of a value, 0 to LEVELS - 1. */

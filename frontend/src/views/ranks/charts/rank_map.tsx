@@ -8,7 +8,7 @@
  */
 
 import { useMemo, useState } from "preact/hooks";
-import { thinned } from "../../../charts/axes";
+import { AxisLabels, thinned } from "../../../charts/axes";
 import { type Pen, Sheet, stripes } from "../../../charts/canvas/canvas";
 import { type Palette, usePalette } from "../../../charts/canvas/palette";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
@@ -253,11 +253,7 @@ function StepAxis({ layout, steps }: { layout: GridLayout; steps: readonly strin
       <text class="end" x={left - GAP_PX} y={height + 16}>
         step
       </text>
-      {thinned(labels).map(({ x, text }) => (
-        <text key={x} class="mid" x={x} y={height + 16}>
-          {text}
-        </text>
-      ))}
+      <AxisLabels labels={thinned(labels)} y={height + 16} />
     </g>
   );
 }

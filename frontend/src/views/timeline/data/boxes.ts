@@ -49,6 +49,8 @@ export interface Box extends TimeRange {
   count: number;
 }
 
+const NOWHERE: Row = { first: 0, end: 0 };
+
 /** More rows than any stack of calls has levels. */
 const ROWS = 4096;
 
@@ -115,7 +117,8 @@ export function firstAbove(values: Float64Array, least: number, first: number, e
   return low;
 }
 
-export function inSight(boxes: Boxes, { first, end }: Row, { from, to }: TimeRange): Row {
+/** The boxes of a row in a range of time; none where there is no such row. */
+export function inSight(boxes: Boxes, { first, end }: Row = NOWHERE, { from, to }: TimeRange): Row {
   const begin = firstAbove(boxes.to, from, first, end);
   return { first: begin, end: Math.max(begin, firstAbove(boxes.from, to, begin, end)) };
 }

@@ -2,8 +2,8 @@
 
 import type { Address } from "../../../address/keys";
 import type { TimelineResult, TimelineStep } from "../../../api.gen";
-import { lengthOf, rangeOf, type TimeRange, touches } from "../../../time_range";
-import { selectedStep } from "../../choices";
+import { rangeOf, type TimeRange, touches } from "../../../time_range";
+import { selectedStep, shownStep } from "../../choices";
 
 export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange {
   const from = Math.min(first_ns, ...steps.slice(0, 1).map((step) => step.start_ns));
@@ -30,9 +30,7 @@ export function stepAt(
   const within = zoom ? steps.findIndex((step) => touches(rangeOf(step), zoom)) : -1;
   if (within >= 0) return within;
   const opening = steps.findIndex((step) => step.name === first);
-  if (opening >= 0) return opening;
-  const byLength = steps.map((step, at) => [lengthOf(rangeOf(step)), at] as const).sort((a, b) => a[0] - b[0]);
-  return byLength[(byLength.length - 1) >> 1]![1];
+  return opening >= 0 ? opening : shownStep(steps, state);
 }
 
 /** A trace without steps is shown as a single step. */

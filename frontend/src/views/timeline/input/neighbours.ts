@@ -81,9 +81,7 @@ function firstIn(layers: readonly Layer[], track: number, rows: number, ns: numb
 
 function nearestIn(layers: readonly Layer[], [track, row]: RowPlace, ns: number): Box | null {
   const found = layers.flatMap((layer) => {
-    const place = layer.boxes.rows.get(rowKey(track, row));
-    if (!place) return [];
-    const { first, end } = inSight(layer.boxes, place, layer);
+    const { first, end } = inSight(layer.boxes, layer.boxes.rows.get(rowKey(track, row)), layer);
     const after = Math.min(end - 1, firstAbove(layer.boxes.to, ns, first, end));
     return [after - 1, after].filter((at) => at >= first && at < end).map((at) => boxAt(layer.boxes, at));
   });

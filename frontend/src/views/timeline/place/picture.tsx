@@ -15,6 +15,7 @@ import { textWidth } from "../../../dom/text_width";
 import { ns, scaleFor } from "../../../format";
 import { sentence } from "../../../phrase";
 import { lengthOf, type TimeRange, timeScale } from "../../../time_range";
+import { lineName } from "../../operators/source/rows";
 import type { Tab } from "../../props";
 import { type Boxes, inSight, rowKey } from "../data/boxes";
 import { readyDetail, SOURCE_LINES, useDetail } from "../data/detail";
@@ -104,7 +105,7 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
             <code>{line.whole}</code>
           </button>
         )}
-        {scene.chosen && wholeLine(scene.chosen.short_name) !== line?.whole && <Said detail={scene.chosen} />}
+        {scene.chosen && lineName(scene.chosen.short_name) !== line?.whole && <Said detail={scene.chosen} />}
       </p>
     </>
   );
@@ -158,10 +159,8 @@ function sourceOf({ facts }: EventDetail): { whole: string; name: string } | nul
   const fact = facts.find(({ label }) => SOURCE_LINES.includes(label));
   if (!fact) return null;
   const name = String(fact.value.value);
-  return { whole: wholeLine(fact.copied ?? name), name };
+  return { whole: lineName(fact.copied ?? name), name };
 }
-
-const wholeLine = (frame: string): string => frame.replace(/^(.+)\((\d+)\): (.*)$/, "$1:$2 $3");
 
 /** Which event is framed, how long the device waited for it, and why, for who asks. */
 function Said({ detail: { short_name, gap_start_ns, start_ns, why_gap } }: { detail: EventDetail }) {
@@ -245,9 +244,7 @@ export const drawnIn = ({ thread, first_row }: Pick<Cast, "thread" | "first_row"
  * the work is out of sight. A wait beside the place is another one, with another cause.
  */
 export function workAfterWait(boxes: Boxes, stream: Track, place: TimeRange, visible: TimeRange): number | null {
-  const row = boxes.rows.get(rowKey(stream.id, 0));
-  if (!row) return null;
-  const { first, end } = inSight(boxes, row, visible);
+  const { first, end } = inSight(boxes, boxes.rows.get(rowKey(stream.id, 0)), visible);
   let [longest, event, until]: [number, number | null, number] = [0, null, visible.from];
   for (let at = first; at < end; at++) {
     const wait = Math.min(boxes.from[at]!, place.to) - Math.max(until, place.from);
@@ -258,9 +255,7 @@ export function workAfterWait(boxes: Boxes, stream: Track, place: TimeRange, vis
 }
 
 function longestIn(boxes: Boxes, track: Track, row: number, visible: TimeRange): number | null {
-  const found = boxes.rows.get(rowKey(track.id, row));
-  if (!found) return null;
-  const { first, end } = inSight(boxes, found, visible);
+  const { first, end } = inSight(boxes, boxes.rows.get(rowKey(track.id, row)), visible);
   let [longest, event]: [number, number | null] = [0, null];
   for (let at = first; at < end; at++) {
     const length = cut(boxes, at, visible);
@@ -270,9 +265,7 @@ function longestIn(boxes: Boxes, track: Track, row: number, visible: TimeRange):
 }
 
 function coveredIn(boxes: Boxes, track: Track, visible: TimeRange): number {
-  const row = boxes.rows.get(rowKey(track.id, 0));
-  if (!row) return 0;
-  const { first, end } = inSight(boxes, row, visible);
+  const { first, end } = inSight(boxes, boxes.rows.get(rowKey(track.id, 0)), visible);
   let covered = 0;
   for (let at = first; at < end; at++) covered += cut(boxes, at, visible);
   return covered;
@@ -288,8 +281,7 @@ const cut = ({ from, to }: Boxes, at: number, visible: TimeRange): number =>
  */
 function firstRow(boxes: Boxes, thread: Track, place: TimeRange): number {
   for (let row = 0; row < thread.rows; row++) {
-    const found = boxes.rows.get(rowKey(thread.id, row));
-    const { first, end } = found ? inSight(boxes, found, place) : { first: 0, end: 0 };
+    const { first, end } = inSight(boxes, boxes.rows.get(rowKey(thread.id, row)), place);
     if (end === first) return Math.max(0, row - 1);
     if (end - first !== 1 || cut(boxes, first, place) < lengthOf(place)) return row;
   }
@@ -304,10 +296,8 @@ const BESIDE_PX = 4;
 
 /** The waits of a stream that begin and end in sight. */
 export function waitsOf(boxes: Boxes, stream: Track, visible: TimeRange): TimeRange[] {
-  const row = boxes.rows.get(rowKey(stream.id, 0));
   const waits: TimeRange[] = [];
-  if (!row) return waits;
-  const { first, end } = inSight(boxes, row, visible);
+  const { first, end } = inSight(boxes, boxes.rows.get(rowKey(stream.id, 0)), visible);
   let until = boxes.to[first] ?? 0;
   for (let at = first + 1; at < end; at++) {
     if (boxes.from[at]! > until) waits.push({ from: until, to: boxes.from[at]! });
@@ -350,8 +340,7 @@ function paintWaits(pen: Pen, scene: Scene, boxes: Boxes, stream: Track): void {
 
 /** Before the first piece of work in sight and after the last one; all of the picture where there is none. */
 function atEdges(boxes: Boxes, stream: Track, visible: TimeRange): TimeRange[] {
-  const row = boxes.rows.get(rowKey(stream.id, 0));
-  const { first, end } = row ? inSight(boxes, row, visible) : { first: 0, end: 0 };
+  const { first, end } = inSight(boxes, boxes.rows.get(rowKey(stream.id, 0)), visible);
   if (first === end) return [visible];
   const last = boxes.to.slice(first, end).reduce((latest, to) => Math.max(latest, to));
   return [
