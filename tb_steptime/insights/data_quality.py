@@ -144,12 +144,15 @@ def weighed_verdict(facts: Facts, verdict: Verdict) -> Verdict:
     level, why = _capped(verdict.confidence, verdict.why_confidence, finding)
     cut = finding.id == "gpu_cut_short"
     if finding.trust == "none" and facts.overview.has_device and not (cut and verdict.bound is Bound.GPU):
-        return Verdict(Bound.UNKNOWN, _CUT_SHORT if cut else _NOT_COMPARED, level, why)
+        return Verdict(Bound.UNKNOWN, _WHY_UNKNOWN.get(finding.id, _NOT_COMPARED), level, why)
     return msgspec.structs.replace(verdict, confidence=level, why_confidence=why)
 
 
 _NOT_COMPARED = phrase("The clocks of CPU and GPU disagree, so why the GPU is idle is not known.")
-_CUT_SHORT = phrase("The file is cut and lacks GPU work, so why the GPU is idle is not known.")
+_WHY_UNKNOWN = {
+    "gpu_cut_short": phrase("The file is cut and lacks GPU work, so why the GPU is idle is not known."),
+    "end_missing": phrase("The work of no launched kernel is recorded, so what the GPU does is not known."),
+}
 
 _ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 

@@ -138,6 +138,8 @@ def _record(facts: Facts) -> Phrase | None:
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
     if facts.has_finding("gpu_cut_short") and facts.bound is not Bound.GPU:
         return _COPY_AGAIN
+    if facts.has_finding("end_missing") and facts.idle_is_unexplained:
+        return _RECORD_THE_END
     if facts.idle is not None and 2 * facts.idle.tail > facts.step_ns:
         return _RECORD_WHOLE_STEPS
     return None

@@ -322,8 +322,10 @@ def role_of_class(each: ExchangeClass, counts: Counts, routes: bool) -> Role:
         return "fsdp"
     if each.kind in ("all_gather", "reduce_scatter") and {"all_gather", "reduce_scatter"} <= kinds:
         # data parallelism reduces and scatters gradients, in the backward pass only
-        activations = any((one.kind, one.site) == ("reduce_scatter", "forward.model") for one in counts)
-        return "tensor_parallel" if activations else "fsdp"
+        sites = {one.site for one in counts if one.kind == "reduce_scatter"}
+        if sites == {"unknown"}:
+            return "unknown"
+        return "tensor_parallel" if "forward.model" in sites else "fsdp"
     if each.kind == "broadcast" and each.site == "forward.buffer_broadcast":
         return "buffers"
     return _role_of_reduce(each, counts) if each.kind == "all_reduce" else "unknown"

@@ -25,8 +25,8 @@ LIMITS = 0.1
 WAITS = 2 / 3
 #: Minimum share for host and device together, if neither alone matters: a chain of dependencies between them.
 CHAIN = 0.5
-#: If neither an instant host nor an instant device shortens a step, a stream that is busy for at least this share sets
-#: the pace.
+#: If neither an instant host nor an instant device shortens a step much, the host sets the pace where an instant host
+#: shortens it more and the device is idle for more than `LIMITS`; else a stream that is busy for at least this share.
 BUSY = 2 / 3
 
 
@@ -181,4 +181,6 @@ def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
         return Bound.UNKNOWN
     graph = step.graph
     busiest_ns = np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max()
+    if works[Bound.HOST] > works[Bound.GPU] and busiest_ns < (1 - LIMITS) * step_ns:
+        return Bound.HOST  # both take about as long, side by side, and the host a little longer
     return Bound.GPU if busiest_ns > BUSY * step_ns else Bound.DEPENDENCY

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exposure import longer_than_best_ns
+from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -34,6 +35,8 @@ from tb_steptime.replay.changes import Change, changes
 from tb_steptime.replay.graph import Graph, build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import (
+    LIMITS,
+    WAITS,
     Sensitivity,
     exchanges,
     free,
@@ -63,7 +66,7 @@ from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 #: Above this share of unexplained time no gain is reported.
 NO_GAIN = 0.2
 #: If the replay's error is larger, it is not the recorded step; a step that is mostly excess shows little about later
-#: steps.
+#: steps, as does one that lacks most of their waits for batches.
 MOST_ERROR, MOSTLY = 0.1, 0.5
 #: Points of the curve over reduced device work; they are denser where the reduction is small.
 PARTS_LEFT = tuple(1 - (n / 8) ** 2 for n in range(1, 9))
@@ -121,8 +124,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     wait_error        relative difference of replayed and recorded blocking calls; None without such calls
     unexplained       share of the steady step that no edge explains
     unlinked          share of device work without a recorded launch, apart from work from before the recording
-    trusted           whether the replay reproduces the recorded step, covers most of the mean step, and shows what sets
-                      the pace
+    trusted           whether the replay reproduces the recorded step, covers most of the mean step and its waits for
+                      batches, and shows what sets the pace
     holds_unprofiled  whether the pace is the same if profiling has doubled the host's time
     half_host_ns      the steady step in that case; 0 where a device sets the pace in any case
     for_ranks_ns      waits of its collectives for other ranks. The sensitivity changes all ranks equally. The changes
@@ -210,6 +213,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     judged = float(judged_ns(trace, main)[whole_steps(trace, main)].mean())  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
+    trusted = trusted and _shows_batches(trace, judged, length, lengths)
     chosen = {each: known_changes[each] for each in ids} if ids else known_changes
     bases = _bases(for_ranks, observed_step_ns(trace)) if unexplained <= NO_GAIN else {}
     gains, combined = _gains(for_ranks, bases, length, unexplained, error, chosen, keep_all=bool(ids))
@@ -238,6 +242,18 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         pauses_alone_ns=_pauses_alone_ns(trace, as_recorded) if pace is Bound.COMMUNICATION else None,
         observed_ns=observed_step_ns(trace),
     )
+
+
+def _shows_batches(trace: Trace, judged_ns: float, step_ns: int, lengths: Sensitivity) -> bool:
+    """Whether a replayed step speaks for the recorded ones although these wait for batches. Workers deliver in turns:
+    where one of three steps waits for all, the usual step has no wait, and a single one shows no pace. It does not
+    where their mean wait would decide if the step had it, by the rule of `verdict`. judged_ns: the mean of these steps.
+
+    steps    |--|--------|--|     the median step waits for nothing, the mean one for half of its time
+    """
+    waits_ns = find_steps(trace).overlap_ns(exposed_waits(trace))[whole_steps(trace, main_device(trace))].mean()
+    decides = waits_ns > LIMITS * judged_ns and waits_ns >= WAITS * (step_ns - min(lengths.host, lengths.device))
+    return bool(not decides or step_ns - lengths.loader >= MOSTLY * waits_ns)
 
 
 def _pauses_alone_ns(trace: Trace, as_recorded: SteadyStep) -> int | None:

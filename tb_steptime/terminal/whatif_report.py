@@ -129,4 +129,4 @@ def _why_not(span: SpanWhatIf) -> str:
         )
     if span.pace == Bound.UNKNOWN.value:
         return "nothing that can be replayed sets the pace of the step."
-    return "most of the recorded steps does not repeat."
+    return "it lacks most of what the recorded steps take: time that comes once, or waits for batches of other steps."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import chain
 from math import floor
 
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
@@ -222,6 +223,29 @@ def _on_other_stream(event: Event) -> Event:
     return event | {"tid": 1000 - stream, "args": event["args"] | {"stream": 1000 - stream}}
 
 
+def _in_other_process(document: Document) -> Document | None:
+    """Processes of the host have other numbers, and devices keep theirs."""
+    events = document["traceEvents"]
+    on_device = {event.get("pid") for event in events if is_of(*ON_DEVICE)(event)}
+    hosts = {pid for event in events if lasts(event) and isinstance(pid := event.get("pid"), int)} - on_device
+    return rewritten(
+        document, (each | {"pid": each["pid"] + 1_000} if each.get("pid") in hosts else each for each in events)
+    )
+
+
+def _with_begins_and_ends(document: Document) -> Document | None:
+    """Ops as pairs of a begin and an end, which the format allows."""
+    return rewritten(document, chain.from_iterable(map(_as_pair, document["traceEvents"])))
+
+
+def _as_pair(event: Event) -> list[Event]:
+    if not is_of(Kind.CPU_OP)(event) or "dur" not in event:
+        return [event]
+    begin = {key: value for key, value in event.items() if key != "dur"} | {"ph": "B"}
+    end = {key: event[key] for key in ("pid", "tid", "name", "cat")}
+    return [begin, end | {"ph": "E", "ts": event["ts"] + event["dur"]}]
+
+
 def _on_later_clock(event: Event) -> Event:
     """Clocks of CPU and GPU are aligned to some microseconds only."""
     return event | {"ts": event["ts"] + _CLOCK_US} if is_of(*ON_DEVICE)(event) else event
@@ -264,6 +288,8 @@ OTHER_FILES: dict[str, Rewriting] = {
     "launches of CUDA 12": _with_calls(r"^cudaLaunchKernel$", "cudaLaunchKernelExC"),
     "GPU 3": _on_gpu_3,
     "other streams": with_each(_on_other_stream),
+    "another process of the host": _in_other_process,
+    "begins and ends of ops": _with_begins_and_ends,
     "clock of the device 5 us late": with_each(_on_later_clock),
     # profile(activities=[CUDA]), and the reverse.
     "no CPU activity": _where_devices_work(without(_is_on_host_alone)),

@@ -68,11 +68,16 @@ def moved_in(path: Path) -> Iterator[tuple[str, list[Moved]]]:
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "variant.pt.trace.json"
         for name, document in variants(read(path)):
-            written.write_bytes(_ENCODER.encode(document))
+            written.write_bytes(encoded(document))
             yield name, list(moved(as_recorded, judgement_of(written)))
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def encoded(document: Document) -> bytes:
+    """The trace as JSON, with exact times."""
+    return _ENCODER.encode(document)
 
 
 def read(path: Path) -> Document:

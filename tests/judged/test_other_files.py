@@ -110,6 +110,29 @@ def test_what_stands_beside_the_events_may_be_missing():
     assert rewritten("no ranks") == {"traceEvents": EVENTS, "schemaVersion": 1}
 
 
+def test_processes_of_the_host_have_other_numbers():
+    on_device = {"traceEvents": [OP, CALL, WORK | {"pid": 0}]}
+    others = [OP | {"pid": 1_001}, CALL | {"pid": 1_001}, WORK | {"pid": 0}]
+    assert rewritten("another process of the host", on_device)["traceEvents"] == others
+    assert "another process of the host" not in dict(variants(DOCUMENT)), "the device has the number of its process"
+
+
+def test_ops_as_pairs_of_events():
+    begin = {key: value for key, value in OP.items() if key != "dur"} | {"ph": "B"}
+    end = {"ph": "E", "ts": Decimal(13), "pid": 1, "tid": 1, "name": "aten::sum", "cat": "cpu_op"}
+    assert rewritten("begins and ends of ops")["traceEvents"] == [
+        STEP,
+        begin,
+        end,
+        CALL,
+        WORK,
+        SHADOW,
+        WAIT,
+        NAMED,
+        FLOW,
+    ]
+
+
 def test_long_names_of_kernels_are_cut():
     long = {"traceEvents": [WORK | {"name": "k" * 200}, OP | {"name": "o" * 200}]}
     cut = [

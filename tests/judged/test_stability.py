@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,8 +14,13 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tests.drawn.demo import DEMO
 from tests.drawn.host_result import US, host_result, judged, site
-from tests.judged.stability import Moved, moved, moved_in
-from tests.judged.variants import variants
+from tests.drawn.replayed import MS, section, training
+from tests.judged.found import judgement_of
+from tests.judged.stability import Moved, encoded, moved, moved_in, read
+from tests.judged.variants import variants, windows
+from tests.truth.simulate.causes import Loader
+from tests.truth.simulate.chrome import write
+from tests.truth.simulate.demo import simulate
 
 _DAY_US = 86_400_000_000
 
@@ -42,6 +48,8 @@ def _names(variant: str) -> list[str]:
         ("without the first step", ["ProfilerStep#1", "ProfilerStep#2", *["cudaLaunchKernel"] * 2, "k0", "k1", "k2"]),
         ("without the last step", ["ProfilerStep#0", "ProfilerStep#1", *["cudaLaunchKernel"] * 2, "k0", "k1"]),
         ("the middle step alone", ["ProfilerStep#1", "cudaLaunchKernel", "k0", "k1"]),
+        ("the first half", ["ProfilerStep#0", "ProfilerStep#1", *["cudaLaunchKernel"] * 2, "k0", "k1"]),
+        ("the last half", ["ProfilerStep#1", "ProfilerStep#2", *["cudaLaunchKernel"] * 2, "k0", "k1", "k2"]),
         ("begun within a step", ["ProfilerStep#1", "ProfilerStep#2", *["cudaLaunchKernel"] * 2, "k0", "k1", "k2"]),
         ("ended within a step", [*(f"ProfilerStep#{n}" for n in range(3)), *["cudaLaunchKernel"] * 3, "k0"]),
         ("no step marks", [*["cudaLaunchKernel"] * 3, "k0", "k1", "k2"]),
@@ -57,6 +65,9 @@ def test_times_and_order_may_be_others_and_the_events_the_same():
     shifted = [event | {"ts": event["ts"] - _DAY_US} for event in found["a day later"]["traceEvents"]]
     assert shifted == _steps()["traceEvents"]
     assert sorted(event["name"] for event in found["shuffled"]["traceEvents"]) == sorted(_names("not packed"))
+    assert found["reversed"]["traceEvents"] == _steps()["traceEvents"][::-1]
+    slower = [(event["ts"], event["dur"]) for event in found["half as fast"]["traceEvents"]]
+    assert slower == [(2 * event["ts"], 2 * event["dur"]) for event in _steps()["traceEvents"]]
     assert "no shapes" not in found, "it has none"
 
 
@@ -74,6 +85,21 @@ def test_what_moved_is_found():
     minor = msgspec.structs.replace(card, severity=Severity.MINOR, confidence=Confidence.LOW)
     unsaid = msgspec.structs.replace(before, insights=[minor])
     assert list(moved(before, unsaid)) == [Moved("weaker, not said why", "launch_graphs major 30.0% -> minor 30.0%")]
+
+
+@pytest.mark.parametrize(("workers", "batch_ns"), [(2, 4 * MS), (3, 5 * MS)])
+def test_a_few_steps_of_a_job_that_waits_for_its_workers_wait_for_them(tmp_path: Path, workers: int, batch_ns: int):
+    """Workers deliver in turns, so in most steps a batch is ready. No step is like the mean."""
+    declared = training(section(20, 40_000), loader=Loader(batch_ns, workers=workers))
+    (span,) = simulate(declared)
+    recorded, cut = tmp_path / "simulated.pt.trace.json.gz", tmp_path / "cut.pt.trace.json"
+    write(recorded, declared, span)
+    found = set()
+    for document in windows(read(recorded), 3):
+        cut.write_bytes(encoded(document))
+        judgement = judgement_of(cut)
+        found.add((judgement.verdict.bound, judgement.insights[0].view))
+    assert found == {(Bound.INPUT, "data_loading")}
 
 
 def test_conclusions_on_a_job_do_not_depend_on_how_it_was_recorded():

@@ -84,6 +84,24 @@ def _shuffled(document: Document) -> Document:
     return document | {"traceEvents": events}
 
 
+def _reversed(document: Document) -> Document:
+    return document | {"traceEvents": document["traceEvents"][::-1]}
+
+
+def _half_as_fast(document: Document) -> Document:
+    """All times are twice as long, from the first event on."""
+    events = document["traceEvents"]
+    first = min((event["ts"] for event in events if lasts(event) and "ts" in event), default=Decimal(0))
+    return document | {"traceEvents": [_twice_as_long(event, first) for event in events]}
+
+
+def _twice_as_long(event: Event, first: Decimal) -> Event:
+    if "ts" not in event:
+        return event
+    slower = event | {"ts": first + 2 * (event["ts"] - first)}
+    return slower | {"dur": 2 * event["dur"]} if "dur" in event else slower
+
+
 def _with_idle_device(document: Document) -> Document | None:
     """A second GPU on which one byte was set, because a library created a context there."""
     first = next((event for event in document["traceEvents"] if lasts(event) and kind(event) == Kind.KERNEL), None)
@@ -152,6 +170,13 @@ def _cut(span: Callable[[list[tuple[Decimal, Decimal]]], _Cut]) -> Rewriting:
     return cut
 
 
+def windows(document: Document, steps: int) -> Iterator[Document]:
+    """What a profiler writes that records so many steps in a row, from each step on."""
+    marks = _marks(document)
+    for first in range(len(marks) - steps + 1):
+        yield _Cut(marks[first][0], marks[first + steps - 1][1]).of(document)
+
+
 def _middle(mark: tuple[Decimal, Decimal]) -> Decimal:
     return (mark[0] + mark[1]) / 2
 
@@ -159,7 +184,9 @@ def _middle(mark: tuple[Decimal, Decimal]) -> Decimal:
 _VARIANTS: dict[str, Rewriting] = {
     "not packed": dict,
     "shuffled": _shuffled,
+    "reversed": _reversed,
     "a day later": _a_day_later,
+    "half as fast": _half_as_fast,
     "other threads": with_each(_on_other_thread),
     "no overhead": without(is_of(Kind.OVERHEAD)),
     "no flows": without(_is_flow),
@@ -173,6 +200,8 @@ _VARIANTS: dict[str, Rewriting] = {
     "without the first step": _cut(lambda marks: _Cut(marks[1][0], marks[-1][1])),
     "without the last step": _cut(lambda marks: _Cut(marks[0][0], marks[-2][1])),
     "the middle step alone": _cut(lambda marks: _Cut(*marks[len(marks) // 2])),
+    "the first half": _cut(lambda marks: _Cut(marks[0][0], marks[(len(marks) - 1) // 2][1])),
+    "the last half": _cut(lambda marks: _Cut(marks[len(marks) // 2][0], marks[-1][1])),
     "begun within a step": _cut(lambda marks: _Cut(_middle(marks[0]), marks[-1][1])),
     "ended within a step": _cut(lambda marks: _Cut(marks[0][0], _middle(marks[-1]), is_whole=False)),
 }

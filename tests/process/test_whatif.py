@@ -110,7 +110,7 @@ def test_why_a_replay_is_not_to_be_relied_on(capsys, tmp_path):
         "30.0 % of the GPU's work has no launch": {"unlinked": 0.3},
         "when it is replayed": {"replayed_step_ns": 2 * found.recorded_step_ns},
         "nothing that can be replayed sets the pace": {"pace": "unknown"},
-        "most of the recorded steps does not repeat": {},
+        "it lacks most of what the recorded steps take": {},
     }
     for sentence, change in reasons.items():
         shown = what_if_text(of_span(msgspec.structs.replace(found, **change)))

@@ -239,7 +239,8 @@ def _inside(parent: Int32, holds: Bool) -> Bool:
     return inside
 
 
-# Estimated wait for other ranks in each collective: its extra time compared with others of the same size.
+# Estimated wait for other ranks in each collective: its extra time compared with others of the same size, or at the
+# same place of other steps if sizes are not recorded.
 #
 # all-reduce of 8 MB   [==]         [==]        [=========]        [==]
 # at best              [==]                         ^^^^^^^ est. wait: this rank was ready, another was not
@@ -257,7 +258,7 @@ def _inside(parent: Int32, holds: Bool) -> Bool:
 # Gradients are not considered: they are launched by other threads, and are large. A collective that had ended when the
 # call began was not waited for.
 
-#: Minimum number of collectives of a size. With fewer, the best one may have waited as well.
+#: Minimum number of collectives of a size, or at a place. With fewer, the best one may have waited as well.
 FEWEST_ALIKE = 3
 #: Networks vary: a collective that takes less than this many times the best, or less than this much longer, did not
 #: wait.
@@ -283,17 +284,40 @@ def longer_than_best_ns(trace: Trace) -> Int64:
     collectives = find_collectives(trace)
     length = collectives.end - collectives.start
     best = np.where((collectives.bytes >= 0) & (collectives.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
-    best = np.minimum(best, _best_alike(collectives, length))
+    best = np.minimum(best, _best_alike(trace, collectives, length))
     waits = (length >= LONGER_THAN_BEST * best) & (length - best >= LEAST_WAIT_NS)
     return np.where(waits, length - best, 0)
 
 
-def _best_alike(collectives: Collectives, length: Int64) -> Int64:
-    """The shortest length among those of its kind, group and size; its own if these are few or the size is unknown."""
+def _best_alike(trace: Trace, collectives: Collectives, length: Int64) -> Int64:
+    """The shortest length among those of its kind, group and size, or at its place of the steps where sizes are not
+    recorded; its own if these are few."""
+    known = collectives.bytes >= 0
     size = np.where(collectives.bytes > 0, np.rint(_SIZES_PER_DOUBLING * np.log2(np.maximum(collectives.bytes, 1))), 0)
-    alike = Groups.of(collectives.kind, collectives.group, collectives.group_size, size.astype(np.int64))
-    enough = (alike.count()[alike.place] >= FEWEST_ALIKE) & (collectives.bytes >= 0)
+    place = _places_in_steps(trace, collectives)
+    like = known.astype(np.int64), np.where(known, size, place).astype(np.int64)
+    alike = Groups.of(collectives.kind, collectives.group, collectives.group_size, *like)
+    enough = (alike.count()[alike.place] >= FEWEST_ALIKE) & (known | (place >= 0))
     return np.where(enough, alike.extremes(length)[0][alike.place], length)
+
+
+def _places_in_steps(trace: Trace, collectives: Collectives) -> Int64:
+    """The place of each among those of its kind and group in its step; -1 where steps have different numbers of them,
+    and outside of steps.
+
+    step        |--- 0 ---|--- 1 ---|--- 2 ---|
+    all-reduce   a   b     a   b     a    b       those at place 0 reduce the same gradients
+    """
+    step = find_steps(trace).holding(collectives.start)
+    of_kind = Groups.of(collectives.kind, collectives.group, collectives.group_size)
+    in_step = Groups.of(of_kind.place, step)
+    order = np.lexsort((collectives.start, in_step.place))
+    count = in_step.count()
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    of_step, inside = count[in_step.place], step >= 0
+    fewest, most = of_kind.extremes(np.where(inside, of_step, len(step)), np.where(inside, of_step, 0))
+    return np.where(inside & (fewest == most)[of_kind.place], place, -1)
 
 
 #: Maximum number of launches of a thread between an exchange and the call that reads it: a division, a comparison, the

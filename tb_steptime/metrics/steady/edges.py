@@ -89,10 +89,13 @@ def _before_first_launch(trace: Trace, rows: Int64, linked: Int64) -> Int32:
 
 def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Intervals:
     """Returns the time until the end of those that begin before the recording's own work does, and while others run
-    beside that work."""
-    events = trace.events
+    beside that work. Where kernels are among them, a copy on a stream of its own, which may start at once, is no sign
+    that they are done."""
+    events, launches = trace.events, find_launches(trace)
+    kernels = linked[events.kind.take(launches.activity[linked]) == Kind.KERNEL]
+    has_kernels = len(kernels) > 0 and bool((events.kind.take(seen) == Kind.KERNEL).any())
+    own = events.start_ns[launches.activity[(kernels if has_kernels else linked)[0]]]
     start, end = events.start_ns[seen], events.ends(seen)
-    own = events.start_ns[find_launches(trace).activity[linked[0]]]
     before = end[start < own]
     head = Intervals.of((low, int(before.max()))) if len(before) else Intervals.empty()
     return head | Intervals.union(start, end)

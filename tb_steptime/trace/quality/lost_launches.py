@@ -197,6 +197,8 @@ def lost_findings(trace: Trace) -> list[Finding]:
                 "synchronize": _SYNCHRONIZE, "stop": _STOP,
             }  # fmt: skip
             trust: Trust = "low" if id == "launches_lost" and share >= MUCH_FRACTION else "medium"
+            if len(rows) == len(launches.rows) and not len(trace.kernels):  # only copies and memsets have work
+                trust = "none"
             ranges = _runs(trace, launches, rows)
             findings.append(Finding(id, done[id], ("gpu_time", "launches"), trust, len(rows), share, values, ranges))
     return findings

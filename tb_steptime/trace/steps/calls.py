@@ -16,11 +16,11 @@ In loops without marking calls, names of the outermost ops of a thread repeat, s
     ops     f m m m f m m m f m m m f m m m       a loop of four ops
     steps   |------|-------|-------|-------
 
-The layers of a model repeat, too, and are not steps. So each round must do something that no layer does: compute
-gradients and something else, as a backward pass repeats the layers on a thread of its own, or fill the inputs of its
-products with random numbers. Where nothing but the loop was recorded, a round is a
-step, too, if it synchronizes the device (code that times layers does so after an embedding and before a head), or if it
-cannot take what the round before it gives:
+The layers of a model repeat, too, and are not steps. So each round, also of compiled code that covers little of the
+time, must do something that no layer does: compute gradients and something else, as a backward pass repeats the layers
+on a thread of its own, or fill the inputs of its products with random numbers. Where nothing but the loop was recorded,
+a round is a step, too, if it synchronizes the device (code that times layers does so after an embedding and before a
+head), or if it cannot take what the round before it gives:
 
     conv2d [8,3,64,64]  ...  linear [8,512] -> [8,10]   conv2d [8,3,64,64]  ...  linear     a model that is called again
     linear [8,512]      ...  linear [8,512] -> [8,512]  linear [8,512]      ...  linear     its layers
@@ -110,7 +110,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     yield from _calls(trace, of_passes, mean_steps=True)
     yield from _calls(trace, rows_named(trace, (Kind.USER,), _PASS.match), mean_steps=True)
     yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
-    yield from _longest(trace, rows_named(trace, marks, _COMPILED.match), least=0.0)
+    yield from _compiled(trace, rows_named(trace, marks, _COMPILED.match))
     yield from _graphs(trace)
     yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), _CHOICE.match), at_end=True)
 
@@ -137,9 +137,20 @@ def loop_calls(trace: Trace) -> Iterator[StepCalls]:
             yield StepCalls(begins, False, trace.name_of(begins[0]))
 
 
+def _compiled(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
+    """Calls of compiled code. It may cover little of a step: its backward pass runs on another thread, a first call
+    compiles, and a part of the model may be left as it is. But parts of layers are compiled, too, such as a bias and
+    its activation, so what covers little has to do in each round what no layer does."""
+    for calls in _longest(trace, rows, least=0.0):
+        over = np.append(trace.events.start_ns[calls.rows[1:]], trace.events.end_ns.max() + 1)
+        covers_most = next(_longest(trace, rows), None) is not None
+        if covers_most or _does_more_than_layers(trace, calls.rows, over, waits=True):
+            yield calls
+
+
 def _longest(trace: Trace, rows: Int64, least: float = MOST_OF_THE_TIME) -> Iterator[StepCalls]:
     """Calls of the name that covers most of the time from its first call to the end of its last one, and at least this
-    share of it. Compiled code may cover little: its backward pass runs on another thread, and a first call compiles."""
+    share of it."""
     events = trace.events
     for calls in _calls(trace, rows):
         total = np.bincount(events.name[calls.rows], weights=events.dur_ns[calls.rows])
@@ -227,6 +238,12 @@ def _longest_run(names: Int32, period: int) -> tuple[int, int]:
 def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bool) -> bool:
     """Whether each round does what the layers of a model do not. first, last: its first and last ops; end: when it
     ends; alone: nothing else was recorded."""
+    return _does_more_than_layers(trace, first, end, waits=alone) or (alone and _call_the_model(trace, first, last))
+
+
+def _does_more_than_layers(trace: Trace, first: Int64, end: Int64, *, waits: bool) -> bool:
+    """Whether each round, from its first event to this time, computes gradients and something else, fills the inputs of
+    its products with random numbers or, where waits count, synchronizes the device."""
     start = trace.events.start_ns[first]
 
     def in_each(rows: Int64, rounds: slice = slice(None)) -> bool:
@@ -242,9 +259,7 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
         return True
     if in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT)):
         return True
-    if not alone:
-        return False
-    return in_each(rows_named(trace, (Kind.RUNTIME,), SYNC_DEVICE_CALL.match)) or _call_the_model(trace, first, last)
+    return waits and in_each(rows_named(trace, (Kind.RUNTIME,), SYNC_DEVICE_CALL.match))
 
 
 def _of_other_passes(trace: Trace, thread: int) -> Int64:

@@ -103,6 +103,22 @@ def test_a_file_that_is_cut_does_not_say_why_the_gpu_is_idle_but_that_it_never_i
     assert judged_drawing(busy).verdict.bound is Bound.GPU
 
 
+def test_nothing_is_concluded_from_copies_alone():
+    """The host ran ahead, and the recording ended before the first of its kernels did."""
+    judgement = judged_drawing(
+        timeline(
+            """
+            step     | 000000000000111111111111222222222222 |
+            runtime  | m..abcdefghim..jklnopqrsm..tuvwxyz.. |
+            memcpy 9 | .m...........m...........m.......... |""",
+            cell_ns=1_000_000,
+        )
+    )
+    assert (judgement.verdict.bound, judgement.insights) == (Bound.UNKNOWN, [])
+    action = judgement.headlines["overview"].action
+    assert action is not None and "torch.cuda.synchronize()" in plain(action)
+
+
 @pytest.mark.parametrize(
     ("findings", "sentence"),
     [

@@ -50,6 +50,7 @@ HOOKS, FORWARD, BACKWARD = "backward.hooks", "forward.model", "backward.nodes"
         ({exchanged("all_gather", FORWARD): 8}, "unknown"),
         ({exchanged("all_reduce", "optimizer", 4): 2}, "checks"),
         ({exchanged("all_reduce", "unknown"): 2}, "unknown"),  # what launched it is unknown
+        ({exchanged("all_gather", "unknown"): 10, exchanged("reduce_scatter", "unknown"): 9}, "unknown"),
         (
             {exchanged("all_gather", FORWARD, wrapper="fsdp"): 8, exchanged("all_reduce", HOOKS, wrapper="fsdp"): 4},
             "fsdp",

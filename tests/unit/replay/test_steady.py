@@ -98,6 +98,13 @@ def test_a_step_that_nothing_shortens_alone_is_that_of_a_busy_stream_or_of_none(
     assert found == ["gpu", "dependency"]
 
 
+def test_of_two_parts_that_take_about_as_long_side_by_side_the_longer_one_sets_the_pace():
+    """Unless the device is hardly ever idle."""
+    balanced = Sensitivity(92, 100, 100, 100, 100, 1)
+    found = [verdict(100, balanced, drawn(1, device, waits=True)).value for device in (92, 75, 50)]
+    assert found == ["gpu", "host", "host"]
+
+
 def training_of(lengths: list[int], late: set[int]) -> Trace:
     """Steps of these lengths, in cells; in some of them the kernel waits for a reason that is not recorded."""
     waits = ["k.....kk." if number in late else "k.kk....." for number in range(len(lengths))]

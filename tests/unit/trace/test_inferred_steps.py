@@ -171,9 +171,36 @@ def test_compiled_code_begins_steps_however_little_of_the_time_it_covers():
         """
         op        | m............................mm........mm........ |
         op engine | ......................abcdef.....abcdef....abcdef |""",
-        names={"m": "Torch-Compiled Region: 0/0"},
+        names={"m": "Torch-Compiled Region: 0/0", "a": "autograd::engine::evaluate_function: MulBackward0"},
     )
     assert shown_by(trace) == (3, "Torch-Compiled Region: 0/0")
+
+
+@pytest.mark.parametrize(
+    ("layers", "runtime"),
+    [("abcmdabcmdabcmdabcmd", "...................."), ("abmcmabmcmabmcmabmcm", "...................."),
+     ("abcmdabcmdabcmdabcmd", "...................s")],
+)  # fmt: skip
+def test_compiled_parts_of_layers_are_no_steps(layers: str, runtime: str):
+    trace = timeline(
+        f"""
+        op      | {layers} |
+        runtime | {runtime} |""",
+        names={"m": "Torch-Compiled Region: 0/0"},
+        calls={"s": "cudaDeviceSynchronize"},
+    )
+    assert shown_by(trace) is None
+
+
+def test_compiled_parts_of_a_model_that_is_timed_begin_steps():
+    trace = timeline(
+        """
+        op      | abcmd.abcmd.abcmd.abcmd. |
+        runtime | .....s.....s.....s.....s |""",
+        names={"m": "Torch-Compiled Region: 0/0"},
+        calls={"s": "cudaDeviceSynchronize"},
+    )
+    assert shown_by(trace) == (4, "Torch-Compiled Region: 0/0")
 
 
 def test_a_range_that_is_a_small_part_of_the_time_marks_no_step():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tb_steptime.analyses import quality
 from tb_steptime.metrics.base import Evidence
@@ -97,6 +98,21 @@ def test_a_collective_that_takes_longer_than_its_like_is_estimated_to_wait():
     by_cell = dict(zip((find_collectives(trace).start // 1_000_000).tolist(), est_wait_ns(trace).tolist(), strict=True))
     none = dict.fromkeys((4, 7, 42, 54), 0)
     assert by_cell == none | {0: 1_000_000, 12: 4_000_000, 31: 2_000_000, 27: 500_000}
+
+
+@pytest.mark.parametrize(
+    ("third_step", "waits"),
+    [("aaaaaaaa.bbb...", [0, 0, 0, 0, 5_000_000, 0]), ("aaaaaaaaa......", [0] * 5), ("aaaaa.bb.bb....", [0] * 7)],
+)
+def test_collectives_of_unknown_size_are_compared_with_those_at_their_place_in_other_steps(third_step, waits):
+    """Where steps differ in their number, what is at one place need not be the same exchange."""
+    trace = timeline(
+        f"""
+        step      | 000000000000000111111111111111222222222222222 |
+        nccl 40   | aaa....bbbb....aaaa...bbbb.....{third_step[:-1]} |""",
+        cell_ns=1_000_000,
+    )
+    assert est_wait_ns(trace).tolist() == waits
 
 
 def test_collectives_on_the_stream_of_the_model_and_on_their_own():

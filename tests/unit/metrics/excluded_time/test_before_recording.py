@@ -143,6 +143,17 @@ def test_recorded_work_without_launch_is_a_head_by_its_number(first: int, head: 
     assert head_ms(numbered_before(trace, first)) == head
 
 
+def test_a_copy_on_a_stream_of_its_own_does_not_end_the_head():
+    """Without the kernels of others before it, a copy is the recording's own first work."""
+    copies = """
+        step      | 000000000000000000 |
+        runtime   | pk................ |
+        memcpy 20 | .p................ |"""
+    names = {"p": "Memcpy HtoD (Pinned -> Device)"}
+    behind = timeline(f"{copies}\n kernel 7 | .....xx.yyyy.kkk.. |", names=names, cell_ns=MS)
+    assert head_ms(numbered_before(behind, 10)) == [(0, 12)]
+
+
 @pytest.mark.parametrize(
     ("pause", "number", "heads"),
     [(10, 150, [(14, 16)]), (9, 150, []), (10, 250, [])],

@@ -229,6 +229,14 @@ class TestLostLaunches:
         assert found(trace) == [("end_missing", "left_out", 4)]
         assert recording_findings(trace)[0].share == 0.4
 
+    @pytest.mark.parametrize(("kernels", "trust"), [("..........", "none"), (".a........", "medium")])
+    def test_with_copies_alone_nothing_shows_what_the_device_does(self, kernels: str, trust: str) -> None:
+        trace = timeline(f"""
+            runtime  | abcdefghijm.. |
+            memcpy 9 | ...........m. |
+            kernel 7 | {kernels}... |""")
+        assert [(each.id, each.trust) for each in recording_findings(trace)] == [("end_missing", trust)]
+
     def test_the_recording_counts_up_to_the_last_launch_that_has_its_work(self) -> None:
         trace = timeline("op | pppppppppp |\nruntime | abcdefghij |\nkernel 7 | .abcdef... |")
         assert find_steps(trace).window == (0, 7_000)
