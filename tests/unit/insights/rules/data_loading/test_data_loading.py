@@ -49,6 +49,33 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     assert cards(trace) == {"no_workers"}
 
 
+@pytest.mark.parametrize(
+    ("calls", "copies", "confidence"),
+    [
+        ("cc.....", "..cc...", Confidence.MEDIUM),
+        ("ck.k...", "..c....", Confidence.LOW),
+        (".......", ".......", None),
+    ],
+    ids=["copies to the GPU", "kernels, too", "no launch"],
+)
+def test_a_worker_process_cannot_launch_what_the_loader_does(calls: str, copies: str, confidence: Confidence | None):
+    trace = timeline(
+        f"""
+        step          | {"".join(str(step) * 12 for step in range(4))} |
+        loader single | {"lllllll....." * 4} |
+        op            | {(calls.replace("k", "o").replace("c", "t") + "..a..") * 4} |
+        runtime       | {(calls + "..a..") * 4} |
+        memcpy 7      | {(copies + ".....") * 4} |
+        kernel 7      | {("." + calls.replace("c", ".") + "..aa") * 4} |""",
+        names=NAMES | {"c": "Memcpy HtoD (Pageable -> Device)", "t": "aten::to"},
+        cell_ns=1_000_000,
+    )
+    insight = sure(trace, "no_workers")
+    assert plain(insight.title).startswith("Make batches on the CPU" if confidence else "Load batches in worker")
+    assert ("without .to(device)" in (insight.how or "")) == (confidence is not None)
+    assert confidence is None or insight.confidence is confidence
+
+
 PICKS = {"s": "aten::select", "u": "aten::unsqueeze", "k": "aten::stack", "c": "aten::cat"}
 LAYERS = {"a": "aten::linear", "e": "aten::convolution", "n": "autograd::engine::evaluate_function: AddmmBackward0"}
 
