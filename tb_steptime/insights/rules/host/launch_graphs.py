@@ -16,7 +16,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import less, sites_of
 from tb_steptime.insights.rules.host.blocking_calls import MANY_READS, rolls_out
-from tb_steptime.insights.rules.host.blocking_rows import calls_of, waiting_op
+from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, calls_of, is_of_library, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import (
     BACKWARD,
     FORWARD,
@@ -28,6 +28,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     model_late,
 )
 from tb_steptime.insights.wording.terms import captured_graph
+from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.job import Server
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 
@@ -156,11 +157,16 @@ def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
 
 
 def _sizes_read(facts: Facts) -> float:
-    """Returns how many calls of the model a step wait for the size of a result, such as that of aten::nonzero:
-    torch.compile breaks the model up at each, and what follows has another shape in each step. What metrics read
-    behind the passes does not count."""
+    """Returns how many calls of the model a step wait for the size of a result, such as that of aten::nonzero or of a
+    sparse convolution: torch.compile breaks the model up at each, and what follows has another shape in each step. What
+    metrics read behind the passes does not count."""
     rows = [row for row in calls_of(facts, "plain") if row.phase in ("forward", "unknown")]
-    return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique"))
+    return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique") or _reads_size(row))
+
+
+def _reads_size(row: BlockingRow) -> bool:
+    """Whether an op of a library reads values of the GPU itself: it allocates its results by them."""
+    return row.direction == "DtoH" and (row.bytes or 0) < LARGE_BYTES * row.count and is_of_library(row)
 
 
 def _is_compiled(facts: Facts) -> bool:

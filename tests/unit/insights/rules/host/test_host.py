@@ -11,7 +11,7 @@ import pytest
 from tb_steptime.analyses.host import HostResult, HostStep, JudgedRows
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.rules.host import pageable_copies
-from tb_steptime.insights.rules.host.blocking_rows import waiting_op
+from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, waiting_op
 from tb_steptime.insights.severity import may_be_added, remark_of_view
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.host.copies import CopyRow
@@ -174,6 +174,7 @@ def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], titl
         ("aten::nonzero", "aten::where", 8.0, {}, True),
         ("aten::nonzero", "aten::index", 24.0, {"purpose": "inference"}, True),
         ("aten::_unique2", "aten::_unique2", 9.0, {}, True),
+        ("spconv::get_indice_pairs", "SubMConvFunction", 10.0, {}, True),
         ("aten::nonzero", "aten::where", 7.0, {}, False),
         ("aten::_local_scalar_dense", "aten::item", 24.0, {}, False),
         ("aten::nonzero", "aten::where", 24.0, {"double_backward": True}, False),
@@ -182,7 +183,19 @@ def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], titl
         ("aten::nonzero", "aten::where", 24.0, {"server": "vllm"}, False),
         ("aten::nonzero", "aten::where", 24.0, {"compiled_share": 0.5}, True),
     ],
-    ids=["experts", "masks", "unique", "few", "values", "twice", "scripted", "no compiler", "server", "compiled"],
+    ids=[
+        "experts",
+        "masks",
+        "unique",
+        "sparse convolutions",
+        "few",
+        "values",
+        "twice",
+        "scripted",
+        "no compiler",
+        "server",
+        "compiled",
+    ],
 )
 @pytest.mark.parametrize(("phase", "of_model"), [("forward", True), ("unknown", True), ("other", False)])
 def test_no_graph_holds_calls_that_read_sizes(
@@ -1276,6 +1289,11 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
         ("aten::item", "autograd::engine::evaluate_function: ConvolutionBackward0", "cudaMemcpyAsync", "item"),
         ("aten::_local_scalar_dense", "aten::istft", "cudaMemcpyAsync", "within"),
         ("aten::_linalg_eigh", "aten::linalg_eigh", "cudaMemcpyAsync + cudaStreamSynchronize", "within"),
+        ("spconv::get_indice_pairs", "SubMConvFunction", "cudaMemcpy", "within"),
+        ("dgl::sample_neighbors", "dgl::sample_neighbors", "cudaStreamSynchronize", "within"),
+        ("_RasterizeGaussians", "_RasterizeGaussians", "cudaMemcpy", "within"),
+        ("autograd::engine::evaluate_function: MulBackward0", None, "cudaMemcpy", "read_back"),  # a hook
+        ("copy_", "to", "cudaMemcpyAsync", "read_back"),  # before PyTorch 1.8
         ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
         (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
         (None, None, "cudaDeviceSynchronize", "explicit"),
@@ -1321,6 +1339,20 @@ def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: st
 def test_names_of_models_and_their_files_do_not_say_what_an_op_waits_for(op: str, around: dict[str, str], waiting: str):
     row = blocking(US, **({"op": op, "outer_op": op, "source": None} | around))
     assert waiting_op(row).id == waiting
+
+
+def test_a_function_of_autograd_may_wait_for_the_gpu_by_a_call_of_the_script():
+    row = blocking(US, op="Rasterize", outer_op="Rasterize", call="cudaDeviceSynchronize", direction=None, source=None)
+    assert waiting_op(row).id == "explicit"
+
+
+@pytest.mark.parametrize(("size", "fixed"), [(4, True), (LARGE_BYTES, False)])
+def test_what_an_op_of_a_library_reads_is_a_size_if_it_is_small(size: int, fixed: bool):
+    op = "spconv::get_indice_pairs"
+    reads = [blocking(0, op=op, outer_op=op, source=None, count=8.0, bytes=8 * size, phase="forward")]
+    insight = card(host_result([site(FORWARD, late(100))], blocking=reads), "launch_graphs")
+    assert insight is not None
+    assert plain(insight.title).startswith("Fix the shapes") == fixed
 
 
 @pytest.mark.parametrize(("direction", "waiting"), [("HtoD", "index"), ("DtoH", "mask"), (None, "mask")])
