@@ -386,5 +386,12 @@ def allocator_steady(facts: Facts) -> Insight | None:
     why = phrase(_NOT_FOUND, **leaves)
     if short is not None:
         why = phrase(_SHORT, times=count(short.count), idle=leaves["idle"])
-    how = _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack
-    return calls_card(facts, "allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)
+    title = phrase("Stop allocating GPU memory in every step")
+    return calls_card(facts, "allocator_steady", title, why, rows, how_to_keep_memory(facts))
+
+
+def how_to_keep_memory(facts: Facts) -> str | None:
+    """Returns the setting with which the allocator finds its memory cached; None where the host's memory is pinned."""
+    if any(_PINS.match(row.call) for row in calls_of(facts, "allocator")[:1]):
+        return None
+    return _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack

@@ -1594,6 +1594,29 @@ def test_a_slow_step_names_the_function_in_which_most_of_it_is(step: str, late_u
     assert insight.why.values.get("doing") == (text("train.py(90): save") if is_named else None)
 
 
+@pytest.mark.parametrize(("step", "late_us", "compiles", "is_told"), [
+    ("4", 200, True, True), ("4", 199, True, False), ("3", 200, True, False), ("4", 200, False, False),
+])  # fmt: skip
+def test_a_step_is_slow_because_torch_compile_works_again(step: str, late_us: int, compiles: bool, is_told: bool):
+    """It takes 400 us longer than usual."""
+    gap = LongGap(step, 0, 200 * US, late_us * US, "op", "compile_inner (dynamo_timed)", None, compiles, compiles)
+    gaps = LongGaps(FORWARD, 1, 1, late_us * US // 5, 0, 0, [gap])
+    insight = card(host_result(**slow(1_300), long_gaps=[gaps]), "slow_steps")
+    assert insight is not None
+    assert ("recompiles" in (insight.how or "")) == is_told
+
+
+@pytest.mark.parametrize(
+    ("part", "call", "how"),
+    [("allocator", "cudaFree", True), ("allocator", "cudaHostAlloc", False), ("nothing_recorded", "cudaFree", False)],
+)
+def test_a_step_that_waits_for_the_allocator_is_told_how_to_keep_memory(part: str, call: str, how: bool):
+    calls = [blocking(80 * US, call=call, kind="allocator", op=None, outer_op=None, source=None)]
+    insight = card(host_result(**some_slow({4: 400}, part), blocking=calls), "slow_steps")
+    assert insight is not None
+    assert ("expandable_segments" in (insight.how or "")) == how
+
+
 def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str, Any]:
     """Steps of 900 us. Some take longer, and one part accounts for all of the excess."""
     lengths = [(900 + excess_us.get(i, 0)) * US for i in range(steps)]
