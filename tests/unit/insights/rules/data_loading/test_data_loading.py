@@ -596,6 +596,37 @@ def test_what_only_one_step_copies_may_be_the_weights(steps: int):
     assert ("weights" in insight.how) is (steps == 1)
 
 
+@pytest.mark.parametrize(
+    ("cells", "copies", "steps", "direction", "gain_ns", "confidence"),
+    [
+        (6, 1, "123", "HtoD (Pinned -> Device)", 6_000, Confidence.MEDIUM),
+        (14, 1, "123", "HtoD (Pinned -> Device)", 11_000, Confidence.MEDIUM),
+        (6, 1, "123", "DtoH (Device -> Pinned)", 6_000, Confidence.LOW),
+        (1, 16, "123", "HtoD (Pinned -> Device)", 16_000, Confidence.LOW),
+        (6, 1, "2", "HtoD (Pinned -> Device)", None, None),
+        (6, 1, "123", "DtoD (Device -> Device)", None, None),
+    ],
+    ids=["a batch", "longer than the rest", "results", "of many tensors", "in one step", "within the GPU"],
+)
+def test_a_pinned_copy_beside_which_no_kernel_runs_needs_a_stream_of_its_own(
+    cells: int, copies: int, steps: str, direction: str, gain_ns: int | None, confidence: Confidence | None
+):
+    """Copies of so many cells; the rest of each step takes ten, and one between two copies."""
+    width = copies * (cells + 1)
+    copied = {number: f"{'c' * cells}." * copies if number in steps else "." * width for number in "123"}
+    called = {number: f"c{'.' * cells}" * copies if number in steps else "." * width for number in "123"}
+    drawing = f"""
+        step     | {"".join(number * (width + 10) for number in "123")} |
+        runtime  | {"".join(f"{each}k........." for each in called.values())} |
+        memcpy 7 | {"".join(f"{each}.........." for each in copied.values())} |
+        kernel 7 | {f"{'.' * width}.kkkkkkkk." * 3} |"""
+    insight = card(with_bytes(timeline(drawing, names={"c": f"Memcpy {direction}"}), LARGE_BYTES), "pinned_copies")
+    assert (insight and insight.gain_ns, insight and insight.confidence) == (gain_ns, confidence)
+    if insight is not None:
+        assert ("batch" in plain(insight.title)) == (confidence is Confidence.MEDIUM)
+        assert ("can hide no more" in plain(insight.why)) == (gain_ns == 11_000)
+
+
 def copied_alone(drawing: str, direction: str, size: int = LARGE_BYTES) -> dict[str, int]:
     trace = with_bytes(timeline(drawing, names=dict.fromkeys("cd", f"Memcpy {direction}")), size)
     about = {"pageable_batch_copies", "pageable_result_copies"}
