@@ -22,6 +22,7 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
+from tb_steptime.metrics.kernels.fusion import EagerAttention
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.phases.no_grad import NoGrad
@@ -1418,6 +1419,24 @@ def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
         "in its step()",
     )
     assert {code for code in known if code in (insight.how or "")} == said
+
+
+@pytest.mark.parametrize("attends", [True, False])
+def test_a_language_model_generates_for_many_prompts_and_a_policy_acts_in_many_environments(attends: bool):
+    nothing, of_softmax = Waste(None, 0.0, 0.0, 0.0), KernelSite("k", "k", "aten::softmax", None, None, None)
+    attention = EagerAttention(of_softmax, 8.0, 1.0, 1.0, 0.0) if attends else None
+    sites, reads = [site(FORWARD, late(100))], [blocking(100 * US, count=8.0, phase="forward")]
+    rows = JudgedRows(
+        steps=[0, 1, 2, 3], sites=sites, blocking=reads, blocking_bubble_ns=0, copies=[], pauses=[], exchange_ns=0,
+        communication=None, waste=LaunchWaste(None, None, nothing, nothing, attention=attention), obstacles=[],
+        rates=None, waits=None, long_gaps=[], full_queue_ns=0, bucket_copies=0.0, bucket_late_ns=0, before_graphs_ns=0,
+        host_functions_ns=0, several_devices=None, anomaly=None, observed_ns=0,
+    )  # fmt: skip
+    host = host_result(sites, blocking=reads, judged=rows)
+    graphs, waits = (card(host, id, ROLLOUT) for id in ("launch_graphs", "sync_bubble"))
+    assert graphs is not None and waits is not None
+    assert ("more_prompts" in (graphs.how or ""), "gymnasium" in (graphs.how or "")) == (attends, not attends)
+    assert ("prompts" in (waits.how or ""), "actions" in (waits.how or "")) == (attends, not attends)
 
 
 @pytest.mark.parametrize("phase", ["forward", "backward", "optimizer", "other"])
