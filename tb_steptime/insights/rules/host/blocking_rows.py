@@ -249,7 +249,7 @@ def _is_within_op(row: BlockingRow) -> bool:
 
 #: Ops of libraries, by their namespaces, and autograd functions, by names of classes: spconv::get_indice_pairs,
 #: _RasterizeGaussians. An autograd node runs hooks of the script, too.
-_LIBRARY_OP = expression(r"(?!aten::|autograd::|c10d::|nccl)\w+::")
+_LIBRARY_OP = expression(r"(?!(aten|autograd|c10d|torch|profiler)::|nccl)\w+::")
 _FUNCTION = expression(r"_?[A-Z]\w*$")
 
 

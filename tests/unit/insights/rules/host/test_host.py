@@ -1294,6 +1294,7 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
         ("dgl::sample_neighbors", "dgl::sample_neighbors", "cudaStreamSynchronize", "within"),
         ("_RasterizeGaussians", "_RasterizeGaussians", "cudaMemcpy", "within"),
         ("autograd::engine::evaluate_function: MulBackward0", None, "cudaMemcpy", "read_back"),  # a hook
+        ("torch::autograd::AccumulateGrad", None, "cudaMemcpy", "read_back"),  # another one
         ("copy_", "to", "cudaMemcpyAsync", "read_back"),  # before PyTorch 1.8
         ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
         (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
