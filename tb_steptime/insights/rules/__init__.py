@@ -66,6 +66,7 @@ from tb_steptime.insights.rules.host.pageable_copies import (
     pageable_copies,
     pageable_result_copies,
 )
+from tb_steptime.insights.rules.host.pinned_copies import pinned_copies
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.memory.allocated import fragmented, gradients_kept, memory_grows, peak_of_activations
 from tb_steptime.insights.rules.memory.room import larger_batch, needless_checkpoints
@@ -92,11 +93,10 @@ _OVERLAPPING: tuple[Rule, ...] = (
     many_small_collectives, each_micro_batch, exposed_communication, collectives_on_compute_stream, between_layers,
     unused_parameters, gradient_copies, serial_devices, slow_steps, recurring_steps, growing_graph, unused_graph,
     active_dropout, without_cache, anomaly_detection, pageable_batch_copies, pageable_result_copies,
-    tensor_cores_unused, alignment, slow_products, double_precision, eager_attention, fusible_chains, optimizer_passes,
-    indexed_gradients, device_copies, small_grids, matrix_vectors, layout_conversion, idle_gpu, cpu_compiles,
-    cpu_optimizer, slow_half, sparse_gradients, cpu_ops, cpu_outside, small_ops, python_loop, memory_grows,
-    peak_of_activations, gradients_kept, loss_in_chunks, naive_convolutions,
-    fragmented, larger_batch, needless_checkpoints, one_time, back_pressure,
-    trace_quality, unrecorded_work,
+    pinned_copies, tensor_cores_unused, alignment, slow_products, double_precision, eager_attention, fusible_chains,
+    optimizer_passes, indexed_gradients, device_copies, small_grids, matrix_vectors, layout_conversion, idle_gpu,
+    cpu_compiles, cpu_optimizer, slow_half, sparse_gradients, cpu_ops, cpu_outside, small_ops, python_loop,
+    memory_grows, peak_of_activations, gradients_kept, loss_in_chunks, naive_convolutions, fragmented,
+    larger_batch, needless_checkpoints, one_time, back_pressure, trace_quality, unrecorded_work,
 )  # fmt: skip
 RULES: dict[Rule, Gain] = dict.fromkeys(_DISJOINT, Gain.DISJOINT) | dict.fromkeys(_OVERLAPPING, Gain.OVERLAPS)

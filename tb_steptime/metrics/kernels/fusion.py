@@ -83,12 +83,13 @@ _BY_NAME = (
     (GENERATED_SOFTMAX_KERNEL, KernelKind.SOFTMAX),
 )
 
-#: Work that does not belong to a layer: of optimizers, of summing gradients, and of exchanging them.
+#: Work that does not belong to a layer: of optimizers, of summing gradients, and of exchanging them. What follows the
+#: last backward pass, such as an average of the weights, is none either: compiling the model does not reach it.
 _NO_LAYER = expression(
     r"AccumulateGrad|c10d|torch\.distributed|record_param_comms|Optimizer\.|_foreach_|_amp_"
     r"|(?i:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|all2all)"
 )
-_NO_LAYER_PHASES = tuple(PHASES.index(phase) for phase in ("optimizer", "zero_grad", "data_loading"))
+_NO_LAYER_PHASES = tuple(PHASES.index(phase) for phase in ("optimizer", "zero_grad", "data_loading", "other"))
 
 
 class StreamKernels(msgspec.Struct, frozen=True, eq=False):

@@ -49,6 +49,7 @@ from tb_steptime.metrics.kernels.fusion import (
     stream_kernels,
 )
 from tb_steptime.metrics.kernels.logits import LogitsLoss, logits_loss
+from tb_steptime.metrics.kernels.weight_gradients import of_weights
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
@@ -472,8 +473,9 @@ def _update(kernels: _Kernels) -> Waste:
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:
     """All kernels except persistent ones, collectives (which leave the SMs to others), waits, reductions over the
-    batch, and optimizers (whose work depends on the parameters)."""
-    return ~kernels.in_optimizer & ~_named(kernels, _keeps_its_grid)
+    batch, gradients of weights, and optimizers (whose work depends on the parameters)."""
+    grows = ~kernels.in_optimizer & ~_named(kernels, _keeps_its_grid)
+    return grows & ~of_weights(kernels.trace, kernels.rows)
 
 
 def _keeps_its_grid(name: str) -> bool:

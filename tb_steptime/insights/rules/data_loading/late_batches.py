@@ -6,6 +6,7 @@ import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEPER,
     EXPOSED,
@@ -57,6 +58,16 @@ _ITSELF = "The main process produces each batch itself, in {batch}; worker proce
 _ITSELF_SHORT = (
     "The main process produces each batch itself, in {batch}. Taking it from a worker would cost about as much."
 )
+#: The place of launches within the loader's marks.
+_LOADER = ("data_loading",)
+_ITSELF_ON_GPU = (
+    "The main process produces each batch itself, in {batch}, with {launches} (launch|launches) a step on the GPU, "
+    "which a forked worker process cannot use."
+)
+#: From this share of them on, what the loader launches is mostly copies to the GPU, which the loop can make.
+_MOSTLY = 0.5
+_ON_CPU = "# dataset, sampler and collate_fn: tensors on the CPU, without .to(device)"
+_ON_CPU_UNKNOWN = phrase("Whether the CPU can make these batches in time is not recorded.")
 _UNKNOWN_COST = phrase("How long a batch takes is measured; how much of that can be saved is not.")
 _WHOLE_BATCHES = (
     "sampler = BatchSampler({sampler}(dataset), batch_size, drop_last=False)  # from torch.utils.data\n"
@@ -87,7 +98,9 @@ def no_workers(facts: Facts) -> Insight | None:
     Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
     no case of this rule. Rows of tensors in memory, which one index picks without workers: `input_bound` says so. Other
     batches of a few milliseconds: workers may gain little, so it is a hint, or a less certain card. More workers than
-    most machines have cores are a less certain card, too.
+    most machines have cores are a less certain card, too. A loader that itself launches work on the GPU, such as copies
+    in `collate_fn` or a sampler of graphs: its workers could not, and whether the CPU can do that work in time is not
+    recorded. The card asks for batches on the CPU first, and is a minor one unless these are mostly copies to the GPU.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -110,7 +123,18 @@ def no_workers(facts: Facts) -> Insight | None:
         confidence = Confidence.MEDIUM, _CORES_UNKNOWN
     if result.batch_ns is not None and result.batch_ns < _SHORT_BATCH_NS:
         confidence = Confidence.LOW if result.batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
+    launches = sum(row.launches for row in sites_of(facts.host, _LOADER))
+    if launches >= max(1.0, result.batches_per_step or 0.0):
+        title, why = phrase("Make batches on the CPU, in worker processes"), _why_on_gpu(result.batch_ns, launches)
+        copies = sum(row.count for row in facts.host.blocking if row.site in _LOADER and row.direction == "HtoD")
+        best = Confidence.MEDIUM if copies >= _MOSTLY * launches else Confidence.LOW
+        how, confidence = f"{_ON_CPU}\n{how}\nbatch = batch.to(device)", (best, _ON_CPU_UNKNOWN)
     return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *confidence, how=how)
+
+
+def _why_on_gpu(batch_ns: int | None, launches: float) -> Phrase:
+    template = agreeing(_ITSELF_ON_GPU, round(launches))
+    return phrase(template, batch=ns(batch_ns), launches=count(round(launches)))
 
 
 def _picks_rows(facts: Facts) -> bool:

@@ -305,6 +305,10 @@ _HOW_QUANTIZED = (
 )
 _HALF_TYPES = {"half": "torch.float16", "bf16": "torch.bfloat16"}
 _QUANTIZED = expression(r"\bkDequantizeBlockwise<.*, [12]>|\bkgem[mv]_4bit")
+#: Tensors that a model trained in FP8 scales and converts before each product (ATen/native/cuda/Copy.cu). They have to
+#: be converted; a compiler does so in the kernels that make them.
+_TO_FP8 = expression(r"\bfloat8_copy_kernel")
+_HOW_IN_FP8 = "model = torch.compile(model)  # scales and converts to FP8 in the kernels that make the tensors"
 _TO_TYPE = expression(r"copy<(\w+)>")
 
 
@@ -313,7 +317,8 @@ def device_copies(facts: Facts) -> Insight | None:
 
     Similar pattern: copies between host and device, of DDP's buckets, of optimizers, of the weights of attention, and
     of libraries between NCHW and NHWC have cards of their own and do not count. A model quantized to 4 bits, which
-    cannot be cast: the code is then its configuration's.
+    cannot be cast: the code is then its configuration's. Products in FP8, whose inputs are converted for each: a
+    compiler fuses that.
 
     Needs: GPU kernels and the ops that launched them.
 
@@ -352,6 +357,8 @@ def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str | None:
     kernels = facts.kernel_split.kernels if facts.kernel_split else []
     if dtype in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
         return _HOW_QUANTIZED.format(type=_HALF_TYPES[dtype])
+    if leading.kind == "type" and facts.compiles_model and any(_TO_FP8.search(row.name) for row in kernels):
+        return _HOW_IN_FP8
     return _HOW_TO_TYPE.get(dtype, _HOW_TO_COPY_LESS[leading.kind])
 
 

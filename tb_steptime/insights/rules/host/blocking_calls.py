@@ -89,6 +89,9 @@ _RETURN_AT_ONCE = {
 _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or while the next step runs already"
 #: The code for a rollout, whose next pass depends on each value, such as an action.
 _READ_OF_MANY = "actions = policy(observations).tolist()  # of many environments at once: each wait is for all of them"
+#: The same for the tokens of a language model.
+_TOKENS_OF_MANY = "tokens = logits.argmax(-1).tolist()  # of many prompts at once: each wait is for all of them"
+_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 #: From so many reads a step on they are not of the few values that a loop prints.
 MANY_READS = 8
 _STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
@@ -108,6 +111,14 @@ def rolls_out(facts: Facts) -> bool:
     return facts.trains and no_grad.share >= _MOST and no_grad.passes >= _MANY_PASSES
 
 
+def generates(facts: Facts) -> bool:
+    """Whether these passes have attention: those of a language model that generates, and not of a policy in an
+    environment. Both read a value for each pass."""
+    kernels = facts.kernel_split.kernels if facts.kernel_split else []
+    eager = facts.waste is not None and facts.waste.attention is not None
+    return rolls_out(facts) and (eager or any(_ATTENTION.search(row.short) for row in kernels))
+
+
 def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
     """Returns the code. What reads values depends on the job and on how many are read."""
     if rows[0].phase == "optimizer" and op.id in ("item", "truth"):
@@ -124,7 +135,7 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
     if reads < MANY_READS:
         return op.how
     if rows[0].phase == "forward" and rolls_out(facts):
-        return _READ_OF_MANY
+        return _TOKENS_OF_MANY if generates(facts) else _READ_OF_MANY
     return f"{_STACKED}\n{_BREAKS}" if facts.job.execution in ("compiled", "mixed") else _STACKED
 
 
@@ -386,5 +397,12 @@ def allocator_steady(facts: Facts) -> Insight | None:
     why = phrase(_NOT_FOUND, **leaves)
     if short is not None:
         why = phrase(_SHORT, times=count(short.count), idle=leaves["idle"])
-    how = _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack
-    return calls_card(facts, "allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)
+    title = phrase("Stop allocating GPU memory in every step")
+    return calls_card(facts, "allocator_steady", title, why, rows, how_to_keep_memory(facts))
+
+
+def how_to_keep_memory(facts: Facts) -> str | None:
+    """Returns the setting with which the allocator finds its memory cached; None where the host's memory is pinned."""
+    if any(_PINS.match(row.call) for row in calls_of(facts, "allocator")[:1]):
+        return None
+    return _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack

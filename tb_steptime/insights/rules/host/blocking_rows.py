@@ -240,8 +240,21 @@ def _of_this_wait(op: WaitingOp, row: BlockingRow) -> WaitingOp:
 
 
 def _is_within_op(row: BlockingRow) -> bool:
-    """Returns whether another op of PyTorch waits, such as aten::istft, and not one that the script calls to read a
-    value."""
+    """Returns whether another op waits, such as aten::istft or one of a library, and not one that the script calls to
+    read a value."""
     outer = row.outer_op or ""
     read = any(op.id in _INNER and op.names.search(outer) for op in WAITING_OPS)
-    return outer.startswith("aten::") and not read
+    return (outer.startswith("aten::") and not read) or is_of_library(row)
+
+
+#: Ops of libraries, by their namespaces, and autograd functions, by names of classes: spconv::get_indice_pairs,
+#: _RasterizeGaussians. An autograd node runs hooks of the script, too.
+_LIBRARY_OP = expression(r"(?!(aten|autograd|c10d|torch|profiler)::|nccl)\w+::")
+_FUNCTION = expression(r"_?[A-Z]\w*$")
+
+
+def is_of_library(row: BlockingRow) -> bool:
+    """Returns whether an op of a library makes the calls itself. A script copies by ops of PyTorch; it may synchronize
+    within a function of autograd, but not within an op that is registered."""
+    op = row.op or ""
+    return bool(_LIBRARY_OP.match(op) or (row.direction == "DtoH" and _FUNCTION.match(op)))

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import less, sites_of
-from tb_steptime.insights.rules.host.blocking_calls import MANY_READS, rolls_out
-from tb_steptime.insights.rules.host.blocking_rows import calls_of, waiting_op
+from tb_steptime.insights.rules.host.blocking_calls import MANY_READS, generates, rolls_out
+from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, calls_of, is_of_library, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import (
     BACKWARD,
     FORWARD,
@@ -28,6 +28,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     model_late,
 )
 from tb_steptime.insights.wording.terms import captured_graph
+from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.job import Server
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 
@@ -55,8 +56,9 @@ def launch_graphs(facts: Facts) -> Insight | None:
     many rows each one has, which no graph can hold: the advice is fixed shapes first. FSDP, which allocates its weights
     again and again, so that no graph can hold their addresses: the advice is to compile its blocks, or more work for
     each launch. A rollout, or a validation in each step: most layers run without gradients in many passes, between
-    which values are read or copied, so that no graph holds several: the advice is more inputs in each. A teacher, which
-    no compiled model reaches: the advice is to compile it, too.
+    which values are read or copied, so that no graph holds several: the advice is more inputs in each, of environments
+    or, if the passes have attention, of prompts. A teacher, which no compiled model reaches: the advice is to compile
+    it, too.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -96,7 +98,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
     elif not in_use and facts.job.left_as_is == "scripted":
         advice = replace(advice, how=_OF_SCRIPTED)
     elif not in_use and rolls_out(facts):
-        advice = _OF_ROLLOUTS
+        advice = replace(_OF_ROLLOUTS, how=_OF_PROMPTS) if generates(facts) else _OF_ROLLOUTS
     elif not in_use and facts.trains and facts.job.no_grad.share >= _TEACHES and facts.job.compiles:
         advice = replace(advice, how=_OF_TEACHER)
     elif not facts.job.compiles or (not in_use and facts.job.left_as_is == "recurrent"):
@@ -156,11 +158,16 @@ def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
 
 
 def _sizes_read(facts: Facts) -> float:
-    """Returns how many calls of the model a step wait for the size of a result, such as that of aten::nonzero:
-    torch.compile breaks the model up at each, and what follows has another shape in each step. What metrics read
-    behind the passes does not count."""
+    """Returns how many calls of the model a step wait for the size of a result, such as that of aten::nonzero or of a
+    sparse convolution: torch.compile breaks the model up at each, and what follows has another shape in each step. What
+    metrics read behind the passes does not count."""
     rows = [row for row in calls_of(facts, "plain") if row.phase in ("forward", "unknown")]
-    return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique"))
+    return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique") or _reads_size(row))
+
+
+def _reads_size(row: BlockingRow) -> bool:
+    """Whether an op of a library reads values of the GPU itself: it allocates its results by them."""
+    return row.direction == "DtoH" and (row.bytes or 0) < LARGE_BYTES * row.count and is_of_library(row)
 
 
 def _is_compiled(facts: Facts) -> bool:
@@ -220,6 +227,9 @@ teacher = torch.compile(teacher, mode="reduce-overhead")  # what runs under no_g
 # or a larger batch"""
 _OF_ENVIRONMENTS = """envs = gymnasium.vector.AsyncVectorEnv(makers)  # one pass for many environments or prompts
 # or policy = torch.compile(policy, mode="reduce-overhead")"""
+#: TRL generates in vLLM, which captures graphs, and updates its weights after each step.
+_OF_PROMPTS = """tokens = model.generate(**more_prompts)  # one pass for the next token of many prompts
+# or in graphs: generate(..., cache_implementation="static"), or TRL: GRPOConfig(use_vllm=True)"""
 #: cuDNN and MIOpen compute a sequence in one call, for which they need all of its inputs.
 _OF_SEQUENCE = """layer = torch.nn.{layer}(features, hidden)  # one call for the sequence, if all inputs are known
 # otherwise graphs, or a larger batch"""

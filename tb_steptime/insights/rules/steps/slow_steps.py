@@ -17,7 +17,9 @@ from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
+from tb_steptime.insights.rules.host.blocking_calls import how_to_keep_memory
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.rules.host.long_waits import LOGS
 from tb_steptime.insights.severity import lowest, severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.means import SLOW_FRACTION, median
@@ -72,7 +74,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     the steps that the verdict is about.
 
     Left out: waits for batches, and what of the recording is not judged at its beginning and end. Where another card
-    names what makes them slow, or what these same steps do more, this one is not shown.
+    names what makes them slow, or what these same steps do more, this one is not shown. How often a new shape comes,
+    for which torch.compile works once.
     """
     host = facts.host_as_recorded
     evaluating = {step.name for step in facts.overview.steps if step.forward_only}
@@ -95,6 +98,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         id="slow_steps",
         title=phrase("Investigate slow steps"),
         why=_why(host, slow),
+        how=LOGS if _compiles(host, slow[0]) else how_to_keep_memory(facts) if _grew(slow[0], ("allocator",)) else None,
         gain_ns=round(sum(longer) / len(host.judged_steps)),
         formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
         why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),
@@ -211,6 +215,12 @@ def _why(host: HostResult, slow: list[Grown]) -> Phrase:
         values |= {"doing": text(brief(doing, PLACE_LENGTH))} if doing else {}
         template += ", {grew} of it {part}" if doing is None else ", mostly in {doing}"
     return Phrase(agreeing(template + ".", len(slow)), values)
+
+
+def _compiles(host: HostResult, step: Grown) -> bool:
+    """Whether torch.compile works in most of what the step takes longer: what it compiled before fits no longer."""
+    gaps = [gap for row in host.long_gaps for gap in row.longest if gap.step == step.step and gap.compiles]
+    return sum(gap.late_ns for gap in gaps) >= OWN_FRACTION * step.excess_ns
 
 
 #: From this share of the excess on, the ops that these steps call more often say only where it is.

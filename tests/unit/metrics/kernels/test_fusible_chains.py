@@ -65,6 +65,18 @@ def test_what_is_no_chain(drawing: str):
     assert found(drawing, N=node, t="triton_poi_fused_mul_0") == []
 
 
+@pytest.mark.parametrize(("node", "number"), [("GG", 0), ("..", 3)])
+def test_what_follows_the_last_backward_pass_is_no_chain_of_the_model(node: str, number: int):
+    """As an average of the weights, which compiling the model does not reach. Without that pass all is the model's."""
+    drawing = f"""
+        step     | 1111111111111111 |
+        op       | {node}..AABBCC...... |
+        runtime  | g...a.b.c....... |
+        kernel 7 | .g...aabbbbcc... |"""
+    backward = "autograd::engine::evaluate_function: MmBackward0"
+    assert sum(each.kernels for each in found(drawing, G=backward)) == number
+
+
 @pytest.mark.parametrize(("calls", "other", "number"), [(15, "a", 15), (16, "a", 0), (16, "b", 17)])
 def test_an_op_that_is_called_many_times_in_a_row_passes_nothing_on(calls: int, other: str, number: int):
     """As a benchmark calls it. other: the kernel of one more call, of another op, in the middle; "a" for none."""

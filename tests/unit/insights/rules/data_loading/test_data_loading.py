@@ -49,6 +49,33 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     assert cards(trace) == {"no_workers"}
 
 
+@pytest.mark.parametrize(
+    ("calls", "copies", "confidence"),
+    [
+        ("cc.....", "..cc...", Confidence.MEDIUM),
+        ("ck.k...", "..c....", Confidence.LOW),
+        (".......", ".......", None),
+    ],
+    ids=["copies to the GPU", "kernels, too", "no launch"],
+)
+def test_a_worker_process_cannot_launch_what_the_loader_does(calls: str, copies: str, confidence: Confidence | None):
+    trace = timeline(
+        f"""
+        step          | {"".join(str(step) * 12 for step in range(4))} |
+        loader single | {"lllllll....." * 4} |
+        op            | {(calls.replace("k", "o").replace("c", "t") + "..a..") * 4} |
+        runtime       | {(calls + "..a..") * 4} |
+        memcpy 7      | {(copies + ".....") * 4} |
+        kernel 7      | {("." + calls.replace("c", ".") + "..aa") * 4} |""",
+        names=NAMES | {"c": "Memcpy HtoD (Pageable -> Device)", "t": "aten::to"},
+        cell_ns=1_000_000,
+    )
+    insight = sure(trace, "no_workers")
+    assert plain(insight.title).startswith("Make batches on the CPU" if confidence else "Load batches in worker")
+    assert ("without .to(device)" in (insight.how or "")) == (confidence is not None)
+    assert confidence is None or insight.confidence is confidence
+
+
 PICKS = {"s": "aten::select", "u": "aten::unsqueeze", "k": "aten::stack", "c": "aten::cat"}
 LAYERS = {"a": "aten::linear", "e": "aten::convolution", "n": "autograd::engine::evaluate_function: AddmmBackward0"}
 
@@ -567,6 +594,37 @@ def test_what_only_one_step_copies_may_be_the_weights(steps: int):
     insight = card(trace, "pageable_batch_copies")
     assert insight is not None and insight.how is not None
     assert ("weights" in insight.how) is (steps == 1)
+
+
+@pytest.mark.parametrize(
+    ("cells", "copies", "steps", "direction", "gain_ns", "confidence"),
+    [
+        (6, 1, "123", "HtoD (Pinned -> Device)", 6_000, Confidence.MEDIUM),
+        (14, 1, "123", "HtoD (Pinned -> Device)", 11_000, Confidence.MEDIUM),
+        (6, 1, "123", "DtoH (Device -> Pinned)", 6_000, Confidence.LOW),
+        (1, 16, "123", "HtoD (Pinned -> Device)", 16_000, Confidence.LOW),
+        (6, 1, "2", "HtoD (Pinned -> Device)", None, None),
+        (6, 1, "123", "DtoD (Device -> Device)", None, None),
+    ],
+    ids=["a batch", "longer than the rest", "results", "of many tensors", "in one step", "within the GPU"],
+)
+def test_a_pinned_copy_beside_which_no_kernel_runs_needs_a_stream_of_its_own(
+    cells: int, copies: int, steps: str, direction: str, gain_ns: int | None, confidence: Confidence | None
+):
+    """Copies of so many cells; the rest of each step takes ten, and one between two copies."""
+    width = copies * (cells + 1)
+    copied = {number: f"{'c' * cells}." * copies if number in steps else "." * width for number in "123"}
+    called = {number: f"c{'.' * cells}" * copies if number in steps else "." * width for number in "123"}
+    drawing = f"""
+        step     | {"".join(number * (width + 10) for number in "123")} |
+        runtime  | {"".join(f"{each}k........." for each in called.values())} |
+        memcpy 7 | {"".join(f"{each}.........." for each in copied.values())} |
+        kernel 7 | {f"{'.' * width}.kkkkkkkk." * 3} |"""
+    insight = card(with_bytes(timeline(drawing, names={"c": f"Memcpy {direction}"}), LARGE_BYTES), "pinned_copies")
+    assert (insight and insight.gain_ns, insight and insight.confidence) == (gain_ns, confidence)
+    if insight is not None:
+        assert ("batch" in plain(insight.title)) == (confidence is Confidence.MEDIUM)
+        assert ("can hide no more" in plain(insight.why)) == (gain_ns == 11_000)
 
 
 def copied_alone(drawing: str, direction: str, size: int = LARGE_BYTES) -> dict[str, int]:

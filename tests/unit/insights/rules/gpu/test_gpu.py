@@ -323,6 +323,42 @@ def test_a_small_last_wave_leaves_places_empty():
     assert found("small_grids", WORKING, **launch(2 * 432 + 4, HGEMM)) is None
 
 
+NODE = "autograd::engine::evaluate_function: "
+
+
+@pytest.mark.parametrize(
+    ("backward", "grows"),
+    [
+        ("[[512,8192],[8192,256]]", False),
+        ("[[256,8192],[8192,512]]", False),
+        ("[[8192,512],[512,256]]", True),
+        ("[[512,4096],[4096,256]]", True),
+    ],
+    ids=["weights", "weights transposed", "inputs", "of another size"],
+)
+def test_a_larger_batch_gives_gradients_of_weights_no_more_blocks(backward: str, grows: bool):
+    """Such a product has the size of the weights and sums over the batch."""
+    insight = found(
+        "small_grids",
+        """
+        step           | 1111111111222222222233333333334444444444 |
+        op             | f.........f.........f.........f......... |
+        op engine      | .nnn.......nnn.......nnn.......nnn...... |
+        op engine      | .aaa.......aaa.......aaa.......aaa...... |
+        runtime engine | ..k.........k.........k.........k....... |
+        runtime        | ...yyyyyyy...yyyyyyy...yyyyyyy...yyyyyyy |
+        kernel 7       | ...kkkkkkk...kkkkkkk...kkkkkkk...kkkkkkk |""",
+        names={"f": "aten::addmm", "n": f"{NODE}AddmmBackward0", "a": "aten::mm", "k": HGEMM},
+        inputs={
+            "f": ("[[512],[8192,256],[256,512]]", '["c10::Half","c10::Half","c10::Half"]'),
+            "a": (backward, HALVES),
+        },
+        sequences={"f": (8, 0), "n": (8, 1)},
+        kernels=launch(16)["kernels"],
+    )  # fmt: skip
+    assert (insight is not None) == grows
+
+
 @pytest.mark.parametrize("name", [REDUCE, "void gemv2T_kernel_val<int, int, float, float, float, float, 128>(int)"])
 def test_a_last_wave_costs_a_kernel_nothing_that_waits_for_memory(name: str):
     assert found("small_grids", WORKING, **launch(432 + 4, name)) is None

@@ -384,6 +384,10 @@ def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
 
 
 IN_4_BITS = "BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype="
+FP8 = (
+    "void at::native::unrolled_elementwise_kernel<at::native::float8_copy_kernel_cuda(at::TensorIteratorBase&)"
+    "::{lambda()#1}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>, 4>(int)"
+)
 QUANTIZED = "void kDequantizeBlockwise<__half, 512, 64, 8, {}>(float*, unsigned char*, float*, __half*, int, int)"
 
 
@@ -398,6 +402,8 @@ QUANTIZED = "void kDequantizeBlockwise<__half, 512, 64, 8, {}>(float*, unsigned 
         ("c10::BFloat16", f"{IN_4_BITS}torch.bfloat16)", QUANTIZED.format(2)),
         ("c10::Half", f"{IN_4_BITS}torch.float16)", "void kgemm_4bit_inference_naive<__half, 128, 16>(int)"),
         ("float", "torch.nn.functional.rms_norm", QUANTIZED.format(2)),
+        ("float", "model = torch.compile(model)", FP8),
+        ("c10::BFloat16", "model = torch.compile(model)", FP8),
     ],
 )
 def test_conversions_are_avoided_by_the_type_that_they_make(made: str, advice: str, product: str):

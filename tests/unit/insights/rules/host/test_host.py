@@ -11,7 +11,7 @@ import pytest
 from tb_steptime.analyses.host import HostResult, HostStep, JudgedRows
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.rules.host import pageable_copies
-from tb_steptime.insights.rules.host.blocking_rows import waiting_op
+from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, waiting_op
 from tb_steptime.insights.severity import may_be_added, remark_of_view
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.host.copies import CopyRow
@@ -22,6 +22,7 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
+from tb_steptime.metrics.kernels.fusion import EagerAttention
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.phases.no_grad import NoGrad
@@ -174,6 +175,7 @@ def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], titl
         ("aten::nonzero", "aten::where", 8.0, {}, True),
         ("aten::nonzero", "aten::index", 24.0, {"purpose": "inference"}, True),
         ("aten::_unique2", "aten::_unique2", 9.0, {}, True),
+        ("spconv::get_indice_pairs", "SubMConvFunction", 10.0, {}, True),
         ("aten::nonzero", "aten::where", 7.0, {}, False),
         ("aten::_local_scalar_dense", "aten::item", 24.0, {}, False),
         ("aten::nonzero", "aten::where", 24.0, {"double_backward": True}, False),
@@ -182,7 +184,19 @@ def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], titl
         ("aten::nonzero", "aten::where", 24.0, {"server": "vllm"}, False),
         ("aten::nonzero", "aten::where", 24.0, {"compiled_share": 0.5}, True),
     ],
-    ids=["experts", "masks", "unique", "few", "values", "twice", "scripted", "no compiler", "server", "compiled"],
+    ids=[
+        "experts",
+        "masks",
+        "unique",
+        "sparse convolutions",
+        "few",
+        "values",
+        "twice",
+        "scripted",
+        "no compiler",
+        "server",
+        "compiled",
+    ],
 )
 @pytest.mark.parametrize(("phase", "of_model"), [("forward", True), ("unknown", True), ("other", False)])
 def test_no_graph_holds_calls_that_read_sizes(
@@ -1276,6 +1290,12 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
         ("aten::item", "autograd::engine::evaluate_function: ConvolutionBackward0", "cudaMemcpyAsync", "item"),
         ("aten::_local_scalar_dense", "aten::istft", "cudaMemcpyAsync", "within"),
         ("aten::_linalg_eigh", "aten::linalg_eigh", "cudaMemcpyAsync + cudaStreamSynchronize", "within"),
+        ("spconv::get_indice_pairs", "SubMConvFunction", "cudaMemcpy", "within"),
+        ("dgl::sample_neighbors", "dgl::sample_neighbors", "cudaStreamSynchronize", "within"),
+        ("_RasterizeGaussians", "_RasterizeGaussians", "cudaMemcpy", "within"),
+        ("autograd::engine::evaluate_function: MulBackward0", None, "cudaMemcpy", "read_back"),  # a hook
+        ("torch::autograd::AccumulateGrad", None, "cudaMemcpy", "read_back"),  # another one
+        ("copy_", "to", "cudaMemcpyAsync", "read_back"),  # before PyTorch 1.8
         ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
         (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
         (None, None, "cudaDeviceSynchronize", "explicit"),
@@ -1321,6 +1341,20 @@ def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: st
 def test_names_of_models_and_their_files_do_not_say_what_an_op_waits_for(op: str, around: dict[str, str], waiting: str):
     row = blocking(US, **({"op": op, "outer_op": op, "source": None} | around))
     assert waiting_op(row).id == waiting
+
+
+def test_a_function_of_autograd_may_wait_for_the_gpu_by_a_call_of_the_script():
+    row = blocking(US, op="Rasterize", outer_op="Rasterize", call="cudaDeviceSynchronize", direction=None, source=None)
+    assert waiting_op(row).id == "explicit"
+
+
+@pytest.mark.parametrize(("size", "fixed"), [(4, True), (LARGE_BYTES, False)])
+def test_what_an_op_of_a_library_reads_is_a_size_if_it_is_small(size: int, fixed: bool):
+    op = "spconv::get_indice_pairs"
+    reads = [blocking(0, op=op, outer_op=op, source=None, count=8.0, bytes=8 * size, phase="forward")]
+    insight = card(host_result([site(FORWARD, late(100))], blocking=reads), "launch_graphs")
+    assert insight is not None
+    assert plain(insight.title).startswith("Fix the shapes") == fixed
 
 
 @pytest.mark.parametrize(("direction", "waiting"), [("HtoD", "index"), ("DtoH", "mask"), (None, "mask")])
@@ -1386,6 +1420,24 @@ def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
         "in its step()",
     )
     assert {code for code in known if code in (insight.how or "")} == said
+
+
+@pytest.mark.parametrize("attends", [True, False])
+def test_a_language_model_generates_for_many_prompts_and_a_policy_acts_in_many_environments(attends: bool):
+    nothing, of_softmax = Waste(None, 0.0, 0.0, 0.0), KernelSite("k", "k", "aten::softmax", None, None, None)
+    attention = EagerAttention(of_softmax, 8.0, 1.0, 1.0, 0.0) if attends else None
+    sites, reads = [site(FORWARD, late(100))], [blocking(100 * US, count=8.0, phase="forward")]
+    rows = JudgedRows(
+        steps=[0, 1, 2, 3], sites=sites, blocking=reads, blocking_bubble_ns=0, copies=[], pauses=[], exchange_ns=0,
+        communication=None, waste=LaunchWaste(None, None, nothing, nothing, attention=attention), obstacles=[],
+        rates=None, waits=None, long_gaps=[], full_queue_ns=0, bucket_copies=0.0, bucket_late_ns=0, before_graphs_ns=0,
+        host_functions_ns=0, several_devices=None, anomaly=None, observed_ns=0,
+    )  # fmt: skip
+    host = host_result(sites, blocking=reads, judged=rows)
+    graphs, waits = (card(host, id, ROLLOUT) for id in ("launch_graphs", "sync_bubble"))
+    assert graphs is not None and waits is not None
+    assert ("more_prompts" in (graphs.how or ""), "gymnasium" in (graphs.how or "")) == (attends, not attends)
+    assert ("prompts" in (waits.how or ""), "actions" in (waits.how or "")) == (attends, not attends)
 
 
 @pytest.mark.parametrize("phase", ["forward", "backward", "optimizer", "other"])
@@ -1560,6 +1612,29 @@ def test_a_slow_step_names_the_function_in_which_most_of_it_is(step: str, late_u
     insight = card(host_result(**slow(1_300), long_gaps=[gaps]), "slow_steps")
     assert insight is not None
     assert insight.why.values.get("doing") == (text("train.py(90): save") if is_named else None)
+
+
+@pytest.mark.parametrize(("step", "late_us", "compiles", "is_told"), [
+    ("4", 200, True, True), ("4", 199, True, False), ("3", 200, True, False), ("4", 200, False, False),
+])  # fmt: skip
+def test_a_step_is_slow_because_torch_compile_works_again(step: str, late_us: int, compiles: bool, is_told: bool):
+    """It takes 400 us longer than usual."""
+    gap = LongGap(step, 0, 200 * US, late_us * US, "op", "compile_inner (dynamo_timed)", None, compiles, compiles)
+    gaps = LongGaps(FORWARD, 1, 1, late_us * US // 5, 0, 0, [gap])
+    insight = card(host_result(**slow(1_300), long_gaps=[gaps]), "slow_steps")
+    assert insight is not None
+    assert ("recompiles" in (insight.how or "")) == is_told
+
+
+@pytest.mark.parametrize(
+    ("part", "call", "how"),
+    [("allocator", "cudaFree", True), ("allocator", "cudaHostAlloc", False), ("nothing_recorded", "cudaFree", False)],
+)
+def test_a_step_that_waits_for_the_allocator_is_told_how_to_keep_memory(part: str, call: str, how: bool):
+    calls = [blocking(80 * US, call=call, kind="allocator", op=None, outer_op=None, source=None)]
+    insight = card(host_result(**some_slow({4: 400}, part), blocking=calls), "slow_steps")
+    assert insight is not None
+    assert ("expandable_segments" in (insight.how or "")) == how
 
 
 def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str, Any]:
