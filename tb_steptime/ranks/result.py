@@ -225,6 +225,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     stalled           number of collectives that take far longer than the others on all ranks
     stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns; the latter
                       also has off_ns
+    phases            phases of the step that launch them, ids of `PHASES`
     larger, larger_ns   number of the last all-gathers of the steps that gather more than the others, and their part of
                       transfer_ns
     """
@@ -254,6 +255,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     off_ns: int = 0
     larger: int = 0
     larger_ns: int = 0
+    phases: list[str] = []
 
 
 class ExchangeTime(msgspec.Struct, frozen=True):

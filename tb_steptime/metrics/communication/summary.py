@@ -18,6 +18,7 @@ from tb_steptime.metrics.communication.collectives import (
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
     backward_computing,
+    before_gradients,
     computing_times,
     est_wait_ns,
     exposure,
@@ -28,7 +29,7 @@ from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, 
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
-from tb_steptime.metrics.phases.assignment import SITE, activity_sites
+from tb_steptime.metrics.phases.assignment import PHASES, SITE, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.groups import Groups
@@ -96,6 +97,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
     norms_ns               launched by SyncBatchNorm, for the statistics of a batch
 
+    in_backward            number of them that the backward pass launches; None where no such pass is recorded
     last                   None unless every step ends with one of these collectives, and has others of them; None where
                            FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
                            kernel of a layer behind the last one shows, too
@@ -121,6 +123,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     norms_ns: int = 0
     buffers_ns: int = 0
     nodes_ns: int = 0
+    in_backward: float | None = None
 
     @property
     def gathers_more(self) -> LastCall | None:
@@ -141,7 +144,8 @@ class Communication(msgspec.Struct, frozen=True):
     profiler to start; None with fewer than FEWEST_STEPS steps.
     running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
     part of it in which no collective runs; free_backward_ns: the part of that in backward passes whose gradients are
-    reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass.
+    reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass; without
+    before_gradients_ns, the free time of these passes before their first gradient is ready.
     examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
     DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
     after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
@@ -160,6 +164,7 @@ class Communication(msgspec.Struct, frozen=True):
     reducer: Reducer | None = None
     passes: int = 0
     free_backward_ns: int | None = None
+    before_gradients_ns: int = 0
 
 
 def communication(trace: Trace, chosen: Steps | None = None) -> Communication | None:
@@ -175,7 +180,8 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
     parts, places = step_breakdown(trace), find_steps(trace).begun_at(chosen.start_ns).tolist()
     total_ns = sum(parts[each].communication for each in places)
     free = computing - running
-    free_backward = backward_computing(trace, _reduces_gradients(trace, collectives))
+    reduces = _reduces_gradients(trace, collectives)
+    free_backward, too_early = backward_computing(trace, reduces), before_gradients(trace, reduces)
     return Communication(
         running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns // steps,
@@ -189,7 +195,8 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
         waits=_examples(trace, collectives.start[waits], collectives.end[waits], wait[waits]),
         reducer=reducer(trace, chosen),
         passes=early_exchanges(trace).passes,
-        free_backward_ns=None if free_backward is None else (free_backward & free).total_ns // steps,
+        free_backward_ns=None if free_backward is None else ((free_backward & free) - too_early).total_ns // steps,
+        before_gradients_ns=(too_early & free).total_ns // steps,
     )
 
 
@@ -200,6 +207,7 @@ def _reduces_gradients(trace: Trace, collectives: Collectives) -> Bool:
     return result
 
 
+_BACKWARD = PHASES.index("backward")
 #: The forward pass without the broadcast of DDP's buffers.
 _IN_FORWARD = SITE["forward.inputs"], SITE["forward.model"]
 
@@ -298,7 +306,13 @@ def _row(
         norms_ns=int(shown.exposed_ns[rows[launched_by_sync_norm(trace, launching_calls(trace)[rows])]].sum()) // steps,
         buffers_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["forward.buffer_broadcast"]]].sum()) // steps,
         nodes_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["backward.nodes"]]].sum()) // steps,
+        in_backward=_in_backward(sites[rows], steps),
     )
+
+
+def _in_backward(sites: UInt8, steps: int) -> float | None:
+    known = sites != SITE["unknown"]
+    return int((SITE_PHASE[sites] == _BACKWARD).sum()) / steps if known.all() else None
 
 
 def _last(trace: Trace, collectives: Collectives, rows: Int64) -> LastCall | None:

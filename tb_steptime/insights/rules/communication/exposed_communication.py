@@ -22,6 +22,7 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     exchange_card,
     fewer_exchanges,
     hiding_ns,
+    in_parts,
     less_to_send,
     of_split_layers,
     on_compute_stream_ns,
@@ -152,6 +153,8 @@ def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
     norms_ns = sum(row.norms_ns for row in rows(facts))
     if norms_ns >= MOSTLY_NORMS * exposed.ns:
         return NORMS, min(saved_ns, norms_ns), _BY_NORMS
+    if exposed.free_compute_ns < saved_ns / 2 and (parts := in_parts(facts, exposed.leading, saved_ns)):
+        return *parts, _HIDE
     if exposed.free_compute_ns >= saved_ns / 2:
         return overlapped(facts, exposed.leading), min(saved_ns, exposed.free_compute_ns), _HIDE
     if facts.overview.has_device and sends_little(exposed.leading):

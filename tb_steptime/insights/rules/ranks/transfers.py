@@ -148,11 +148,17 @@ def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
     if leading.role not in _KNOWN_ROLES.get(leading.kind, (leading.role,)):
         return None
     exchanger = _EXCHANGERS.get(leading.role)
+    if exchanger == "sharded" and leading.kind == "all_gather" and {"optimizer", "other"}.issuperset(leading.phases):
+        exchanger = "optimizer"
     if hides:
         return how_to_overlap(leading.kind, _mean_bytes(job, leading), exchanger)
     hosts = {row.host for row in job.ranks if row.rank in leading.members and row.host is not None}
     over_machines = leading.role == "fsdp" and leading.kind != "all_reduce" and len(hosts) > 1
-    return _WITHIN_MACHINES if over_machines else how_to_send_less(leading.kind, leading.dtype, exchanger)
+    if over_machines and exchanger == "sharded":
+        return _WITHIN_MACHINES
+    gathers = [row.phases for row in job.collectives if (row.kind, row.group) == ("all_gather", leading.group)]
+    gathers_again = any("backward" in phases or "unknown" in phases for phases in gathers)
+    return how_to_send_less(leading.kind, leading.dtype, exchanger, gathers_again)
 
 
 def _mean_bytes(job: JobRanks, leading: JobCollective) -> float | None:

@@ -47,8 +47,8 @@ def test_gradients_are_hidden_by_the_backward_passes_that_make_them(last_pass: i
     """Two micro-batches compute for at least 7 ms, but only the second backward pass makes gradients that are sent: 4
     ms of them are exposed. Where it has 2 ms, these hide half; where it has 1 ms, half of the bytes gain more."""
     trace = drawn(
-        "..b...d.............",
-        "k.l.m.n.cyyyyyyyyyyy",
+        "..b...dd............",
+        "k.l.m.nc.yyyyyyyyyyy",
         f".kkkllmm{'n' * last_pass}{'.' * (12 - last_pass)}",
         f"{'.' * (8 + last_pass)}cccc{'.' * (8 - last_pass)}",
         c=REDUCE,
@@ -145,3 +145,70 @@ def test_what_is_broadcast_are_buffers_only_in_the_forward_of_ddp(mark: str, cod
 )
 def test_gradients_of_sharded_models_are_not_those_of_ddp(code: str, exchanger: str, lacks: str):
     assert (exchanger in code, lacks in code) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "kernel", "nccl", "code", "lacks"),
+    [
+        # nothing is gathered again in the backward pass: there is nothing left to keep
+        (
+            "k.c.m.l.eyyyyyyyyyyy",
+            ".k....m.lll.........",
+            "..cccc.....eeeeee...",
+            "requires_gradient_sync",
+            "after_forward",
+        ),
+        ("k.c.m.e.cyyyyyyyyyyy", ".k.........m........", "..cccc.eee.ccccc....", "reshard_after_forward", "sync("),
+        # parameters that the optimizer has updated, and gradients or parameters that the script exchanges after it
+        ("k...m.l..ecyyyyyyyyy", ".kkkk.mmlll.........", "..........ecccc.....", "param-gather", "prefetch"),
+    ],
+)
+def test_parameters_are_gathered_for_the_pass_that_needs_them(
+    runtime: str, kernel: str, nccl: str, code: str, lacks: str
+):
+    trace = drawn("......b.d...........", runtime, kernel, nccl, c=GATHER, e=SCATTER)
+    how = sure(trace, "exposed_communication").how or ""
+    assert (code in how, lacks in how) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("launched", "code"), [("k...m.l.c.yyyyyyyyyy", "bucket_cap"), ("k...m.l...cyyyyyyyyy", "averaged")]
+)
+def test_only_a_backward_pass_sends_buckets(launched: str, code: str):
+    """An all-reduce after the optimizer averages parameters, or gradients by hand: no bucket could send it earlier."""
+    trace = drawn("......bbb...........", launched, ".kkkk.mmlll.........", "...........cccc.....", c=LARGER)
+    assert code in (sure(trace, "exposed_communication").how or "")
+
+
+@pytest.mark.parametrize(("scattered", "code"), [(100_000, "DistributedDataParallel"), (4_000_000, "fully_shard")])
+def test_a_model_is_sharded_if_all_of_its_gradients_are_scattered(scattered: int, code: str):
+    """A loss over all ranks' features scatters their gradients beside the all-reduces of DDP."""
+    few = ("_reduce_scatter_base", "BFloat16", scattered, "0", 8)
+    trace = drawn(
+        "......bbbb..........", "k...m.e.cyyyyyyyyyyy", ".kkkkkkmmmmm........", ".......e....cccc....", c=REDUCE, e=few
+    )
+    assert code in (sure(trace, "exposed_communication").how or "")
+
+
+ACCUMULATE, COMPILED = "torch::autograd::AccumulateGrad", "CompiledFunctionBackward"
+
+
+@pytest.mark.parametrize(
+    ("op", "code"), [("......bbbg.bg.......", "bucket_cap"), ("......bbbbbbg.......", "torch.compile")]
+)
+def test_a_graph_of_the_whole_backward_pass_returns_all_gradients_at_its_end(op: str, code: str):
+    """Smaller buckets could be sent no sooner; two graphs return some gradients before the second one computes."""
+    marks = "".join(str(step) * 20 for step in range(1, 5))
+    trace = timeline(
+        f"""
+        step     | {marks} |
+        op       | {op * 4} |
+        runtime  | {"k.....l....mcyyyyyyy" * 4} |
+        kernel 7 | {".kkkk.ll....mmmm...." * 4} |
+        nccl 40  | {"................cccc" * 4} |""",
+        names={"b": COMPILED, "g": ACCUMULATE},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges={"c": REDUCE},
+        cell_ns=MS,
+    )
+    assert code in (sure(trace, "exposed_communication").how or "")
