@@ -440,6 +440,47 @@ def test_a_wait_in_one_step_is_not_one_of_each(late_ms: tuple[int, ...], begins:
     assert (job.balance, plain(headline.verdict).startswith(begins)) == ("balanced", True)
 
 
+@pytest.mark.parametrize(
+    ("late", "begins"),
+    [
+        ((3, 3, 3), "Rank 3 delays the others in steps 6, 9 and 12 and in hardly any other."),
+        ((3, 1, 3), "No rank delays the others:"),
+    ],
+)
+def test_an_evaluation_on_one_rank_delays_the_others_in_few_steps(late: tuple[int, ...], begins: str):
+    job = job_of(run(replace(HEALTHY, steps=9)))
+    ranks = dict(zip((1, 4, 7), late, strict=True))
+    steps = [
+        msgspec.structs.replace(step, late=ranks[place], late_ns=150 * MS) if place in ranks else step
+        for place, step in enumerate(job.steps)
+    ]
+    rows = [msgspec.structs.replace(row, exposed_wait_ns=50 * MS * job.matched_steps) for row in job.ranks]
+    headline = ranks_headline(msgspec.structs.replace(job, steps=steps, ranks=rows))
+    assert (job.balance, plain(headline.verdict).startswith(begins)) == ("balanced", True)
+
+
+def test_a_mean_wait_is_a_share_of_the_mean_step():
+    """The usual step waits for nobody, and a mean over long steps may be longer than it."""
+    job = job_of(run(replace(HEALTHY, steps=9)))
+    assert job.path is not None
+    usual_ns = int(np.median([step.slowest_ns for step in job.steps]))
+    path = msgspec.structs.replace(job.path, step_ns=3 * usual_ns)
+    rows = [msgspec.structs.replace(row, exposed_wait_ns=2 * usual_ns * job.matched_steps) for row in job.ranks]
+    headline = ranks_headline(msgspec.structs.replace(job, path=path, ranks=rows))
+    assert "(67 % of it)" in plain(headline.verdict)
+
+
+@pytest.mark.parametrize(("matched", "share"), [(8, "20 %"), (2, "10 %")])
+def test_waits_for_a_rank_are_a_share_of_the_steps_that_exchange(matched: int, share: str):
+    job = job_of(run(replace(HEALTHY, steps=9, late={3: 10 * MS})))
+    assert job.balance == "straggler" and job.path is not None
+    usual_ns = int(np.median([step.slowest_ns for step in job.steps]))
+    path = msgspec.structs.replace(job.path, step_ns=2 * usual_ns)
+    late = [msgspec.structs.replace(job.late[0], wait_ns=usual_ns // 5)]
+    headline = ranks_headline(msgspec.structs.replace(job, late=late, path=path, matched_steps=matched))
+    assert f"({share} of it)" in plain(headline.verdict)
+
+
 @pytest.mark.parametrize(("matched", "share"), [(8, "50 %"), (2, "25 %")])
 def test_transfers_are_a_share_of_the_steps_that_exchange(matched: int, share: str):
     """With accumulation, a step of two micro-batches in eight takes twice as long as the median one, and exchanges."""
