@@ -26,7 +26,7 @@ from tb_steptime.ranks.delays.late import (
 from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, MatchedGroup, Matching, instances_of, match
 from tb_steptime.ranks.messages import Links, matched_messages, message_pairs, message_steps, messages, user_links
 from tb_steptime.ranks.pipeline.result import Pipeline
-from tb_steptime.ranks.pipeline.xray import pipeline
+from tb_steptime.ranks.pipeline.xray import pipeline, within_stages
 from tb_steptime.ranks.replayed.changes import job_replay
 from tb_steptime.ranks.replayed.graphs import unexplained
 from tb_steptime.ranks.replayed.joint import ReplayedJob
@@ -81,7 +81,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
         unmatched=Reason("no_matched_collectives"),
         messages=messages(exchanged.ranks),
         pairs=message_pairs(exchanged.ranks, [span.rank for span in job_members.spans], len(names)),
-        pipeline=pipeline(job_members.spans, exchanged.ranks, names),
+        pipeline=exchanged.pipeline,
         notes=[*job_members.notes, *_notes(exchanged), *([Note("links_not_read")] if links.odd else [])],
     )
     if not exchanged.steps.size:
@@ -153,6 +153,7 @@ class _Exchanged:
     names: Sequence[str]
     ranks: Sequence[Instances]
     matching: Matching
+    missing: bool = False
 
     @staticmethod
     def from_members(job: Members, names: Sequence[str]) -> _Exchanged:
@@ -162,7 +163,17 @@ class _Exchanged:
         hosts = [span.host for span in job.spans]
         matching = on_shared_clocks(of_the_same_steps(all_matches, hosts, step_ns), hosts)
         matching = replace(matching, matched=[with_larger(each, job.spans) for each in matching.matched])
-        return _Exchanged(job.spans, names, ranks, matching)
+        return _Exchanged(job.spans, names, ranks, matching, bool(job.missing))
+
+    @cached_property
+    def pipeline(self) -> Pipeline | None:
+        return pipeline(self.spans, self.ranks, self.names, missing=self.missing)
+
+    @cached_property
+    def meeting(self) -> list[MatchedGroup]:
+        """The matched collectives that show who is late."""
+        matched = self.matching.matched
+        return matched if self.pipeline is None else within_stages(matched, self.messages)
 
     @cached_property
     def steps(self) -> Int64:
@@ -208,7 +219,7 @@ class _Exchanged:
 
     @cached_property
     def arrivals(self) -> Arrivals:
-        return arrivals(self.matching.matched, len(self.spans), len(self.names))
+        return arrivals(self.meeting, len(self.spans), len(self.names))
 
     @cached_property
     def waits(self) -> StepWaits:
@@ -412,7 +423,7 @@ def _straggles(exchanged: _Exchanged, late: Sequence[LateRank]) -> bool:
 def _late_group(exchanged: _Exchanged) -> LateGroup | None:
     """Returns the group of late ranks, with the causes for its first rank, compared with the ranks outside the
     group."""
-    group = late_group(exchanged.matching.matched, exchanged.arrivals, exchanged.spans, exchanged.steps)
+    group = late_group(exchanged.meeting, exchanged.arrivals, exchanged.spans, exchanged.steps)
     if group is None:
         return None
     spans = [span for span in exchanged.spans if span.rank == group.first or span.rank not in group.ranks]

@@ -121,8 +121,7 @@ Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
 #: Why a rank is late: it spends more of its own time on this than the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
-    "python", "cpu_interrupted", "gpu_interrupted", "more_received", "unrecorded",
-    "unknown",
+    "python", "slower_cpu", "cpu_interrupted", "gpu_interrupted", "more_received", "unrecorded", "unknown",
 ]  # fmt: skip
 
 

@@ -36,6 +36,7 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
     "more_received": "it computes {more} a step longer, and exchanges {factor} times as much in its all-to-alls",
     "slower_kernels": "its GPU takes {more} a step longer for the same work",
     "host": "its CPU launches work {more} a step later",
+    "slower_cpu": "its CPU launches work {more} a step later, because each op takes longer on it",
     "blocking": "calls block its CPU {more} a step longer",
     "allocator": "it asks the driver for GPU memory {more} a step longer",
     "copies": "its GPU copies memory {more} a step longer",
@@ -113,13 +114,13 @@ def _in_few_steps(job: JobRanks) -> Phrase | None:
         return None
     all_ns = sum(step.late_ns for step in job.steps)
     long = [step for step in job.steps if step.late_ns >= _AS_LONG * worst.late_ns]
-    several = len({step.late for step in long}) == 1 and 2 * len(long) < len(job.steps)
+    several = len({step.late for step in long}) == 1 and 2 * len(long) <= job.matched_steps
     if several and len(long) > 1 and sum(step.late_ns for step in long) >= _MOST_OF_SEVERAL * all_ns:
         named = [step.name for step in long]
         listed = (
             f"{', '.join(named[:-1])} and {named[-1]}" if len(named) <= _FEW_RANKS else ", ".join(named[:_SOME]) + ", …"
         )
-    elif worst.late_ns >= _MOST_OF_WAITS * all_ns:
+    elif len(long) == 1 < job.matched_steps and worst.late_ns >= _MOST_OF_WAITS * all_ns:
         long, listed = [worst], worst.name
     else:
         return None
