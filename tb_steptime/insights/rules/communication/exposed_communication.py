@@ -76,12 +76,14 @@ _SAME_CORES = phrase("On CPUs an exchange needs the cores that compute: hidden, 
 
 
 class _Exposed(msgspec.Struct, frozen=True):
-    """Exposed time of collectives without a card of their own, ns a step. leading: the row with most of it."""
+    """Exposed time of collectives without a card of their own, ns a step. leading: the row with most of it; saves: the
+    row with most of it that is no est. wait."""
 
     ns: int
     waits_ns: int
     free_compute_ns: int
     leading: CollectiveRow
+    saves: CollectiveRow
 
 
 def exposed_communication(facts: Facts) -> Insight | None:
@@ -117,7 +119,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
         doubt = _GUESSED
     elif advice is NORMS:
         doubt = _BATCHES
-    elif of_split_layers(facts, exposed.leading):
+    elif of_split_layers(facts, exposed.saves):
         doubt = NEEDED_AT_ONCE
     return exchange_card(
         facts,
@@ -142,8 +144,9 @@ def _exposed(facts: Facts) -> _Exposed | None:
         return None
     own = [rest_ns(facts, row) for row in own_rows]
     waits = [min(row.wait_ns or 0, ns) for row, ns in zip(own_rows, own, strict=True)]
-    leading = max(own_rows, key=lambda row: rest_ns(facts, row))
-    return _Exposed(sum(own), sum(waits), hiding_ns(facts, communication, leading), leading)
+    leading = own_rows[max(range(len(own)), key=lambda place: own[place])]
+    saves = own_rows[max(range(len(own)), key=lambda place: own[place] - waits[place])]
+    return _Exposed(sum(own), sum(waits), hiding_ns(facts, communication, saves), leading, saves)
 
 
 def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
@@ -153,13 +156,13 @@ def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
     norms_ns = sum(row.norms_ns for row in rows(facts))
     if norms_ns >= MOSTLY_NORMS * exposed.ns:
         return NORMS, min(saved_ns, norms_ns), _BY_NORMS
-    if exposed.free_compute_ns < saved_ns / 2 and (parts := in_parts(facts, exposed.leading, saved_ns)):
+    if exposed.free_compute_ns < saved_ns / 2 and (parts := in_parts(facts, exposed.saves, saved_ns)):
         return *parts, _HIDE
     if exposed.free_compute_ns >= saved_ns / 2:
-        return overlapped(facts, exposed.leading), min(saved_ns, exposed.free_compute_ns), _HIDE
-    if facts.overview.has_device and sends_little(exposed.leading):
-        return fewer_exchanges(facts, exposed.leading), exposed.ns, _LITTLE
-    return less_to_send(facts, exposed.leading), saved_ns // 2, _HALVE
+        return overlapped(facts, exposed.saves), min(saved_ns, exposed.free_compute_ns), _HIDE
+    if facts.overview.has_device and sends_little(exposed.saves):
+        return fewer_exchanges(facts, exposed.saves), exposed.ns, _LITTLE
+    return less_to_send(facts, exposed.saves), saved_ns // 2, _HALVE
 
 
 def _mostly_waits(facts: Facts, exposed: _Exposed) -> bool:
@@ -178,14 +181,18 @@ _STATISTICS = (
 
 
 def _why(facts: Facts, exposed: _Exposed) -> Phrase:
-    row = exposed.leading
+    row = exposed.leading if _mostly_waits(facts, exposed) else exposed.saves
     rate = row.bytes / row.running_ns * _NANOSECONDS if row.bytes and row.running_ns else None
     amount = ", {count} a step" if rate is None else ": {bytes} a step at {rate}"
     waits = ", including waits for the slowest rank."
     if facts.share(exposed.waits_ns) >= WORTH_FRACTION:
         waits = ". Est. {waits} may be waits for slower ranks."
+    template = "For {exposed} a step only collectives run, most of it {kind}" + amount + waits
+    if row is not exposed.leading:
+        template = "For {exposed} a step only collectives run. Est. {waits} may be waits for slower ranks, "
+        template += "and most of the rest is {kind}" + amount + "."
     return filled(
-        "For {exposed} a step only collectives run, most of it {kind}" + amount + waits,
+        template,
         {
             "exposed": ns(exposed.ns),
             "kind": text(row.label),

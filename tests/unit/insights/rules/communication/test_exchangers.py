@@ -9,6 +9,7 @@ import pytest
 
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.rules.communication.exchange_cards import how_to_overlap, how_to_send_less
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, sure
 from tests.drawn.timeline import timeline
@@ -212,3 +213,18 @@ def test_a_graph_of_the_whole_backward_pass_returns_all_gradients_at_its_end(op:
         cell_ns=MS,
     )
     assert code in (sure(trace, "exposed_communication").how or "")
+
+
+def test_advice_is_about_the_exchange_that_takes_longest_by_itself():
+    """Stages of a pipeline wait 5 ms for a message, by their schedule; 3 of the other 5 ms are gradients."""
+    trace = drawn(
+        "......bbbb..........",
+        "k.c.m.l.e.yyyyyyyyyy",
+        "kk.......lll........",
+        "..ccccccm...eee.....",
+        c=MESSAGE,
+        m=MESSAGE,
+        e=REDUCE,
+    )
+    card = sure(trace, "exposed_communication")
+    assert ("bucket_cap" in (card.how or ""), "most of the rest is all-reduce" in plain(card.why)) == (True, True)
