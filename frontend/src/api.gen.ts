@@ -468,7 +468,7 @@ export interface CategoryBytes {
  * per step, and the median of the other ranks (more_received); None where the trace does not show them.
  */
 export interface Cause {
-  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_kernels" | "unknown" | "unrecorded";
+  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_cpu" | "slower_kernels" | "unknown" | "unrecorded";
   own_ns: number;
   others_ns: number;
   share: number;
@@ -1376,7 +1376,7 @@ export interface ExchangeGroup {
  * exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
  * computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
  * reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
- * free_backward_ns: as in `Communication`, of the first rank.
+ * free_backward_ns, before_gradients_ns: as in `Communication`, of the first rank; the latter of compiled code.
  */
 export interface ExchangeTime {
   exposed_transfer_ns: number;
@@ -1385,6 +1385,7 @@ export interface ExchangeTime {
   hidden_ns: number;
   free_compute_ns: number;
   free_backward_ns: number | null;
+  before_gradients_ns: number;
 }
 
 /**

@@ -226,20 +226,18 @@ def exchange_time(
     cells = max(1, steps * len(spans))
     exposed, waits = sum(row.exposed_ns for row in rows), int(arrivals.exposed_wait_ns.sum())
     hidden_ns = sum(row.hidden_ns for row in rows) // cells
+    overview = spans[0].results.get("overview")
+    communication = overview.communication if isinstance(overview, OverviewResult) else None
+    compiled = isinstance(overview, OverviewResult) and bool(overview.job.compiled_share)
     return ExchangeTime(
         exposed_transfer_ns=(exposed - waits) // cells,
         exposed_stall_ns=sum(row.stalled_exposed_ns for row in rows) // cells,
         exposed_wait_ns=waits // cells,
         hidden_ns=hidden_ns,
         free_compute_ns=max(0, _computing_ns(spans) - hidden_ns),
-        free_backward_ns=_free_backward_ns(spans[0]),
+        free_backward_ns=communication.free_backward_ns if communication else None,
+        before_gradients_ns=communication.before_gradients_ns if communication and compiled else 0,
     )
-
-
-def _free_backward_ns(span: RankSpan) -> int | None:
-    overview = span.results.get("overview")
-    communication = overview.communication if isinstance(overview, OverviewResult) else None
-    return communication.free_backward_ns if communication else None
 
 
 def _computing_ns(spans: Sequence[RankSpan]) -> int:

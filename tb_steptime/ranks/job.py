@@ -219,7 +219,13 @@ class _Exchanged:
 
     @cached_property
     def arrivals(self) -> Arrivals:
-        return arrivals(self.meeting, len(self.spans), len(self.names))
+        return arrivals(self.matching.matched, len(self.spans), len(self.names))
+
+    @cached_property
+    def delays(self) -> Arrivals:
+        """The same, of those collectives that show who is late."""
+        alike = len(self.meeting) == len(self.matching.matched)
+        return self.arrivals if alike else arrivals(self.meeting, len(self.spans), len(self.names))
 
     @cached_property
     def waits(self) -> StepWaits:
@@ -234,7 +240,7 @@ def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRa
     group = _late_group(exchanged)
     group = group and _routed(group, tokens, group.first)
     step_ns = float(np.median([step.slowest_ns for step in job.steps]))
-    waits_ns = imbalance_gain_ns(exchanged.arrivals, exchanged.steps)
+    waits_ns = imbalance_gain_ns(exchanged.delays, exchanged.steps)
     first, ranks = late[0] if late else None, len(exchanged.spans)
     path = None if job.messages else _path(exchanged)
     if path is not None:
@@ -267,7 +273,7 @@ def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRa
         late=[_with_gain(each, what_if, limit, [each.rank]) for each in late],
         late_group=_with_gain(late_together, what_if, limit, late_together.ranks) if late_together else None,
         imbalance_gain_ns=_evened_ns(waits_ns, what_if, limit) if balance == "imbalance" else 0,
-        imbalance_causes=causes_of_turns(exchanged.spans, exchanged.arrivals.exposed_ns, exchanged.steps)
+        imbalance_causes=causes_of_turns(exchanged.spans, exchanged.delays.exposed_ns, exchanged.steps)
         if balance == "imbalance"
         else [],
         path=path,
@@ -406,7 +412,8 @@ def _routed(delay: E, tokens: Sequence[RoutedTokens], rank: int) -> E:
 
 def _late(exchanged: _Exchanged) -> list[LateRank]:
     """Returns the late ranks with their causes."""
-    late = late_ranks(exchanged.arrivals, exchanged.spans, exchanged.steps, exchanged.waits)
+    waits = step_waits(exchanged.delays, exchanged.steps)
+    late = late_ranks(exchanged.delays, exchanged.spans, exchanged.steps, waits)
     return [msgspec.structs.replace(each, causes=exchanged.causes(each.rank, each.wait_ns)) for each in late]
 
 
@@ -417,13 +424,13 @@ def _straggles(exchanged: _Exchanged, late: Sequence[LateRank]) -> bool:
     excess = (
         None if cause is None else excess_ns(cause, exchanged.spans, exchanged.place[late[0].rank], exchanged.steps)
     )
-    return is_straggler(late[0], exchanged.arrivals, excess, exchanged.steps)
+    return is_straggler(late[0], exchanged.delays, excess, exchanged.steps)
 
 
 def _late_group(exchanged: _Exchanged) -> LateGroup | None:
     """Returns the group of late ranks, with the causes for its first rank, compared with the ranks outside the
     group."""
-    group = late_group(exchanged.meeting, exchanged.arrivals, exchanged.spans, exchanged.steps)
+    group = late_group(exchanged.meeting, exchanged.delays, exchanged.spans, exchanged.steps)
     if group is None:
         return None
     spans = [span for span in exchanged.spans if span.rank == group.first or span.rank not in group.ranks]

@@ -262,7 +262,7 @@ class ExchangeTime(msgspec.Struct, frozen=True):
     exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
     computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
     reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
-    free_backward_ns: as in `Communication`, of the first rank."""
+    free_backward_ns, before_gradients_ns: as in `Communication`, of the first rank; the latter of compiled code."""
 
     exposed_transfer_ns: int
     exposed_stall_ns: int
@@ -270,6 +270,7 @@ class ExchangeTime(msgspec.Struct, frozen=True):
     hidden_ns: int
     free_compute_ns: int
     free_backward_ns: int | None = None
+    before_gradients_ns: int = 0
 
 
 class Messages(msgspec.Struct, frozen=True):

@@ -170,7 +170,7 @@ event.current_stream_wait()"""
 _BY_DDP = """model = DistributedDataParallel(model)  # sends gradients in the backward pass
 # averaged parameters: average them after more steps"""
 #: DDP alone decides when gradients are sent, so a graph around it can be split where a bucket is full.
-_COMPILE_OUTSIDE = """model = torch.compile(DistributedDataParallel(model))  # splits the graph between buckets
+COMPILE_OUTSIDE = """model = torch.compile(DistributedDataParallel(model))  # splits the graph between buckets
 # a model that is compiled before, in one graph, returns all gradients at its end"""
 #: An optimizer whose states are divided among ranks gathers the parameters that it has updated.
 _GATHER_LATER = """work = dist.all_gather_into_tensor(..., async_op=True)  # Megatron-LM: --overlap-param-gather
@@ -252,7 +252,7 @@ def in_parts(facts: Facts, row: CollectiveRow, saved_ns: int) -> tuple[Advice, i
         return None
     if row.kind != "all_reduce" or communication.before_gradients_ns < saved_ns / 2:
         return None
-    return Advice(_OVERLAP, None, _COMPILE_OUTSIDE), min(saved_ns, communication.before_gradients_ns)
+    return Advice(_OVERLAP, None, COMPILE_OUTSIDE), min(saved_ns, communication.before_gradients_ns)
 
 
 #: Who exchanges a row of collectives: layers that are split over ranks, layers that send to the next rank of a ring,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -377,6 +378,29 @@ def test_only_the_backward_pass_hides_more_of_its_gradients():
     (card,) = judge_job(msgspec.structs.replace(job, collectives=rows, exchange=exchange))
     assert plain(card.title) == "Send fewer bytes between ranks"
     assert card.gain_ns == job.exchange.exposed_transfer_ns // 2
+    exposed_ns = job.exchange.exposed_transfer_ns
+    compiled = msgspec.structs.replace(exchange, before_gradients_ns=round(0.75 * exposed_ns))
+    (card,) = judge_job(msgspec.structs.replace(job, collectives=rows, exchange=compiled))
+    assert "torch.compile(DistributedDataParallel" in (card.how or "")
+    assert card.gain_ns == round(0.75 * exposed_ns)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"role": "fsdp", "kind": "all_gather", "phases": ["backward", "forward"]}, "reshard_after_forward"),
+        ({"role": "fsdp", "kind": "all_gather", "phases": ["forward"]}, "set_requires_gradient_sync"),
+        ({"role": "fsdp", "kind": "all_gather", "phases": ["optimizer", "other"]}, "overlap-param-gather"),
+        ({"role": "unknown", "kind": "all_to_all", "dtype": "BFloat16"}, "larger batch"),
+        ({"role": "unknown", "kind": "all_to_all", "dtype": None}, None),  # not launched by torch.distributed
+    ],
+)
+def test_advice_fits_the_passes_that_exchange(changes: dict[str, Any], code: str | None):
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    rows = [msgspec.structs.replace(row, **({"dtype": "BFloat16"} | changes)) for row in job.collectives]
+    exchange = msgspec.structs.replace(job.exchange, free_compute_ns=0)
+    (card,) = judge_job(msgspec.structs.replace(job, collectives=rows, exchange=exchange))
+    assert (card.how is None) if code is None else code in (card.how or "")
 
 
 def test_a_rank_promises_no_more_than_it_is_late_on_the_path_that_decides():
