@@ -363,7 +363,8 @@ def longer_than_best_ns(trace: Trace) -> Int64:
     explain it; else 0."""
     collectives = find_collectives(trace)
     length = collectives.end - collectives.start
-    best = np.where((collectives.bytes >= 0) & (collectives.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
+    few = ((collectives.bytes >= 0) & (collectives.bytes <= FEW_BYTES)) | (collectives.kind == _BARRIER)
+    best = np.where(few, FEW_BYTES_NS, length)
     best = np.minimum(best, _best_alike(collectives, length))
     waits = (length >= LONGER_THAN_BEST * best) & (length - best >= LEAST_WAIT_NS)
     return np.where(waits, length - best, 0)

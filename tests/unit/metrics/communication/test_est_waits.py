@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.communication.exposure import est_wait_ns
+from tb_steptime.metrics.communication.exposure import FEW_BYTES_NS, est_wait_ns
 from tests.drawn.timeline import timeline
 
 MS = 1_000_000
@@ -22,6 +22,18 @@ def waits(kernel: str, nccl: str, a: int, b: int, kinds: tuple[str, str] = ("all
         cell_ns=MS,
     )
     return [round(each / MS) for each in est_wait_ns(trace).tolist()]
+
+
+def test_a_barrier_sends_nothing_and_so_only_waits():
+    """Those of symmetric memory are kernels of their own, without arguments of torch.distributed."""
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * 6 for step in range(4))} |
+        kernel 7 | {"kaaaak" * 4} |""",
+        names={"a": "c10d::symmetric_memory::barrier_kernel(unsigned int**, int, int, int, unsigned long)"},
+        cell_ns=MS,
+    )
+    assert est_wait_ns(trace).tolist() == [4 * MS - FEW_BYTES_NS] * 4
 
 
 LATE, ALIKE = "a" * 9 + "...bb.", [7, 0] * 4
