@@ -97,9 +97,9 @@ def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
 
 def on_compute_stream_ns(facts: Facts, row: CollectiveRow) -> int:
     """Returns the exposed time of a row on a stream of the model, without estimated waits. It is 0 for many small
-    collectives in a row, whose card has this time, and for layers that are split over ranks, whose next kernel needs
-    the result on any stream."""
-    if small_in_a_row(facts, row) or of_split_layers(facts, row):
+    collectives in a row, whose card has this time, for layers that are split over ranks, whose next kernel needs the
+    result on any stream, and for barriers, which the next kernel needs, too."""
+    if small_in_a_row(facts, row) or of_split_layers(facts, row) or row.kind == "barrier":
         return 0
     return max(0, row.compute_stream_ns - (row.wait_ns or 0))
 
@@ -111,7 +111,10 @@ def early_ns(facts: Facts, row: CollectiveRow) -> int:
 
 
 def rest_ns(facts: Facts, row: CollectiveRow) -> int:
-    """Returns the exposed time of a row that no other card has, including estimated waits."""
+    """Returns the exposed time of a row that no other card has, including estimated waits. Of barriers nothing but the
+    waits can be saved."""
+    if row.kind == "barrier" and row.wait_ns is not None:
+        return row.wait_ns
     small = small_in_a_row(facts, row)
     others = small.exposed_ns if small else on_compute_stream_ns(facts, row) + early_ns(facts, row)
     return max(0, row.exposed_ns - others)

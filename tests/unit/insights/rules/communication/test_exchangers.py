@@ -191,6 +191,24 @@ def test_a_model_is_sharded_if_all_of_its_gradients_are_scattered(scattered: int
     assert code in (sure(trace, "exposed_communication").how or "")
 
 
+@pytest.mark.parametrize(("waits", "titles"), [(1, []), (4, ["Find the rank that the others wait for"])])
+def test_barriers_of_symmetric_memory_only_show_who_is_late(waits: int, titles: list[str]):
+    """They are on the stream of the model's kernels, which need them at once, and send nothing to be hidden."""
+    marks = "".join(str(step) * 20 for step in range(1, 5))
+    trace = timeline(
+        f"""
+        step     | {marks} |
+        op       | {"......bbb..........." * 4} |
+        runtime  | {"k.a.l.m..yyyyyyyyyyy" * 4} |
+        kernel 7 | {("kkkk" + "a" * waits + "lllllmmmm").ljust(20, ".") * 4} |""",
+        names={"b": NODE, "a": "c10d::symmetric_memory::barrier_kernel(unsigned int**, int, int, int, unsigned long)"},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS // 2,
+    )
+    found = [plain(card.title) for card in judged(trace).insights if card.part == "communication"]
+    assert found == titles
+
+
 ACCUMULATE, COMPILED = "torch::autograd::AccumulateGrad", "CompiledFunctionBackward"
 
 
