@@ -282,7 +282,7 @@ def _inside(parent: Int32, holds: Bool) -> Bool:
     return inside
 
 
-# Estimated wait for other ranks in each collective: its extra time compared with others of the same size.
+# Estimated wait for other ranks in each collective: its extra time compared with others of the same size, or larger.
 #
 # all-reduce of 8 MB   [==]         [==]        [=========]        [==]
 # at best              [==]                         ^^^^^^^ est. wait: this rank was ready, another was not

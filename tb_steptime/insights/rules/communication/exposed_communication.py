@@ -90,25 +90,28 @@ def exposed_communication(facts: Facts) -> Insight | None:
     """Fires when collectives run and nothing computes, for other reasons than those that have a card of their own.
 
     Similar pattern: a rank that waits for a slower one: what collectives take longer than others of their kind, group
-    and size is an est. wait; where that is most of it, the card is about balance. A profiler that starts late on
-    another rank makes the first step wait: that alone does not count. On CPUs waits cannot be estimated, so the card
-    asks for a late rank before anything else, and its confidence is low. Tensor-parallel inference, whose next layer
-    needs the result: `between_layers`. SyncBatchNorm, whose layers wait for the statistics of a batch: nothing hides
-    these, so where they are most of it the card is about them. Layers that are split over ranks, which exchange in the
-    forward pass, too: their confidence is low, because their next kernel needs the result.
+    and size, or than those of the group that send more, is an est. wait, and so is what a hidden wait delays; where
+    that is most of it, the card is about balance. A barrier only waits. A profiler that starts late on another rank
+    makes the first step wait: that alone does not count. On CPUs waits cannot be estimated, so the card asks for a
+    late rank before anything else, and its confidence is low. Tensor-parallel inference, whose next layer needs the
+    result: `between_layers`. SyncBatchNorm, whose layers wait for the statistics of a batch: nothing hides these, so
+    where they are most of it the card is about them. Layers that are split over ranks, which exchange in the forward
+    pass, too: their confidence is low, because their next kernel needs the result.
 
-    Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits three
-    steps, and the bytes.
+    Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits
+    three steps, and the bytes.
 
     Jobs: training in many ranks.
 
     Gain: min(exposed time less est. waits, computing time that no collective overlaps, of gradients that of the
-    backward passes that make them); where that hides less than
-    half, half of the former, for half as many bytes; where most are est. waits, these and what computation hides; where
-    the calls send so little that they do not take long by themselves, all of it. At most the step less the host floor.
+    backward passes that make them, after the first of them is ready); where that hides less than half, half of the
+    former, for half as many bytes, or what a compiled pass computes before it returns all gradients; where most are
+    est. waits, these and what computation hides; where the calls send so little that they do not take long by
+    themselves, all of it. At most the step less the host floor.
 
-    Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, which
-    are not told apart from a network that others share; that the slowest rank gains nothing from balance.
+    Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time and that
+    no exchange of more bytes shows, which are not told apart from a network that others share; that the slowest rank
+    gains nothing from balance.
     """
     exposed, whole = _exposed(facts), facts.communication
     if exposed is None or whole is None:
