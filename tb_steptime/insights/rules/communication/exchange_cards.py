@@ -326,7 +326,7 @@ def how_to_overlap(kind: str, each_bytes: float | None, exchanger: Exchanger | N
     if exchanger == "optimizer":
         return _GATHER_LATER
     if exchanger == "script":
-        return _BY_DDP
+        return _TOGETHER if each_bytes is not None and each_bytes < 2 * LITTLE_BYTES else _BY_DDP
     if kind == "all_reduce":
         return _EACH_BLOCK if exchanger == "sharded" else _in_smaller_buckets(each_bytes)
     if kind == "broadcast":

@@ -140,6 +140,7 @@ def test_what_is_broadcast_are_buffers_only_in_the_forward_of_ddp(mark: str, cod
     [
         (how_to_overlap("all_reduce", None, "sharded"), "fully_shard", "DistributedDataParallel"),
         (how_to_overlap("reduce_scatter", None, None), "fully_shard", "prefetch"),
+        (how_to_overlap("all_reduce", 64, "script"), "exchange them together", "DistributedDataParallel"),  # metrics
         (how_to_send_less("all_reduce", "BFloat16", "sharded"), "set_requires_all_reduce", "no_sync"),
         (how_to_send_less("all_reduce", "Float", "sharded"), "MixedPrecisionPolicy", "register_comm_hook"),
     ],
