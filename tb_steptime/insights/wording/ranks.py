@@ -107,20 +107,22 @@ _MOST_OF_WAITS, _MOST_OF_SEVERAL, _AS_LONG = 0.5, 0.8, 0.5
 
 
 def _in_few_steps(job: JobRanks) -> Phrase | None:
-    """Says which rank delays the others in one step or in fewer than half of them, as for checkpoints or evaluations;
+    """Says which rank delays the others in one step or in up to half of them, as for checkpoints or evaluations;
     None where waits are short, in more steps, or for several ranks."""
     worst, wait_ns = max(job.steps, key=lambda step: step.late_ns), mean_wait_ns(job)
     if wait_ns < WARNING_FRACTION * step_ns(job) or worst.late is None:
         return None
     all_ns = sum(step.late_ns for step in job.steps)
     long = [step for step in job.steps if step.late_ns >= _AS_LONG * worst.late_ns]
-    several = len({step.late for step in long}) == 1 and 2 * len(long) <= job.matched_steps
+    several = len({step.late for step in long}) == 1 and 2 * len(long) <= len(job.steps)
+    if len(long) >= job.matched_steps:
+        return None
     if several and len(long) > 1 and sum(step.late_ns for step in long) >= _MOST_OF_SEVERAL * all_ns:
         named = [step.name for step in long]
         listed = (
             f"{', '.join(named[:-1])} and {named[-1]}" if len(named) <= _FEW_RANKS else ", ".join(named[:_SOME]) + ", …"
         )
-    elif len(long) == 1 < job.matched_steps and worst.late_ns >= _MOST_OF_WAITS * all_ns:
+    elif len(long) == 1 and worst.late_ns >= _MOST_OF_WAITS * all_ns:
         long, listed = [worst], worst.name
     else:
         return None

@@ -449,7 +449,8 @@ def test_fewer_bytes_are_advised_only_where_bytes_are_recorded():
     ("late_ms", "begins"),
     [
         ((0, 0, 400, 0), "Rank 3 delays the others in step 7 "),
-        ((0, 200, 200, 0), "Rank 3 delays the others in step 6 "),
+        ((0, 200, 200, 0), "Rank 3 delays the others in steps 6 and 7 "),
+        ((0, 200, 200, 200), "No rank delays the others:"),
         ((0, 130, 140, 130), "No rank delays the others:"),
     ],
 )
