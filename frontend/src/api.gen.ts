@@ -468,7 +468,7 @@ export interface CategoryBytes {
  * per step, and the median of the other ranks (more_received); None where the trace does not show them.
  */
 export interface Cause {
-  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_kernels" | "unknown" | "unrecorded";
+  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_cpu" | "slower_kernels" | "unknown" | "unrecorded";
   own_ns: number;
   others_ns: number;
   share: number;
@@ -608,6 +608,7 @@ export interface CodeLineSums {
  * nodes_ns               launched by nodes of the backward pass, and not by hooks as for gradients
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
  * norms_ns               launched by SyncBatchNorm, for the statistics of a batch
+ * in_backward            number of them that the backward pass launches; None where no such pass is recorded
  * last                   None unless every step ends with one of these collectives, and has others of them; None where
  * FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
  * kernel of a layer behind the last one shows, too
@@ -633,6 +634,7 @@ export interface CollectiveRow {
   norms_ns: number;
   buffers_ns: number;
   nodes_ns: number;
+  in_backward: number | null;
 }
 
 /** A step in ns after several changes; None where too much is unexplained. */
@@ -649,7 +651,8 @@ export interface Combined {
  * profiler to start; None with fewer than FEWEST_STEPS steps.
  * running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
  * part of it in which no collective runs; free_backward_ns: the part of that in backward passes whose gradients are
- * reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass.
+ * reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass; without
+ * before_gradients_ns, the free time of these passes before their first gradient is ready.
  * examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
  * DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
  * after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
@@ -668,6 +671,7 @@ export interface Communication {
   reducer: Reducer | null;
   passes: number;
   free_backward_ns: number | null;
+  before_gradients_ns: number;
 }
 
 /**
@@ -1372,7 +1376,7 @@ export interface ExchangeGroup {
  * exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
  * computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
  * reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
- * free_backward_ns: as in `Communication`, of the first rank.
+ * free_backward_ns, before_gradients_ns: as in `Communication`, of the first rank; the latter of compiled code.
  */
 export interface ExchangeTime {
   exposed_transfer_ns: number;
@@ -1381,6 +1385,7 @@ export interface ExchangeTime {
   hidden_ns: number;
   free_compute_ns: number;
   free_backward_ns: number | null;
+  before_gradients_ns: number;
 }
 
 /**
@@ -1968,6 +1973,7 @@ export interface JobChange {
  * stalled           number of collectives that take far longer than the others on all ranks
  * stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns; the latter
  * also has off_ns
+ * phases            phases of the step that launch them, ids of `PHASES`
  * larger, larger_ns   number of the last all-gathers of the steps that gather more than the others, and their part of
  * transfer_ns
  */
@@ -1997,6 +2003,7 @@ export interface JobCollective {
   off_ns: number;
   larger: number;
   larger_ns: number;
+  phases: string[];
 }
 
 /**

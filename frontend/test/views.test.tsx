@@ -80,6 +80,7 @@ describe("the Overview", () => {
       norms_ns: 0,
       buffers_ns: 0,
       nodes_ns: 0,
+      in_backward: null,
       last: null,
     };
     const lengths = {
@@ -89,6 +90,7 @@ describe("the Overview", () => {
       computing_ns: 0,
       free_compute_ns: 0,
       free_backward_ns: null,
+      before_gradients_ns: 0,
     };
     const waits = { wait_ns: 0, steady_wait_ns: null, reducer: null, passes: 0, examples: [], waits: [] };
     const communication = { ...lengths, ...waits, rows: [known, unknown].map((each) => ({ ...each, ...rest })) };

@@ -66,9 +66,13 @@ def meetings(group: MatchedGroup) -> Bool:
 
 def waited_for(group: MatchedGroup) -> Bool:
     """Says for each matched collective whether its times show which rank arrives last: also for all-to-alls in which
-    ranks exchange different numbers of bytes."""
-    uneven = _of_kind(group, "all_to_all") & (group.bytes >= 0).all(axis=1)
-    return meetings(group) | uneven
+    ranks exchange different numbers of bytes, and for broadcasts that no rank left before all had come, as by the clock
+    that the ranks share: these wait for a root that is late."""
+    shown = meetings(group) | (_of_kind(group, "all_to_all") & (group.bytes >= 0).all(axis=1))
+    if group.later_ns is None:
+        return shown
+    all_there = group.start.max(axis=1) <= (group.start + group.length).min(axis=1)
+    return np.asarray(shown | (_of_kind(group, "broadcast") & group.alike & all_there))
 
 
 def _of_kind(group: MatchedGroup, *names: str) -> Bool:

@@ -25,6 +25,7 @@ import numpy as np
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
+from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.ranks.arrivals import Arrivals
 from tb_steptime.ranks.matching import MatchedGroup, bytes_of
 from tb_steptime.ranks.messages import Links
@@ -33,7 +34,9 @@ from tb_steptime.ranks.routing import routes_tokens
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, distinct_in
+
+_PHASE_OF: Mapping[str, str] = {site.id: site.phase for site in SITES}
 
 #: If one kind in a group has more sizes than this, sizes within a quarter of a power of two share a row.
 MANY_SIZES = 12
@@ -148,6 +151,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         stalled_exposed_ns=int(np.minimum(group.exposed[each.rows], beyond[:, None] + group.off_ns[each.rows]).sum()),
         larger=len(larger),
         larger_ns=int(group.transfer_ns[larger].sum()),
+        phases=sorted({_PHASE_OF[group.classes[number].site] for number in distinct_in(group.of[each.rows]).tolist()}),
     )
 
 
@@ -222,20 +226,18 @@ def exchange_time(
     cells = max(1, steps * len(spans))
     exposed, waits = sum(row.exposed_ns for row in rows), int(arrivals.exposed_wait_ns.sum())
     hidden_ns = sum(row.hidden_ns for row in rows) // cells
+    overview = spans[0].results.get("overview")
+    communication = overview.communication if isinstance(overview, OverviewResult) else None
+    compiled = isinstance(overview, OverviewResult) and bool(overview.job.compiled_share)
     return ExchangeTime(
         exposed_transfer_ns=(exposed - waits) // cells,
         exposed_stall_ns=sum(row.stalled_exposed_ns for row in rows) // cells,
         exposed_wait_ns=waits // cells,
         hidden_ns=hidden_ns,
         free_compute_ns=max(0, _computing_ns(spans) - hidden_ns),
-        free_backward_ns=_free_backward_ns(spans[0]),
+        free_backward_ns=communication.free_backward_ns if communication else None,
+        before_gradients_ns=communication.before_gradients_ns if communication and compiled else 0,
     )
-
-
-def _free_backward_ns(span: RankSpan) -> int | None:
-    overview = span.results.get("overview")
-    communication = overview.communication if isinstance(overview, OverviewResult) else None
-    return communication.free_backward_ns if communication else None
 
 
 def _computing_ns(spans: Sequence[RankSpan]) -> int:

@@ -26,7 +26,7 @@ from tb_steptime.ranks.delays.late import (
 from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, MatchedGroup, Matching, instances_of, match
 from tb_steptime.ranks.messages import Links, matched_messages, message_pairs, message_steps, messages, user_links
 from tb_steptime.ranks.pipeline.result import Pipeline
-from tb_steptime.ranks.pipeline.xray import pipeline
+from tb_steptime.ranks.pipeline.xray import pipeline, within_stages
 from tb_steptime.ranks.replayed.changes import job_replay
 from tb_steptime.ranks.replayed.graphs import unexplained
 from tb_steptime.ranks.replayed.joint import ReplayedJob
@@ -81,7 +81,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
         unmatched=Reason("no_matched_collectives"),
         messages=messages(exchanged.ranks),
         pairs=message_pairs(exchanged.ranks, [span.rank for span in job_members.spans], len(names)),
-        pipeline=pipeline(job_members.spans, exchanged.ranks, names),
+        pipeline=exchanged.pipeline,
         notes=[*job_members.notes, *_notes(exchanged), *([Note("links_not_read")] if links.odd else [])],
     )
     if not exchanged.steps.size:
@@ -153,6 +153,7 @@ class _Exchanged:
     names: Sequence[str]
     ranks: Sequence[Instances]
     matching: Matching
+    missing: bool = False
 
     @staticmethod
     def from_members(job: Members, names: Sequence[str]) -> _Exchanged:
@@ -162,7 +163,17 @@ class _Exchanged:
         hosts = [span.host for span in job.spans]
         matching = on_shared_clocks(of_the_same_steps(all_matches, hosts, step_ns), hosts)
         matching = replace(matching, matched=[with_larger(each, job.spans) for each in matching.matched])
-        return _Exchanged(job.spans, names, ranks, matching)
+        return _Exchanged(job.spans, names, ranks, matching, bool(job.missing))
+
+    @cached_property
+    def pipeline(self) -> Pipeline | None:
+        return pipeline(self.spans, self.ranks, self.names, missing=self.missing)
+
+    @cached_property
+    def meeting(self) -> list[MatchedGroup]:
+        """The matched collectives that show who is late."""
+        matched = self.matching.matched
+        return matched if self.pipeline is None else within_stages(matched, self.messages)
 
     @cached_property
     def steps(self) -> Int64:
@@ -211,6 +222,12 @@ class _Exchanged:
         return arrivals(self.matching.matched, len(self.spans), len(self.names))
 
     @cached_property
+    def delays(self) -> Arrivals:
+        """The same, of those collectives that show who is late."""
+        alike = len(self.meeting) == len(self.matching.matched)
+        return self.arrivals if alike else arrivals(self.meeting, len(self.spans), len(self.names))
+
+    @cached_property
     def waits(self) -> StepWaits:
         return step_waits(self.arrivals, self.steps)
 
@@ -223,7 +240,7 @@ def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRa
     group = _late_group(exchanged)
     group = group and _routed(group, tokens, group.first)
     step_ns = float(np.median([step.slowest_ns for step in job.steps]))
-    waits_ns = imbalance_gain_ns(exchanged.arrivals, exchanged.steps)
+    waits_ns = imbalance_gain_ns(exchanged.delays, exchanged.steps)
     first, ranks = late[0] if late else None, len(exchanged.spans)
     path = None if job.messages else _path(exchanged)
     if path is not None:
@@ -256,7 +273,7 @@ def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRa
         late=[_with_gain(each, what_if, limit, [each.rank]) for each in late],
         late_group=_with_gain(late_together, what_if, limit, late_together.ranks) if late_together else None,
         imbalance_gain_ns=_evened_ns(waits_ns, what_if, limit) if balance == "imbalance" else 0,
-        imbalance_causes=causes_of_turns(exchanged.spans, exchanged.arrivals.exposed_ns, exchanged.steps)
+        imbalance_causes=causes_of_turns(exchanged.spans, exchanged.delays.exposed_ns, exchanged.steps)
         if balance == "imbalance"
         else [],
         path=path,
@@ -395,7 +412,8 @@ def _routed(delay: E, tokens: Sequence[RoutedTokens], rank: int) -> E:
 
 def _late(exchanged: _Exchanged) -> list[LateRank]:
     """Returns the late ranks with their causes."""
-    late = late_ranks(exchanged.arrivals, exchanged.spans, exchanged.steps, exchanged.waits)
+    waits = step_waits(exchanged.delays, exchanged.steps)
+    late = late_ranks(exchanged.delays, exchanged.spans, exchanged.steps, waits)
     return [msgspec.structs.replace(each, causes=exchanged.causes(each.rank, each.wait_ns)) for each in late]
 
 
@@ -406,13 +424,13 @@ def _straggles(exchanged: _Exchanged, late: Sequence[LateRank]) -> bool:
     excess = (
         None if cause is None else excess_ns(cause, exchanged.spans, exchanged.place[late[0].rank], exchanged.steps)
     )
-    return is_straggler(late[0], exchanged.arrivals, excess, exchanged.steps)
+    return is_straggler(late[0], exchanged.delays, excess, exchanged.steps)
 
 
 def _late_group(exchanged: _Exchanged) -> LateGroup | None:
     """Returns the group of late ranks, with the causes for its first rank, compared with the ranks outside the
     group."""
-    group = late_group(exchanged.matching.matched, exchanged.arrivals, exchanged.spans, exchanged.steps)
+    group = late_group(exchanged.meeting, exchanged.delays, exchanged.spans, exchanged.steps)
     if group is None:
         return None
     spans = [span for span in exchanged.spans if span.rank == group.first or span.rank not in group.ranks]

@@ -315,7 +315,8 @@ def _together(rows_of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
 
 def _out_of_order(rows_of: list[_Rows], sequence: Int64, steps: int) -> Bool:
     """Says for each step whether a number is repeated after others, and ranks do not all have the numbers in the same
-    order. sequence: those of the ranks' rows one after another, in the order of steps and of start."""
+    order. Numbers that are not repeated show what belongs together in any order, as on several streams. sequence: those
+    of the ranks' rows one after another, in the order of steps and of start."""
     unordered = np.zeros(steps, bool)
     step_of = [each.step[rows] for each, rows in rows_of]
     own = np.split(sequence, np.cumsum([len(step) for step in step_of])[:-1])
@@ -324,7 +325,8 @@ def _out_of_order(rows_of: list[_Rows], sequence: Int64, steps: int) -> Bool:
         unordered[step[1:][again]] = True
     for each in np.flatnonzero(unordered).tolist():
         first, *others = [numbers[step == each] for step, numbers in zip(step_of, own, strict=True)]
-        unordered[each] = not all(np.array_equal(first, other) for other in others)
+        repeated = any(1 + np.count_nonzero(np.diff(numbers)) > len(distinct(numbers)) for numbers in (first, *others))
+        unordered[each] = repeated and not all(np.array_equal(first, other) for other in others)
     return unordered
 
 

@@ -121,8 +121,7 @@ Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
 #: Why a rank is late: it spends more of its own time on this than the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
-    "python", "cpu_interrupted", "gpu_interrupted", "more_received", "unrecorded",
-    "unknown",
+    "python", "slower_cpu", "cpu_interrupted", "gpu_interrupted", "more_received", "unrecorded", "unknown",
 ]  # fmt: skip
 
 
@@ -225,6 +224,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     stalled           number of collectives that take far longer than the others on all ranks
     stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns; the latter
                       also has off_ns
+    phases            phases of the step that launch them, ids of `PHASES`
     larger, larger_ns   number of the last all-gathers of the steps that gather more than the others, and their part of
                       transfer_ns
     """
@@ -254,6 +254,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     off_ns: int = 0
     larger: int = 0
     larger_ns: int = 0
+    phases: list[str] = []
 
 
 class ExchangeTime(msgspec.Struct, frozen=True):
@@ -261,7 +262,7 @@ class ExchangeTime(msgspec.Struct, frozen=True):
     exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
     computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
     reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
-    free_backward_ns: as in `Communication`, of the first rank."""
+    free_backward_ns, before_gradients_ns: as in `Communication`, of the first rank; the latter of compiled code."""
 
     exposed_transfer_ns: int
     exposed_stall_ns: int
@@ -269,6 +270,7 @@ class ExchangeTime(msgspec.Struct, frozen=True):
     hidden_ns: int
     free_compute_ns: int
     free_backward_ns: int | None = None
+    before_gradients_ns: int = 0
 
 
 class Messages(msgspec.Struct, frozen=True):

@@ -30,7 +30,8 @@ COLLECTIVES: Table[CollectiveRow] = Table(
         head(
             "wait_ns", "Est. waits", Unit.NS,
             "How much of the exposed time may be waits for slower ranks: what collectives take longer than the "
-            "shortest of their kind, group and size.", "collective_wait_ns",
+            "shortest of their kind, group and size, or one that sends more, and what such waits delay.",
+            "collective_wait_ns",
         ),
     ),
 )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.rules.ranks import judge_job
-from tb_steptime.metrics.communication.summary import Reducer
+from tb_steptime.metrics.communication.reducer import Reducer
 from tb_steptime.text.printer import plain
 from tests import PROJECT
 from tests.drawn.machine import in_peace

@@ -36,6 +36,7 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
     "more_received": "it computes {more} a step longer, and exchanges {factor} times as much in its all-to-alls",
     "slower_kernels": "its GPU takes {more} a step longer for the same work",
     "host": "its CPU launches work {more} a step later",
+    "slower_cpu": "its CPU launches work {more} a step later, because each op takes longer on it",
     "blocking": "calls block its CPU {more} a step longer",
     "allocator": "it asks the driver for GPU memory {more} a step longer",
     "copies": "its GPU copies memory {more} a step longer",
@@ -87,8 +88,8 @@ def _balanced(job: JobRanks) -> Phrase:
         )
         share = fraction(transfer_ns / _exchanging_step_ns(job))
         return phrase(template + "others.", transfer=ns(transfer_ns), share=share)
-    if (single := _in_one_step(job)) is not None:
-        return single
+    if (few := _in_few_steps(job)) is not None:
+        return few
     waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
     return phrase(waits, **_mean_wait(job))
 
@@ -100,22 +101,36 @@ def _exchanging_step_ns(job: JobRanks) -> float:
     return step_ns(job) if all_exchange or job.path is None else max(step_ns(job), job.path.step_ns)
 
 
-#: One step has most of the waits from this share of all of them on.
-_MOST_OF_WAITS = 0.5
+#: One step has most of the waits from this share of all of them on, and so have several steps of one rank from the
+#: second share on. A step counts as one of these if its waits are at least the third share of the longest.
+_MOST_OF_WAITS, _MOST_OF_SEVERAL, _AS_LONG = 0.5, 0.8, 0.5
 
 
-def _in_one_step(job: JobRanks) -> Phrase | None:
-    """Says which rank delays the others in only one step, as for a checkpoint; None where waits are short or in many
-    steps."""
+def _in_few_steps(job: JobRanks) -> Phrase | None:
+    """Says which rank delays the others in one step or in up to half of them, as for checkpoints or evaluations;
+    None where waits are short, in more steps, or for several ranks."""
     worst, wait_ns = max(job.steps, key=lambda step: step.late_ns), mean_wait_ns(job)
     if wait_ns < WARNING_FRACTION * step_ns(job) or worst.late is None:
         return None
-    if worst.late_ns < _MOST_OF_WAITS * sum(step.late_ns for step in job.steps):
+    all_ns = sum(step.late_ns for step in job.steps)
+    long = [step for step in job.steps if step.late_ns >= _AS_LONG * worst.late_ns]
+    several = len({step.late for step in long}) == 1 and 2 * len(long) <= len(job.steps)
+    if len(long) >= job.matched_steps:
+        return None
+    if several and len(long) > 1 and sum(step.late_ns for step in long) >= _MOST_OF_SEVERAL * all_ns:
+        named = [step.name for step in long]
+        listed = (
+            f"{', '.join(named[:-1])} and {named[-1]}" if len(named) <= _FEW_RANKS else ", ".join(named[:_SOME]) + ", …"
+        )
+    elif len(long) == 1 and worst.late_ns >= _MOST_OF_WAITS * all_ns:
+        long, listed = [worst], worst.name
+    else:
         return None
     template = (
-        "[Rank {rank} delays the others in step {step}] and in hardly any other. A rank waits {wait} a step, as a mean "
+        "[Rank {rank} delays the others in (step|steps) {steps}] and in hardly any other. A rank waits {wait} a step, "
+        "as a mean over all steps."
     )
-    return phrase(template + "over all steps.", rank=rank_name(worst.late), step=text(worst.name), wait=ns(wait_ns))
+    return phrase(agreeing(template, len(long)), rank=rank_name(worst.late), steps=text(listed), wait=ns(wait_ns))
 
 
 def _straggler(job: JobRanks, rank: LateRank) -> Phrase:
@@ -123,7 +138,7 @@ def _straggler(job: JobRanks, rank: LateRank) -> Phrase:
         "[Rank {rank} makes the others wait {wait} a step] ({share} of it):",
         rank=rank_name(rank.rank),
         wait=ns(rank.wait_ns),
-        share=fraction(rank.wait_ns / step_ns(job)),
+        share=fraction(rank.wait_ns / _exchanging_step_ns(job)),
     )
     return joined(sentence, closed(cause_text(rank)))
 
@@ -133,7 +148,7 @@ def _together(job: JobRanks, group: LateGroup) -> Phrase:
         "[The other ranks wait {wait} a step for {ranks}] ({share} of it).",
         ranks=text(ranks_name(group)),
         wait=ns(group.wait_ns),
-        share=fraction(group.wait_ns / step_ns(job)),
+        share=fraction(group.wait_ns / _exchanging_step_ns(job)),
     )
 
 
@@ -231,6 +246,8 @@ def _both(why: Phrase | None, gain: Phrase | None) -> Phrase | None:
 def _taking_turns(job: JobRanks) -> Phrase:
     if deciding := deciders(job):
         return _deciding(job, deciding)
+    if (few := _in_few_steps(job)) is not None:
+        return few
     template = "[Ranks wait {wait} a step for each other] ({share} of it)"
     if always := always_latest(job):
         return joined(phrase(template + ".", **_mean_wait(job)), closed(always))
@@ -355,8 +372,10 @@ def always_latest(job: JobRanks) -> Phrase | None:
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
+    """The wait and its share of the mean step, in which waits of few steps count as they do in their own mean."""
     wait = mean_wait_ns(job)
-    return {"wait": ns(wait), "share": fraction(wait / step_ns(job))}
+    mean_ns = max(_exchanging_step_ns(job), job.path.step_ns if job.path else 0)
+    return {"wait": ns(wait), "share": fraction(wait / mean_ns)}
 
 
 def mean_wait_ns(job: JobRanks) -> float:

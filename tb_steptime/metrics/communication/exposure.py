@@ -34,13 +34,14 @@ from tb_steptime.metrics.host.blocking_calls import BlockingGroups, blocking_gro
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import compiled_ranges
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct, distinct_in, is_in
 
 #: A stream with at least this share of its device's computing time counts as one that the model computes on.
 COMPUTE_STREAM_FRACTION = 0.10
@@ -101,6 +102,47 @@ def backward_computing(trace: Trace, reduces: Bool) -> Intervals | None:
     reduces                      rrrrr       gradients of the last backward pass that began before
     result                     bbbb
     """
+    found = _reduced_passes(trace, reduces)
+    return None if found is None else Intervals.of_events(trace.events, found.kernels)
+
+
+def before_gradients(trace: Trace, reduces: Bool) -> Intervals:
+    """Says when these passes compute before their first gradient is ready: what the host launches before that runs
+    before any bucket can be sent. A backward pass that is compiled as a whole returns all gradients at its end.
+
+    host        [bbbbbbbbbbbbbbb][AccumulateGrad][AccumulateGrad]
+    computes     bbbbbbbbbbbbbbb
+    """
+    found = _reduced_passes(trace, reduces)
+    if found is None:
+        return Intervals.union(np.empty(0, np.int64), np.empty(0, np.int64))
+    launched, next_pass = _launched_ns(trace, found.kernels), _launched_ns(trace, found.next)
+    ready = np.sort(trace.events.start_ns[rows_named(trace, (Kind.CPU_OP,), _ACCUMULATES.fullmatch)])
+    by_pass = Groups.of(found.number)
+    begin = by_pass.extremes(launched)[0]
+    first = np.append(ready, _NEVER)[np.searchsorted(ready, begin)][by_pass.place]
+    return Intervals.of_events(trace.events, found.kernels[(first < next_pass) & (launched < first)])
+
+
+def _launched_ns(trace: Trace, kernels: Int64) -> Int64:
+    """Says when the host launches each kernel; for -1 and without a launch in the far future."""
+    call = np.where(kernels >= 0, find_launches(trace).calls_of(np.maximum(kernels, 0)), -1)
+    return np.where(call >= 0, trace.events.start_ns[np.maximum(call, 0)], _NEVER - 1)
+
+
+_ACCUMULATES = expression(r"torch::autograd::AccumulateGrad")
+
+
+class _Passes(msgspec.Struct, frozen=True, eq=False):
+    """Computing kernels of backward passes; of each the number of its pass, and the first kernel of the pass after
+    that, -1 for none."""
+
+    kernels: Int64
+    number: Int64
+    next: Int64
+
+
+def _reduced_passes(trace: Trace, reduces: Bool) -> _Passes | None:
     kernels, launches = computing_kernels(trace), find_launches(trace).activity
     phase = SITE_PHASE[activity_sites(trace)[np.searchsorted(launches, kernels)]]
     in_pass = is_in(phase, (_FORWARD, _BACKWARD))
@@ -112,7 +154,8 @@ def backward_computing(trace: Trace, reduces: Bool) -> Intervals | None:
     started = find_collectives(trace).start[reduces]
     place = np.searchsorted(trace.events.start_ns[kernels[first]], started, side="right") - 1
     reduced = is_backward & is_in(passes, place)
-    return Intervals.of_events(trace.events, kernels[reduced]) if reduced.any() else None
+    after = np.append(kernels[first[1:]], -1)[passes[reduced]]
+    return _Passes(kernels[reduced], passes[reduced], after) if reduced.any() else None
 
 
 _FORWARD, _BACKWARD = PHASES.index("forward"), PHASES.index("backward")
@@ -239,11 +282,12 @@ def _inside(parent: Int32, holds: Bool) -> Bool:
     return inside
 
 
-# Estimated wait for other ranks in each collective: its extra time compared with others of the same size, or at the
-# same place of other steps if sizes are not recorded.
+# Estimated wait for other ranks in each collective: its extra time compared with others of the same size or larger, or
+# at the same place of other steps if sizes are not recorded.
 #
 # all-reduce of 8 MB   [==]         [==]        [=========]        [==]
 # at best              [==]                         ^^^^^^^ est. wait: this rank was ready, another was not
+# broadcast of 1 MB              [=====]             [=====]   in the same group: fewer bytes take no longer than 8 MB
 #
 # This is an estimate, because one rank's trace lacks the clocks of the others; it is a lower bound if every collective
 # waits. A collective beside computation takes longer without any wait, so only exposed time counts. Without a device no
@@ -265,6 +309,10 @@ FEWEST_ALIKE = 3
 LONGER_THAN_BEST, LEAST_WAIT_NS = 1.5, 100_000
 #: Sizes within a quarter of a power of two count as equal: the splits of an all-to-all differ from step to step.
 _SIZES_PER_DOUBLING = 4
+#: Kinds that pass all data on from rank to rank. In one group more bytes take longer, and an all-reduce, which passes
+#: them on twice, takes longer than the others.
+_ALONG_THE_RING = tuple(KINDS.index(kind) for kind in ("all_reduce", "reduce_scatter", "all_gather", "broadcast"))
+_ALL_REDUCE = KINDS.index("all_reduce")
 #: A message of at most this many bytes arrives within this time on any network that connects ranks; the rest of its
 #: time is a wait.
 FEW_BYTES, FEW_BYTES_NS = 65_536, 500_000
@@ -275,7 +323,40 @@ def est_wait_ns(trace: Trace) -> Int64:
     collectives = find_collectives(trace)
     if not has_device_activity(trace):
         return np.zeros(len(collectives), np.int64)
-    return np.minimum(longer_than_best_ns(trace), exposure(trace).exposed_ns)
+    longer, exposed = longer_than_best_ns(trace), exposure(trace).exposed_ns
+    waits: Int64 = np.minimum(longer + _carried_ns(trace, collectives, longer, exposed), exposed)
+    return waits
+
+
+# A hidden wait delays what is queued behind it, and so may be exposed only there.
+#
+# computing   |ccccccccccccccccccccc|
+# stream 40      [wait for a late rank ][25 MB][25 MB]     the last two would have run beside the computation
+# exposed                            |eeeeeeeeeeeeeee|
+
+#: A hidden collective is slowed by the computation beside it, but not to this many times the best one.
+_SURELY_WAITS = 3
+#: Maximum time between two collectives of a stream of which the second one was queued: NCCL's launches are 10 us apart.
+_QUEUED_NS = 50_000
+
+
+def _carried_ns(trace: Trace, collectives: Collectives, longer: Int64, exposed: Int64) -> Int64:
+    """For each of them the hidden wait of those before it in an unbroken queue that no other exposed time has."""
+    length, events = collectives.end - collectives.start, trace.events
+    hidden = np.where(length >= _SURELY_WAITS * (length - longer), np.maximum(longer - exposed, 0), 0)
+    carried = np.zeros(len(collectives), np.int64)
+    if not hidden.any():
+        return carried
+    device, stream = events.device[collectives.event], events.stream[collectives.event]
+    order = np.lexsort((collectives.start, stream, device))
+    same = (np.diff(stream[order]) == 0) & (np.diff(device[order]) == 0)
+    queued = np.append(False, same & (collectives.start[order[1:]] - collectives.end[order[:-1]] <= _QUEUED_NS))
+    left = 0
+    for place, follows in zip(order.tolist(), queued.tolist(), strict=True):
+        left = left if follows else 0
+        carried[place] = min(left, max(0, int(exposed[place] - longer[place])))
+        left += int(hidden[place]) - int(carried[place])
+    return carried
 
 
 def longer_than_best_ns(trace: Trace) -> Int64:
@@ -283,22 +364,42 @@ def longer_than_best_ns(trace: Trace) -> Int64:
     explain it; else 0."""
     collectives = find_collectives(trace)
     length = collectives.end - collectives.start
-    best = np.where((collectives.bytes >= 0) & (collectives.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
+    few = ((collectives.bytes >= 0) & (collectives.bytes <= FEW_BYTES)) | (collectives.kind == _BARRIER)
+    best = np.where(few, FEW_BYTES_NS, length)
     best = np.minimum(best, _best_alike(trace, collectives, length))
     waits = (length >= LONGER_THAN_BEST * best) & (length - best >= LEAST_WAIT_NS)
     return np.where(waits, length - best, 0)
 
 
 def _best_alike(trace: Trace, collectives: Collectives, length: Int64) -> Int64:
-    """The shortest length among those of its kind, group and size, or at its place of the steps where sizes are not
-    recorded; its own if these are few."""
+    """The shortest length among those of its kind, group and size, and of those that send more over the same links, or
+    at its place of the steps where sizes are not recorded; its own if these are few."""
     known = collectives.bytes >= 0
     size = np.where(collectives.bytes > 0, np.rint(_SIZES_PER_DOUBLING * np.log2(np.maximum(collectives.bytes, 1))), 0)
     place = _places_in_steps(trace, collectives)
     like = known.astype(np.int64), np.where(known, size, place).astype(np.int64)
     alike = Groups.of(collectives.kind, collectives.group, collectives.group_size, *like)
     enough = (alike.count()[alike.place] >= FEWEST_ALIKE) & (known | (place >= 0))
-    return np.where(enough, alike.extremes(length)[0][alike.place], length)
+    best = np.where(enough, alike.extremes(length)[0][alike.place], length)
+    named = np.flatnonzero((collectives.group >= 0) & (collectives.bytes > 0))
+    groups = Groups.of(collectives.group[named], collectives.group_size[named])
+    for number in range(len(groups)):
+        members = named[groups.place == number]
+        for kind in distinct_in(collectives.kind[members]).tolist():
+            if kind in _ALONG_THE_RING:
+                own = members[collectives.kind[members] == kind]
+                comparable = members[is_in(collectives.kind[members], (kind, _ALL_REDUCE))]
+                best[own] = np.minimum(best[own], _best_of_larger(size, length, own, comparable))
+    return best
+
+
+def _best_of_larger(size: Float64, length: Int64, own: Int64, others: Int64) -> Int64:
+    """For each of `own` the shortest length of those others that are at least as large; its own if these are few."""
+    order = others[np.argsort(size[others], kind="stable")]
+    shortest = np.minimum.accumulate(length[order][::-1])[::-1]
+    place = np.searchsorted(size[order], size[own])
+    enough = len(order) - place >= FEWEST_ALIKE
+    return np.where(enough, shortest[np.minimum(place, len(order) - 1)], length[own])
 
 
 def _places_in_steps(trace: Trace, collectives: Collectives) -> Int64:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
@@ -20,158 +18,25 @@ from tb_steptime.metrics.communication.collectives import (
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
     backward_computing,
+    before_gradients,
     computing_times,
     est_wait_ns,
     exposure,
     exposure_within,
     judged_windows,
 )
+from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, reducer
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
-from tb_steptime.metrics.phases.assignment import SITE, activity_sites
+from tb_steptime.metrics.phases.assignment import PHASES, SITE, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.steps.parts import step_breakdown
-from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.host_ranges import union_where
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, median
-
-# The work of DistributedDataParallel's reducer besides exchanging gradients: it searches for parameters that the step
-# does not use, and copies gradients out of its buckets.
-#
-# forward           |-- DistributedDataParallel.forward [search] --|
-# backward                [mul_out][mul_out]...[allreduce: 8 int]        a number for each parameter: was it used
-#                                                          [copy_bucket_to_grad][copy_bucket_to_grad]...
-#
-# It may exchange gradients after each micro-batch, although once before the optimizer would suffice.
-#
-# forward      |F|        |F|        |F|
-# backward        |BaBaB|    |BaBaB|    |BaBaB|     a: all-reduces, of the same gradients each time
-# optimizer                                    |O|
-# early            a a        a a                   the last exchange could send what all passes have added up
-
-_REDUCER = r"torch(?:\.|::)distributed(?:\.ddp\.|::)reducer::"
-_SEARCH, _COPY_BACK = (expression(_REDUCER + name) for name in ("search_unused_parameters$", "copy_bucket_to_grad$"))
-#: Op that copies a gradient into its bucket; one for each parameter that got a gradient.
-_COPY_IN = expression(_REDUCER + "(?:mul_out|copy_)$")
-_INT_BYTES = 4
-
-
-class Reducer(msgspec.Struct, frozen=True):
-    """Means per step, times in ns. copies: number of gradients copied out of buckets; copies_ns: the host's time for
-    them.
-
-    searches: number of searches for unused parameters; search_ns: the host's time for them; idle_search_ns: the part of
-    it in which no device works. map_ns: the exposed time of the all-reduces that tell which parameters were used, for
-    each search that of the median one; such an all-reduce does not wait for late ranks, because it follows others that
-    did. parameters: number of parameters in it; all_used: whether each of them got a gradient in each step; both None
-    where the trace does not show it.
-    """
-
-    copies: float
-    copies_ns: int
-    searches: float
-    search_ns: int
-    idle_search_ns: int
-    map_ns: int
-    parameters: int | None
-    all_used: bool | None
-
-
-def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
-    """The reducer's work in these steps; None if it neither copies nor searches."""
-    copies, searches = _ops(trace, _COPY_BACK, chosen), _ops(trace, _SEARCH, chosen)
-    if not len(copies) and not len(searches):
-        return None
-    steps, judged = len(chosen.steps), judged_windows(trace) & chosen.intervals
-    searching = Intervals.of_events(trace.events, searches) & judged
-    maps = _integer_reduces(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
-    parameters = _parameters(trace, maps, len(_ops(trace, _SEARCH, find_steps(trace))))
-    copied = len(_ops(trace, _COPY_IN, chosen))  # none if gradients live in the buckets
-    return Reducer(
-        copies=len(copies) / steps,
-        copies_ns=(Intervals.of_events(trace.events, copies) & judged).total_ns // steps,
-        searches=len(searches) / steps,
-        search_ns=searching.total_ns // steps,
-        idle_search_ns=(searching - union_where(trace, is_in(trace.events.kind, DEVICE_KINDS))).total_ns // steps,
-        map_ns=int(median(exposure(trace).exposed_ns[maps])) * len(searches) // steps if parameters else 0,
-        parameters=parameters,
-        all_used=None if parameters is None else copied == parameters * len(searches) if copied else None,
-    )
-
-
-def _ops(trace: Trace, pattern: re.Pattern[str], steps: Steps) -> Int64:
-    """Rows of ops with such a name that begin in one of the steps."""
-    rows = rows_named(trace, (Kind.CPU_OP,), pattern.match)
-    return rows[steps.holding(trace.events.start_ns[rows]) >= 0]
-
-
-def _integer_reduces(trace: Trace, collectives: Collectives) -> Int64:
-    """Places of the all-reduces of integers. Without a GPU the type may be recorded only among the inputs."""
-    texts = trace.collective_texts.strings
-    of_integers = np.array([text.lower() == "int" for text in texts] + [False], bool)[collectives.dtype]
-    inputs = trace.events.dtypes
-    if not has_device_activity(trace) and inputs is not None:
-        by_text = np.array([text == '["int"]' for text in trace.inputs.strings] + [False], bool)
-        of_integers |= by_text[inputs[collectives.event]]
-    return np.flatnonzero((collectives.kind == KINDS.index("all_reduce")) & of_integers)
-
-
-def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
-    """Number of parameters of the one model that is searched; None if there are several models, or other all-reduces of
-    integers."""
-    size = find_collectives(trace).bytes[maps]
-    alike = len(size) == searches > 0 and (size == size[0]).all() and size[0] >= _INT_BYTES
-    return int(size[0]) // _INT_BYTES if alike else None
-
-
-_FORWARD = expression(r"DistributedDataParallel\.forward$")
-
-
-class EarlyExchanges(msgspec.Struct, frozen=True, eq=False):
-    """Exchanges of gradients that could wait.
-
-    early    for each of `find_collectives`, whether it could wait for a later backward pass
-    passes   the largest number of backward passes with an exchange before one optimizer step
-    """
-
-    early: Bool
-    passes: int
-
-
-@shared
-def early_exchanges(trace: Trace) -> EarlyExchanges:
-    """Finds the exchanges in passes before the last one of an optimizer step. A pass is recognised by the model's
-    forward pass before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that
-    exchange different sizes belong to several models, each of which has to exchange its own. In a closure that the
-    optimizer calls, possibly after other micro-batches, the optimizer needs the gradient of each pass."""
-    collectives, events = find_collectives(trace), trace.events
-    early, most = np.zeros(len(collectives), bool), 0
-    forward, update = (rows_named(trace, (Kind.USER,), mark.match) for mark in (_FORWARD, OPTIMIZER_STEP))
-    if len(forward) < 2 or not len(update):
-        return EarlyExchanges(early, most)
-    calls = launching_calls(trace)
-    reduces = np.flatnonzero((collectives.kind == KINDS.index("all_reduce")) & (calls >= 0))
-    requested_ns = events.start_ns[calls[reduces]]
-    place = np.searchsorted(events.start_ns[forward], requested_ns, side="right") - 1
-    step = np.searchsorted(np.sort(events.ends(update)), requested_ns)
-    before = Intervals.of_events(events, update).overlap_ns(requested_ns, requested_ns + 1) == 0
-    counts = (place >= 0) & (requested_ns >= events.ends(forward)[place]) & (step < len(update))
-    reduces, place, step, before = reduces[counts], place[counts], step[counts], before[counts]
-    order = np.lexsort((reduces, step))
-    for rows in np.split(order, np.flatnonzero(np.diff(step[order])) + 1):
-        passes = distinct_in(place[rows])
-        sizes = {tuple(collectives.bytes[reduces[rows[place[rows] == each]]].tolist()) for each in passes.tolist()}
-        if len(sizes) == 1 and len(passes) > 1:
-            early[reduces[rows]] = before[rows] & (place[rows] < passes[-1])
-            most = max(most, len(passes)) if early[reduces[rows]].any() else most
-    return EarlyExchanges(early, most)
-
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, is_in, median
 
 #: Nanoseconds in a second.
 _NANOSECONDS = 1e9
@@ -232,6 +97,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
     norms_ns               launched by SyncBatchNorm, for the statistics of a batch
 
+    in_backward            number of them that the backward pass launches; None where no such pass is recorded
     last                   None unless every step ends with one of these collectives, and has others of them; None where
                            FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
                            kernel of a layer behind the last one shows, too
@@ -257,6 +123,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     norms_ns: int = 0
     buffers_ns: int = 0
     nodes_ns: int = 0
+    in_backward: float | None = None
 
     @property
     def gathers_more(self) -> LastCall | None:
@@ -277,7 +144,8 @@ class Communication(msgspec.Struct, frozen=True):
     profiler to start; None with fewer than FEWEST_STEPS steps.
     running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
     part of it in which no collective runs; free_backward_ns: the part of that in backward passes whose gradients are
-    reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass.
+    reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass; without
+    before_gradients_ns, the free time of these passes before their first gradient is ready.
     examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
     DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
     after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
@@ -296,6 +164,7 @@ class Communication(msgspec.Struct, frozen=True):
     reducer: Reducer | None = None
     passes: int = 0
     free_backward_ns: int | None = None
+    before_gradients_ns: int = 0
 
 
 def communication(trace: Trace, chosen: Steps | None = None) -> Communication | None:
@@ -311,7 +180,8 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
     parts, places = step_breakdown(trace), find_steps(trace).begun_at(chosen.start_ns).tolist()
     total_ns = sum(parts[each].communication for each in places)
     free = computing - running
-    free_backward = backward_computing(trace, _reduces_gradients(trace, collectives))
+    reduces = _reduces_gradients(trace, collectives)
+    free_backward, too_early = backward_computing(trace, reduces), before_gradients(trace, reduces)
     return Communication(
         running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns // steps,
@@ -325,7 +195,8 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
         waits=_examples(trace, collectives.start[waits], collectives.end[waits], wait[waits]),
         reducer=reducer(trace, chosen),
         passes=early_exchanges(trace).passes,
-        free_backward_ns=None if free_backward is None else (free_backward & free).total_ns // steps,
+        free_backward_ns=None if free_backward is None else ((free_backward & free) - too_early).total_ns // steps,
+        before_gradients_ns=(too_early & free).total_ns // steps,
     )
 
 
@@ -336,6 +207,7 @@ def _reduces_gradients(trace: Trace, collectives: Collectives) -> Bool:
     return result
 
 
+_BACKWARD = PHASES.index("backward")
 #: The forward pass without the broadcast of DDP's buffers.
 _IN_FORWARD = SITE["forward.inputs"], SITE["forward.model"]
 
@@ -434,7 +306,13 @@ def _row(
         norms_ns=int(shown.exposed_ns[rows[launched_by_sync_norm(trace, launching_calls(trace)[rows])]].sum()) // steps,
         buffers_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["forward.buffer_broadcast"]]].sum()) // steps,
         nodes_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["backward.nodes"]]].sum()) // steps,
+        in_backward=_in_backward(sites[rows], steps),
     )
+
+
+def _in_backward(sites: UInt8, steps: int) -> float | None:
+    known = sites != SITE["unknown"]
+    return int((SITE_PHASE[sites] == _BACKWARD).sum()) / steps if known.all() else None
 
 
 def _last(trace: Trace, collectives: Collectives, rows: Int64) -> LastCall | None:

@@ -103,13 +103,13 @@ def needs_fewer(kernel: str) -> bool:
 #: Libraries begin the names of all their kernels with their own name: NCCL, RCCL, MSCCL and MSCCL++, oneCCL, HCCL (its
 #: ops: hcom_), MCCL (mcclKernel_AllReduce_RING_SIMPLE_Sum), ECCL (ecclKernel_AllReduce_MESH_DIRECT_SIMPLE_Sum),
 #: NVSHMEM. MSCCL++'s examples, which SGLang took over, number their all-reduces. The others exchange through peer
-#: memory: PyTorch's symmetric memory, custom all-reduces of vLLM, SGLang, TensorRT-LLM (also "lamport", after the
-#: clocks by which its ranks agree), FlashInfer and AITER, the exchanges between experts of DeepEP (in DeepSeek's own
-#: builds dpsk::ep, in its hybrid branch hybrid_ep), AMD's MORI (EpDispatchIntraNodeKernel,
-#: EpCombineInterNodeV1KernelLowLatency), pplx-kernels and TensorRT-LLM, and Transformer Engine's user buffers, whose
-#: exchanges overlap with products. Not collectives: DeepEP's computation before it exchanges (get_dispatch_layout),
-#: MORI's copies to its own buffers (EpDispatchCopyToStaging, EpCombineSync) and its sums of what has arrived
-#: (EpCombineAll), and filling a buffer (lamport_initialize).
+#: memory: PyTorch's symmetric memory (its barriers and signals, too, between copies by its copy engines), custom
+#: all-reduces of vLLM, SGLang, TensorRT-LLM (also "lamport", after the clocks by which its ranks agree), FlashInfer and
+#: AITER, the exchanges between experts of DeepEP (in DeepSeek's own builds dpsk::ep, in its hybrid branch hybrid_ep),
+#: AMD's MORI (EpDispatchIntraNodeKernel, EpCombineInterNodeV1KernelLowLatency), pplx-kernels and TensorRT-LLM, and
+#: Transformer Engine's user buffers, whose exchanges overlap with products. Not collectives: DeepEP's computation
+#: before it exchanges (get_dispatch_layout), MORI's copies to its own buffers (EpDispatchCopyToStaging, EpCombineSync)
+#: and its sums of what has arrived (EpCombineAll), and filling a buffer (lamport_initialize).
 COLLECTIVE_KERNEL = expression(
     r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|hcom_|mccl|eccl|nvshmem|allreduce(?:\d|_LL_[12]node)\b)"
     r"|\b(?:multimem_(?:one_shot_)?all_(?:reduce|gather)"
@@ -123,6 +123,7 @@ COLLECTIVE_KERNEL = expression(
     r"|pplx::(?:\w+::)*\w*(?:[Dd]ispatch|[Cc]ombine)|moe(?:AllToAll|A2A)\w*Kernel|moe_comm::moe\w*Kernel"
     r"|all_?[tT]o_?[aA]ll_?[vV]|k?userbuffers_\w)"
     r"|all_?reduce_(?:fusion_kernel|prototype|kernel)|\w_lamport\b"
+    r"|\bsymmetric_memory::(?:\(anonymous namespace\)::)?(?:barrier|put_signal|wait_signal)_kernel"
 )
 
 #: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark enclose it.

@@ -88,7 +88,8 @@ def _explained(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Seque
     if cause.id in ("more_work", "cpu_work") and (factor := received_factor(spans, place)) is not None:
         return msgspec.structs.replace(cause, id="more_received", factor=factor)
     if cause.id != "cpu_work":
-        return _interrupted(cause, spans, place)
+        found = _interrupted(cause, spans, place)
+        return _of_slower_cpu(cause, spans, place) if found.id == "host" else found
     column = _per_rank(spans, str(cause.metric), steps)
     more = column is not None and has_more_work(spans[place], _usual(spans, column, place))
     return msgspec.structs.replace(cause, id="more_work") if more else cause
@@ -110,6 +111,29 @@ def _interrupted(cause: Cause, spans: Sequence[RankSpan], place: int) -> Cause:
     if more < MOSTLY_INTERRUPTED * (cause.own_ns - cause.others_ns):
         return cause
     return msgspec.structs.replace(cause, id=id, factor=None)
+
+
+#: A CPU is slower if its ops take this many times as long as on another rank, as a median over ops, and if that
+#: explains this share of the delay.
+_SLOWER_CPU, _MOSTLY_SLOWER = 1.3, 0.5
+
+
+def _of_slower_cpu(cause: Cause, spans: Sequence[RankSpan], place: int) -> Cause:
+    """Changes the cause to a slower CPU if the same ops take longer on it. Beside a GPU they only launch, and so take
+    as long for inputs of any size."""
+    own, others = _ops(spans[place]), [(_ops(each), _steps(each)) for each in _others(spans, place)]
+    steps = _steps(spans[place])
+    factors, longer = [], []
+    for base, base_steps in others:
+        alike = [name for name in own.keys() & base.keys() if min(own[name][0], base[name][0]) >= _LEAST_CALLS]
+        pairs = [(own[name][1] / own[name][0], base[name][1] / base[name][0]) for name in alike]
+        if not pairs:
+            return cause
+        factors.append(float(np.median([mine / max(1.0, theirs) for mine, theirs in pairs])))
+        longer.append(sum(own[name][1] / steps - base[name][1] / base_steps for name in alike))
+    explains = float(np.median(longer)) >= _MOSTLY_SLOWER * (cause.own_ns - cause.others_ns)
+    slower = explains and float(np.median(factors)) >= _SLOWER_CPU
+    return msgspec.structs.replace(cause, id="slower_cpu") if slower else cause
 
 
 def _others(spans: Sequence[RankSpan], place: int) -> list[RankSpan]:
@@ -134,7 +158,7 @@ def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
 def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64) -> Int64 | None:
     """Returns by how much this cause takes longer on the rank than on the median of the others, for each of these of
     the job's steps; None where it is unknown for one of them."""
-    of_host: dict[CauseId, CauseId] = {"cpu_interrupted": "host"}
+    of_host: dict[CauseId, CauseId] = {"cpu_interrupted": "host", "slower_cpu": "host"}
     if not on_device(spans[place]):
         of_host |= {"more_work": "cpu_work", "more_received": "cpu_work"}
     id = of_host.get(cause.id, cause.id)
@@ -173,8 +197,10 @@ def worth_naming(candidates: Sequence[Cause], delay_ns: int) -> list[Cause]:
 def _cause(
     id: CauseId, metrics: Sequence[str], spans: Sequence[RankSpan], place: int, steps: Sequence[str]
 ) -> Cause | None:
-    """The cause by the metric in which the rank exceeds the others most."""
-    measured = {metric: ns for metric in metrics if (ns := _per_rank(spans, metric, steps)) is not None}
+    """The cause by the metric in which the rank exceeds the others most. Ranks without a loader, as where one loads the
+    batches of all, wait for no batch."""
+    loads = id == "data_loading" and _loads(spans[place], metrics)
+    measured = {metric: ns for metric in metrics if (ns := _per_rank(spans, metric, steps, zero=loads)) is not None}
     columns = list(measured.values())
     if not columns:
         return None
@@ -216,12 +242,23 @@ def _usual(spans: Sequence[RankSpan], column: Int64, place: int) -> RankSpan:
     return spans[others[(len(others) - 1) // 2]]
 
 
-def _per_rank(spans: Sequence[RankSpan], metric: str, steps: Sequence[str]) -> Int64 | None:
-    """Returns the mean over these steps on each rank in ns; None where a rank does not measure the metric."""
-    if any(metric not in span.figures for span in spans):
-        return None
-    means = [float(np.nanmean(span.figures[metric][_rows(span, steps)])) for span in spans]
+def _loads(span: RankSpan, metrics: Sequence[str]) -> bool:
+    return all(metric in span.figures and not np.isnan(span.figures[metric]).all() for metric in metrics)
+
+
+def _per_rank(spans: Sequence[RankSpan], metric: str, steps: Sequence[str], *, zero: bool = False) -> Int64 | None:
+    """Returns the mean over these steps on each rank in ns; None where a rank does not measure the metric, unless that
+    stands for zero."""
+    means = np.array([_mean_ns(span, metric, steps) for span in spans])
+    if zero:
+        means = np.nan_to_num(means)
     return None if np.isnan(means).any() else np.rint(means).astype(np.int64)
+
+
+def _mean_ns(span: RankSpan, metric: str, steps: Sequence[str]) -> float:
+    values = span.figures[metric][_rows(span, steps)] if metric in span.figures else np.empty(0)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
 
 
 def _rows(span: RankSpan, steps: Sequence[str]) -> Int64:

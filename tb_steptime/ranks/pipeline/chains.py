@@ -65,15 +65,27 @@ class Chain:
         return [each.passes for each in self.programs]
 
 
-def chains(passes: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]) -> list[Chain]:
-    """The pipelines of a job. passes: the ranks that have passes; ranks: messages of all ranks of the job; numbers: the
-    numbers of all ranks."""
+def chains(
+    passes: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int], *, missing: bool = False
+) -> list[Chain]:
+    """The pipelines of a job of which all stages were recorded. passes: the ranks that have passes; ranks: messages of
+    all ranks of the job; numbers: the numbers of all ranks. missing: some ranks of the job were not recorded."""
     by_place = {each.place: each for each in passes}
+    partly = {each.place for each in passes if _peers(ranks[each.place]) - {*numbers}}
     if all((each.stage >= 0).all() for each in passes):
-        candidates = (_chain([numbered(each, {}) for each in members]) for members in _by_labels(passes))
+        labelled = [members for members in _by_labels(passes) if partly.isdisjoint(each.place for each in members)]
+        candidates = (_chain([numbered(each, {}) for each in members]) for members in labelled)
+    elif missing and not any(_peers(each) for each in ranks):
+        return []
     else:
-        candidates = (_of_members(members, by_place) for members in _by_messages(by_place, ranks, numbers))
+        lines = [line for line in _by_messages(by_place, ranks, numbers) if partly.isdisjoint(line)]
+        candidates = (_of_members(line, by_place) for line in lines)
     return [chain for chain in candidates if chain is not None]
+
+
+def _peers(rank: Instances) -> set[int]:
+    """The numbers of the ranks that it sends to or receives from."""
+    return {one.peer for one in rank.classes if one.peer is not None}
 
 
 def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
@@ -82,7 +94,8 @@ def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
     by_stages: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
     for each in passes:
         by_stages[tuple(sorted(set(each.stage.tolist())))].append(each)
-    if len({len(same) for same in by_stages.values()}) == 1 and len(by_stages) > 1:
+    stages = sorted(stage for own in by_stages for stage in own)
+    if len({len(same) for same in by_stages.values()}) == 1 and len(by_stages) > 1 and stages == [*range(len(stages))]:
         yield from (list(chain) for chain in zip(*(by_stages[stages] for stages in sorted(by_stages)), strict=True))
 
 
@@ -92,7 +105,7 @@ def _by_messages(
     """Yields places of ranks that send to each other in a line or a ring; if ranks do not record their peers, all ranks
     in order."""
     place = {number: at for at, number in enumerate(numbers)}
-    peers = {at: {place[one.peer] for one in ranks[at].classes if one.peer in place} - {at} for at in passes}
+    peers = {at: {place[peer] for peer in _peers(ranks[at]) if peer in place} - {at} for at in passes}
     if not any(peers.values()):
         yield sorted(passes)
         return

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, steps_within
+from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, MatchedGroup, steps_within
 from tb_steptime.ranks.pipeline.chains import Chain, chains, followed, window
 from tb_steptime.ranks.pipeline.program import (
     FORWARD,
@@ -51,19 +51,33 @@ MOST_PASSES = 100_000
 MOST_SHOWN = 6_000
 
 
-def pipeline(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Sequence[str]) -> Pipeline | None:
+def pipeline(
+    spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Sequence[str], *, missing: bool = False
+) -> Pipeline | None:
     """Returns the chain of stages whose step is longest; None for a job without one. spans: by rank; ranks: the
-    exchanges of each; names: of the job's steps. Raises what reading results raises."""
+    exchanges of each; names: of the job's steps; missing: some ranks were not recorded. Raises what reading results
+    raises."""
     recorded, first = rank_passes(spans, ranks, names), 1 if len(names) >= FEWEST_STEPS else 0
     end = first + _steps_within(recorded, first, len(names))
     passes = [in_range for each in recorded if len((in_range := each.of_steps(range(first, end))).step)]
     if len(passes) < 2:
         return None
-    of_job = chains(passes, ranks, [span.rank for span in spans])
+    of_job = chains(passes, ranks, [span.rank for span in spans], missing=missing)
     if not of_job:
         return None
     slowest = max(of_job, key=lambda chain: float(np.mean(np.subtract(*window(chain)[::-1]))))
     return _pipeline(slowest, len(of_job), spans, names)
+
+
+def within_stages(matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup]) -> list[MatchedGroup]:
+    """Returns the groups without those among several stages of a pipeline, as for the norm of all gradients: their
+    ranks wait while it fills and drains, as its schedule prescribes. messages: those between its ranks."""
+    lines: list[set[int]] = []  # ranks that send to each other, directly or through others
+    for each in messages:
+        line = set(each.members.tolist())
+        line = line.union(*(other for other in lines if other & line))
+        lines = [*(other for other in lines if not other & line), line]
+    return [group for group in matched if all(len(line.intersection(group.members.tolist())) < 2 for line in lines)]
 
 
 def _steps_within(passes: Sequence[RankPasses], first: int, steps: int) -> int:

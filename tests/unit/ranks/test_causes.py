@@ -135,6 +135,32 @@ def test_more_rows_and_a_slower_cpu_are_told_apart(views_us: int, product_us: in
 
 
 @pytest.mark.parametrize(
+    ("views_us", "product_us", "cause"),
+    [
+        (13, 1_400, "slower_cpu"),
+        (12, 1_900, "host"),  # half of the ops are as fast: one op takes longer
+        (15, 1_050, "host"),  # slower ops explain little of it
+    ],
+)
+def test_beside_a_gpu_slower_ops_show_a_slower_cpu(views_us: int, product_us: int, cause: str):
+    """Ops that only launch take as long for inputs of any size. Two steps; a delay of 8 ms in each."""
+    busy = {"kernel_time": 50, "idle_nothing_recorded_time": 0, "launch_latency_time": 0}
+    usual = [with_ops(span(number, busy | {"idle_cpu_work_time": 1}), 10, 1_000, views=200) for number in (0, 1)]
+    late = with_ops(span(2, busy | {"idle_cpu_work_time": 9}), views_us, product_us, views=200)
+    found = why(late, *usual)
+    assert [(each.id, each.own_ns, each.others_ns) for each in found] == [(cause, 9 * MS, MS)]
+    assert excess_ns(found[0], [*usual, late], 2, np.array([0, 1])).tolist() == [8 * MS, 8 * MS]
+
+
+def test_ranks_without_a_loader_wait_for_no_batches():
+    """One rank loads the batches of all, and broadcasts them. Where only others load, nothing is known of it."""
+    usual = [span(number, {"kernel_time": 50}) for number in (0, 1)]
+    loads = span(2, {"kernel_time": 50, "data_loading_exposed": 15})
+    assert why(loads, *usual, delay_ms=15) == [Cause("data_loading", 15 * MS, 0, 1.0, "data_loading_exposed")]
+    assert why(usual[0], loads, usual[1], delay_ms=15) == []
+
+
+@pytest.mark.parametrize(
     ("sizes", "kind", "cause", "factor"),
     [
         ((1_000, 1_000, 1_600), "all_to_all", "more_received", 1.6),

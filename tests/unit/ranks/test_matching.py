@@ -10,13 +10,13 @@ import pytest
 
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, packed
-from tb_steptime.ranks.arrivals import on_shared_clocks
+from tb_steptime.ranks.arrivals import arrivals, on_shared_clocks
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, instances_of, match
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.text import Reason, count
 from tests.drawn.exchanging_ranks import STEP_NS, A, B, rank
-from tests.drawn.met_ranks import CLOCKS, met_group
+from tests.drawn.met_ranks import CLOCKS, REDUCE, met_group
 
 EXCHANGED = {"a": A, "b": B}
 
@@ -129,6 +129,11 @@ def test_of_replays_that_lost_different_ones_nothing_is_matched_by_number_alone(
     found = matching(*lost)
     assert told(found) == [[(1, "all_reduce"), (1, "all_reduce"), (1, "all_gather")]]
     assert found.unlike == 5
+
+
+def test_numbers_match_what_ranks_start_in_another_order_on_two_streams():
+    found = matching(replays("aab", [1, 3, 2], 0), replays("aba", [1, 2, 3], 1))
+    assert (told(found), found.unlike) == ([[(0, "all_reduce"), (0, "all_gather"), (0, "all_reduce")]], 0)
 
 
 def with_numbers(span: RankSpan, numbers: list[int]) -> RankSpan:
@@ -250,3 +255,21 @@ def test_ranks_that_share_a_clock_wait_no_longer_than_until_the_last_one_begins(
     (bounded,) = on_shared_clocks(Matching([found], 0, 0), hosts).matched
     assert bounded.wait_ns.tolist() == waits
     assert bounded.off_ns.tolist() == [[0, 0], [0, 5 - waits[1][1]]]
+
+
+@pytest.mark.parametrize(
+    ("root", "others", "hosts", "waits"),
+    [
+        ("....==", "======", "node", [0, 4]),  # the root comes last: the others wait for it
+        ("==....", "....==", "node", [0, 0]),  # the root left before the others came
+        ("....==", "======", None, [0, 0]),  # without a common clock it is not known which of both it was
+    ],
+)
+def test_ranks_wait_in_a_broadcast_that_nobody_left_before_all_had_come(
+    root: str, others: str, hosts: str | None, waits: list[int]
+):
+    sent = msgspec.structs.replace(REDUCE, kind="broadcast")
+    found = met_group(root, others)
+    found = replace(found, classes=[sent], start=found.start - np.array(CLOCKS[:2]))
+    matching = Matching([replace(found, later_ns=found.start.max() - found.start) if hosts else found], 0, 0)
+    assert arrivals(matching.matched, 2, 1).exposed_wait_ns.tolist() == waits

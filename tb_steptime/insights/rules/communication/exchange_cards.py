@@ -97,9 +97,9 @@ def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
 
 def on_compute_stream_ns(facts: Facts, row: CollectiveRow) -> int:
     """Returns the exposed time of a row on a stream of the model, without estimated waits. It is 0 for many small
-    collectives in a row, whose card has this time, and for layers that are split over ranks, whose next kernel needs
-    the result on any stream."""
-    if small_in_a_row(facts, row) or of_split_layers(facts, row):
+    collectives in a row, whose card has this time, for layers that are split over ranks, whose next kernel needs the
+    result on any stream, and for barriers, which the next kernel needs, too."""
+    if small_in_a_row(facts, row) or of_split_layers(facts, row) or row.kind == "barrier":
         return 0
     return max(0, row.compute_stream_ns - (row.wait_ns or 0))
 
@@ -111,7 +111,10 @@ def early_ns(facts: Facts, row: CollectiveRow) -> int:
 
 
 def rest_ns(facts: Facts, row: CollectiveRow) -> int:
-    """Returns the exposed time of a row that no other card has, including estimated waits."""
+    """Returns the exposed time of a row that no other card has, including estimated waits. Of barriers nothing but the
+    waits can be saved."""
+    if row.kind == "barrier" and row.wait_ns is not None:
+        return row.wait_ns
     small = small_in_a_row(facts, row)
     others = small.exposed_ns if small else on_compute_stream_ns(facts, row) + early_ns(facts, row)
     return max(0, row.exposed_ns - others)
@@ -166,6 +169,16 @@ work.wait()"""
 _OF_DEEP_EP = """*received, event = buffer.dispatch(..., async_finish=True)  # so does buffer.combine
 ...  # compute what does not need the result
 event.current_stream_wait()"""
+#: The script reduces gradients after the backward pass, or averages parameters of ranks that train apart.
+_BY_DDP = """model = DistributedDataParallel(model)  # sends gradients in the backward pass
+# averaged parameters: average them after more steps"""
+#: DDP alone decides when gradients are sent, so a graph around it can be split where a bucket is full.
+COMPILE_OUTSIDE = """model = torch.compile(DistributedDataParallel(model))  # splits the graph between buckets
+# a model that is compiled before, in one graph, returns all gradients at its end"""
+#: An optimizer whose states are divided among ranks gathers the parameters that it has updated.
+_GATHER_LATER = """work = dist.all_gather_into_tensor(..., async_op=True)  # Megatron-LM: --overlap-param-gather
+...  # the forward pass of the layers before
+work.wait()"""
 _TENSOR_PARALLEL = """torch._inductor.config._micro_pipeline_tp = True  # with torch.compile
 # layers split over ranks: exchange in parts, beside their matrix products"""
 #: The compiler exchanges in parts what is gathered before a product or reduced and scattered after it, and no
@@ -197,6 +210,11 @@ _EVERY_SECOND_SHARDED = """model.set_requires_all_reduce(number % 2 == 1)  # FSD
 # every second batch sends the gradients of two to other replicas"""
 _COMPRESS = "model.register_comm_hook(None, default_hooks.bf16_compress_hook)  # DDP: half of the bytes"
 _HALF_TYPES = "fully_shard(layer, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.bfloat16))"
+_ONCE_SHARDED = """model.set_requires_gradient_sync(number % 2 == 1)  # FSDP2
+model.set_reshard_after_backward(number % 2 == 1)
+# every second batch sends the gradients of two, and both use the same parameters"""
+_LESS_OFTEN = "# exchange after several steps, or a larger batch per rank"
+_HALF_BY_HAND = f"dist.all_reduce(x.bfloat16())  # half of the bytes\n{_LESS_OFTEN}"
 _KEEP_GATHERED = "fully_shard(layer, reshard_after_forward=False)  # gathers once; needs memory"
 _LINKS = """NCCL_DEBUG=INFO torchrun ...  # says which links it uses; RCCL reads the same variable
 # is it a slow link, or a rank that is late in every step? The Ranks view shows which"""
@@ -229,10 +247,22 @@ def overlapped(facts: Facts, row: CollectiveRow) -> Advice:
     return Advice(_OVERLAP, None, how_to_overlap(row.kind, each, exchanger_of(facts, row)))
 
 
+def in_parts(facts: Facts, row: CollectiveRow, saved_ns: int) -> tuple[Advice, int] | None:
+    """Returns the advice for gradients that a compiled backward pass returns all at once, and how much of saved_ns it
+    gains; None where most of what could hide them comes after their first."""
+    communication = facts.communication
+    if communication is None or not facts.job.compiled_share or exchanger_of(facts, row) is not None:
+        return None
+    if row.kind != "all_reduce" or communication.before_gradients_ns < saved_ns / 2:
+        return None
+    return Advice(_OVERLAP, None, COMPILE_OUTSIDE), min(saved_ns, communication.before_gradients_ns)
+
+
 #: Who exchanges a row of collectives: layers that are split over ranks, layers that send to the next rank of a ring,
-#: DDP its buffers, or a model whose parameters are divided among ranks, as by FSDP. None: DDP its gradients, stages of
-#: a pipeline, or the training script.
-Exchanger = Literal["split_layers", "ring", "buffers", "sharded"]
+#: DDP its buffers, a model whose parameters are divided among ranks, as by FSDP, an optimizer whose states are, which
+#: gathers what it has updated, or the training script outside of both passes. None: DDP its gradients, or stages of a
+#: pipeline.
+Exchanger = Literal["split_layers", "ring", "buffers", "sharded", "optimizer", "script"]
 #: Layers exchange in both passes, and in the backward pass up to twice as much as in the forward pass, where it
 #: computes activations again: then a third of the time is in the forward pass.
 _LEAST_IN_PASS = 0.25
@@ -245,8 +275,17 @@ def exchanger_of(facts: Facts, row: CollectiveRow) -> Exchanger | None:
         return "ring" if row.nodes_ns >= row.exposed_ns * _LEAST_IN_PASS > 0 else None
     if row.kind == "broadcast":  # without a GPU the trace does not show what is sent; mostly it is the buffers
         return "buffers" if not facts.overview.has_device or 2 * row.buffers_ns >= row.exposed_ns else None
-    shards = any(each.kind == "reduce_scatter" and not of_split_layers(facts, each) for each in rows(facts))
-    return "sharded" if shards else None
+    outside = row.in_backward == 0 and not row.forward_ns
+    if any(_shards(facts, each, row) for each in rows(facts)):
+        return "optimizer" if outside and row.kind == "all_gather" else "sharded"
+    return "script" if outside and row.kind == "all_reduce" else None
+
+
+def _shards(facts: Facts, scatter: CollectiveRow, row: CollectiveRow) -> bool:
+    """Says whether the ranks of `row` share what `scatter` leaves of gradients: it reduces as many bytes at least."""
+    if scatter.kind != "reduce_scatter" or of_split_layers(facts, scatter):
+        return False
+    return row.kind != "all_reduce" or None in (scatter.bytes, row.bytes) or (scatter.bytes or 0) >= (row.bytes or 0)
 
 
 def of_split_layers(facts: Facts, row: CollectiveRow) -> bool:
@@ -284,6 +323,10 @@ def how_to_overlap(kind: str, each_bytes: float | None, exchanger: Exchanger | N
         return _RING
     if exchanger == "buffers":
         return NO_BROADCAST
+    if exchanger == "optimizer":
+        return _GATHER_LATER
+    if exchanger == "script":
+        return _TOGETHER if each_bytes is not None and each_bytes < 2 * LITTLE_BYTES else _BY_DDP
     if kind == "all_reduce":
         return _EACH_BLOCK if exchanger == "sharded" else _in_smaller_buckets(each_bytes)
     if kind == "broadcast":
@@ -306,7 +349,7 @@ def less_to_send(facts: Facts, row: CollectiveRow) -> Advice:
     known how much of the exchange is a wait for a late rank."""
     on_gpu = facts.overview.has_device
     sends_much = row.bytes is not None and row.bytes / row.count >= MUCH_BYTES
-    how = how_to_send_less(row.kind, row.dtype, exchanger_of(facts, row))
+    how = how_to_send_less(row.kind, row.dtype, exchanger_of(facts, row), gathers_again(facts, row))
     if on_gpu and sends_much and row.best_rate is not None and row.best_rate < SLOW_LINK:
         return Advice(_LINK, _LINK_LATER, f"{_LINKS}\n{how}")
     if not on_gpu:
@@ -326,17 +369,26 @@ def sends_little(row: CollectiveRow) -> bool:
     return row.kind != "send_receive" and row.bytes is not None and row.bytes < LITTLE_BYTES * row.count
 
 
-def how_to_send_less(kind: str, dtype: str | None, exchanger: Exchanger | None) -> str:
+def gathers_again(facts: Facts, row: CollectiveRow) -> bool:
+    """Says whether the backward pass gathers parameters again, or may do so for all that is recorded."""
+    return any(each.kind == "all_gather" and each.group == row.group and each.in_backward != 0 for each in rows(facts))
+
+
+def how_to_send_less(kind: str, dtype: str | None, exchanger: Exchanger | None, gathers_again: bool = True) -> str:
     """Returns the code. dtype: None if it is not recorded."""
     single = (dtype or "").lower() == "float"
     if exchanger == "split_layers":
         return FEWER_RANKS
+    if exchanger == "optimizer":
+        return _GATHER_LATER
+    if exchanger == "script":
+        return _HALF_BY_HAND if single else _LESS_OFTEN
     if exchanger == "sharded" and kind == "all_reduce":
         return _HALF_TYPES if single else _EVERY_SECOND_SHARDED
     if kind == "all_reduce":
         return _COMPRESS if single else _EVERY_SECOND
     if kind in ("all_gather", "reduce_scatter"):
-        return _HALF_TYPES if single else _KEEP_GATHERED
+        return _HALF_TYPES if single else _KEEP_GATHERED if gathers_again else _ONCE_SHARDED
     return _LARGER_BATCH
 
 

@@ -22,6 +22,7 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     exchange_card,
     fewer_exchanges,
     hiding_ns,
+    in_parts,
     less_to_send,
     of_split_layers,
     on_compute_stream_ns,
@@ -75,37 +76,42 @@ _SAME_CORES = phrase("On CPUs an exchange needs the cores that compute: hidden, 
 
 
 class _Exposed(msgspec.Struct, frozen=True):
-    """Exposed time of collectives without a card of their own, ns a step. leading: the row with most of it."""
+    """Exposed time of collectives without a card of their own, ns a step. leading: the row with most of it; saves: the
+    row with most of it that is no est. wait."""
 
     ns: int
     waits_ns: int
     free_compute_ns: int
     leading: CollectiveRow
+    saves: CollectiveRow
 
 
 def exposed_communication(facts: Facts) -> Insight | None:
     """Fires when collectives run and nothing computes, for other reasons than those that have a card of their own.
 
     Similar pattern: a rank that waits for a slower one: what collectives take longer than others of their kind, group
-    and size is an est. wait; where that is most of it, the card is about balance. A profiler that starts late on
-    another rank makes the first step wait: that alone does not count. On CPUs waits cannot be estimated, so the card
-    asks for a late rank before anything else, and its confidence is low. Tensor-parallel inference, whose next layer
-    needs the result: `between_layers`. SyncBatchNorm, whose layers wait for the statistics of a batch: nothing hides
-    these, so where they are most of it the card is about them. Layers that are split over ranks, which exchange in the
-    forward pass, too: their confidence is low, because their next kernel needs the result.
+    and size, or than those of the group that send more, is an est. wait, and so is what a hidden wait delays; where
+    that is most of it, the card is about balance. A barrier only waits. A profiler that starts late on another rank
+    makes the first step wait: that alone does not count. On CPUs waits cannot be estimated, so the card asks for a
+    late rank before anything else, and its confidence is low. Tensor-parallel inference, whose next layer needs the
+    result: `between_layers`. SyncBatchNorm, whose layers wait for the statistics of a batch: nothing hides these, so
+    where they are most of it the card is about them. Layers that are split over ranks, which exchange in the forward
+    pass, too: their confidence is low, because their next kernel needs the result.
 
-    Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits three
-    steps, and the bytes.
+    Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits
+    three steps, and the bytes.
 
     Jobs: training in many ranks.
 
     Gain: min(exposed time less est. waits, computing time that no collective overlaps, of gradients that of the
-    backward passes that make them); where that hides less than
-    half, half of the former, for half as many bytes; where most are est. waits, these and what computation hides; where
-    the calls send so little that they do not take long by themselves, all of it. At most the step less the host floor.
+    backward passes that make them, after the first of them is ready); where that hides less than half, half of the
+    former, for half as many bytes, or what a compiled pass computes before it returns all gradients; where most are
+    est. waits, these and what computation hides; where the calls send so little that they do not take long by
+    themselves, all of it. At most the step less the host floor.
 
-    Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, which
-    are not told apart from a network that others share; that the slowest rank gains nothing from balance.
+    Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time and that
+    no exchange of more bytes shows, which are not told apart from a network that others share; that the slowest rank
+    gains nothing from balance.
     """
     exposed, whole = _exposed(facts), facts.communication
     if exposed is None or whole is None:
@@ -116,7 +122,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
         doubt = _GUESSED
     elif advice is NORMS:
         doubt = _BATCHES
-    elif of_split_layers(facts, exposed.leading):
+    elif of_split_layers(facts, exposed.saves):
         doubt = NEEDED_AT_ONCE
     return exchange_card(
         facts,
@@ -141,8 +147,9 @@ def _exposed(facts: Facts) -> _Exposed | None:
         return None
     own = [rest_ns(facts, row) for row in own_rows]
     waits = [min(row.wait_ns or 0, ns) for row, ns in zip(own_rows, own, strict=True)]
-    leading = max(own_rows, key=lambda row: rest_ns(facts, row))
-    return _Exposed(sum(own), sum(waits), hiding_ns(facts, communication, leading), leading)
+    leading = own_rows[max(range(len(own)), key=lambda place: own[place])]
+    saves = own_rows[max(range(len(own)), key=lambda place: own[place] - waits[place])]
+    return _Exposed(sum(own), sum(waits), hiding_ns(facts, communication, saves), leading, saves)
 
 
 def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
@@ -152,11 +159,13 @@ def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
     norms_ns = sum(row.norms_ns for row in rows(facts))
     if norms_ns >= MOSTLY_NORMS * exposed.ns:
         return NORMS, min(saved_ns, norms_ns), _BY_NORMS
+    if exposed.free_compute_ns < saved_ns / 2 and (parts := in_parts(facts, exposed.saves, saved_ns)):
+        return *parts, _HIDE
     if exposed.free_compute_ns >= saved_ns / 2:
-        return overlapped(facts, exposed.leading), min(saved_ns, exposed.free_compute_ns), _HIDE
-    if facts.overview.has_device and sends_little(exposed.leading):
-        return fewer_exchanges(facts, exposed.leading), exposed.ns, _LITTLE
-    return less_to_send(facts, exposed.leading), saved_ns // 2, _HALVE
+        return overlapped(facts, exposed.saves), min(saved_ns, exposed.free_compute_ns), _HIDE
+    if facts.overview.has_device and sends_little(exposed.saves):
+        return fewer_exchanges(facts, exposed.saves), exposed.ns, _LITTLE
+    return less_to_send(facts, exposed.saves), saved_ns // 2, _HALVE
 
 
 def _mostly_waits(facts: Facts, exposed: _Exposed) -> bool:
@@ -175,14 +184,18 @@ _STATISTICS = (
 
 
 def _why(facts: Facts, exposed: _Exposed) -> Phrase:
-    row = exposed.leading
+    row = exposed.leading if _mostly_waits(facts, exposed) else exposed.saves
     rate = row.bytes / row.running_ns * _NANOSECONDS if row.bytes and row.running_ns else None
     amount = ", {count} a step" if rate is None else ": {bytes} a step at {rate}"
     waits = ", including waits for the slowest rank."
     if facts.share(exposed.waits_ns) >= WORTH_FRACTION:
         waits = ". Est. {waits} may be waits for slower ranks."
+    template = "For {exposed} a step only collectives run, most of it {kind}" + amount + waits
+    if row is not exposed.leading:
+        template = "For {exposed} a step only collectives run. Est. {waits} may be waits for slower ranks, "
+        template += "and most of the rest is {kind}" + amount + "."
     return filled(
-        "For {exposed} a step only collectives run, most of it {kind}" + amount + waits,
+        template,
         {
             "exposed": ns(exposed.ns),
             "kind": text(row.label),

@@ -13,7 +13,8 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     rows,
     small_in_a_row,
 )
-from tb_steptime.metrics.communication.summary import CollectiveRow, InARow, Reducer
+from tb_steptime.metrics.communication.reducer import Reducer
+from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, nbytes, ns, phrase, text
 
 _NO_SEARCH = """model = DistributedDataParallel(model)  # without find_unused_parameters=True

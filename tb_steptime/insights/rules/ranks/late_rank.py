@@ -32,6 +32,7 @@ _TITLES: dict[CauseId, str] = {
     "host": "Find what delays the CPU of rank {rank}",
     "python": "Find what delays the CPU of rank {rank}",
     "cpu_work": "Find what slows the ops of rank {rank}",
+    "slower_cpu": "Find what slows the CPU of rank {rank}",
     "blocking": "Remove the blocking calls of rank {rank}",
     "allocator": "Avoid allocating GPU memory on rank {rank}",
     "copies": "Copy less between CPU and GPU on rank {rank}",
@@ -48,6 +49,8 @@ _SENT_ALIKE = """# experts: a larger weight of the load-balancing loss, or a cap
 # embedding tables: split the largest ones over several ranks"""
 _OWN_CORES = """taskset -c $((8*LOCAL_RANK))-$((8*LOCAL_RANK+7)) python ...
 # as many cores for each rank as there are; is another process on them?"""
+_WHICH_CORES = """taskset -cp $PID; lscpu -e  # are its cores fewer, slower or shared with another process?
+# are the options of torch.profiler the same on all ranks? with_stack on one of them slows it"""
 _GPU = "nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on the machine of this rank; AMD: rocm-smi"
 _WHOSE_GPU = "nvidia-smi  # on the machine of this rank: is another process on its GPU?"
 _HOW: dict[CauseId, str] = {
@@ -61,6 +64,7 @@ _HOW: dict[CauseId, str] = {
 taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_threads() the same?""",
     "blocking": _ONE_RANK,
     "allocator": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # is its memory nearly full?",
+    "slower_cpu": _WHICH_CORES,
     "cpu_interrupted": _OWN_CORES,
     "gpu_interrupted": _WHOSE_GPU,
     "unrecorded": _WHOSE_GPU,
@@ -81,6 +85,7 @@ _TITLES_OF_SEVERAL: dict[CauseId, str] = {
     "more_work": "Balance the work of {ranks}",
     "more_received": "Balance what is sent to {ranks}",
     "slower_kernels": "Check the GPUs of {ranks}",
+    "slower_cpu": "Find what slows the CPUs of {ranks}",
     "blocking": "Remove blocking calls of {ranks}",
     "allocator": "Avoid GPU allocations on {ranks}",
     "cpu_interrupted": "Give {ranks} CPU cores of their own",
@@ -105,7 +110,7 @@ _UNINTERRUPTED = phrase(
 )
 _ON_A_HOST = """top; nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on this host and on another one
 # is another job on it? Does it read from the same storage?"""
-_OF_HOSTS: tuple[CauseId, ...] = ("host", "python", "cpu_work", "slower_kernels", "unknown")
+_OF_HOSTS: tuple[CauseId, ...] = ("host", "python", "cpu_work", "slower_cpu", "slower_kernels", "unknown")
 _SHARED_CORES = phrase(
     "Ops take longer on this rank. On CPUs, other work on its cores may be the reason, and may soon end."
 )

@@ -8,6 +8,7 @@ from statistics import median
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.communication.exchange_cards import (
+    COMPILE_OUTSIDE,
     LITTLE_BYTES,
     NEEDED_AT_ONCE,
     Exchanger,
@@ -71,6 +72,9 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
         return None
     free_ns = _hiding_ns(exchange, leading)
     hides = free_ns >= exposed_ns / 2
+    in_parts = not hides and leading.role == "ddp" and exchange.before_gradients_ns >= exposed_ns / 2
+    if in_parts:  # the compiled backward pass returns all gradients at its end
+        free_ns, hides = exchange.before_gradients_ns, True
     if not hides and leading.bytes is None:
         return None  # nothing says that its time is one of bytes
     return job_card(
@@ -78,7 +82,7 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
         id="exposed_transfers",
         title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
         why=_why(exposed_ns, leading, job.matched_steps),
-        how=_how(job, leading, hides=hides),
+        how=COMPILE_OUTSIDE if in_parts else _how(job, leading, hides=hides),
         gain_ns=_replayed_ns(job, min(exposed_ns, free_ns) if hides else exposed_ns // 2),
         formula=_HIDE if hides else _HALVE,
         why_confidence=NEEDED_AT_ONCE
@@ -147,12 +151,20 @@ def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
     """Returns the code of the advice; None if it is not known what is exchanged, and the advice depends on it."""
     if leading.role not in _KNOWN_ROLES.get(leading.kind, (leading.role,)):
         return None
+    if leading.kind == "all_to_all" and leading.dtype is None:
+        return None  # torch.distributed writes the type: kernels of DeepEP and others have code of their own
     exchanger = _EXCHANGERS.get(leading.role)
+    if exchanger == "sharded" and leading.kind == "all_gather" and {"optimizer", "other"}.issuperset(leading.phases):
+        exchanger = "optimizer"
     if hides:
         return how_to_overlap(leading.kind, _mean_bytes(job, leading), exchanger)
     hosts = {row.host for row in job.ranks if row.rank in leading.members and row.host is not None}
     over_machines = leading.role == "fsdp" and leading.kind != "all_reduce" and len(hosts) > 1
-    return _WITHIN_MACHINES if over_machines else how_to_send_less(leading.kind, leading.dtype, exchanger)
+    if over_machines and exchanger == "sharded":
+        return _WITHIN_MACHINES
+    gathers = [row.phases for row in job.collectives if (row.kind, row.group) == ("all_gather", leading.group)]
+    gathers_again = any("backward" in phases or "unknown" in phases for phases in gathers)
+    return how_to_send_less(leading.kind, leading.dtype, exchanger, gathers_again)
 
 
 def _mean_bytes(job: JobRanks, leading: JobCollective) -> float | None:

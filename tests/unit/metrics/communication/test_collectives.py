@@ -77,6 +77,8 @@ def told(found: Collectives) -> list[tuple[str, int, int, int]]:
         ("ncclDevKernel_Generic_2(ncclDevKernelArgsStorage<4096ul>)", "unknown"),
         ("ncclSymDevKernel_AllGather_ST(ncclSymDevArgs)", "all_gather"),
         ("mscclKernel_Sum_half_LL(ncclDevComm*, mscclAlgo*)", "unknown"),
+        ("c10d::symmetric_memory::barrier_kernel(unsigned int**, int, int, int, unsigned long)", "barrier"),
+        ("c10d::symmetric_memory::(anonymous namespace)::wait_signal_kernel(unsigned int**, int)", "unknown"),
         ("void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(vllm::RankData*)", "all_reduce"),
     ],
 )

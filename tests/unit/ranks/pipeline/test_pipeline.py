@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.ranks.job import job_ranks
+from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.pipeline import xray
 from tb_steptime.ranks.pipeline.result import CAUSES, Pipeline
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
+from tests.drawn.met_ranks import met_group
 from tests.drawn.pipelines import MS, DrawnPipeline, gpipe, in_turns, one_stage_each
 
 F, B = 10 * MS, 20 * MS
@@ -234,3 +236,23 @@ def test_64_stages():
     at_once = replace(drawn, transfer=0).window
     assert pipeline.imbalance_ns == pytest.approx(at_once - pipeline.work_ns - pipeline.schedule_ns, abs=2_000)
     assert pipeline.transfer_ns == pytest.approx(drawn.window - at_once, abs=2_000)
+
+
+@pytest.mark.parametrize(("labelled", "peers"), [(True, True), (False, True), (False, False)])
+@pytest.mark.parametrize("places", [(0, 3), (0, 1, 2), (1, 2, 3)])
+def test_a_pipeline_lacks_nothing_that_happens_on_its_other_ranks(places: tuple[int, ...], labelled: bool, peers: bool):
+    """What stages that were not recorded compute would read as messages that take long."""
+    spans = DrawnPipeline(gpipe(4, 6), [F] * 4, [B] * 4, labelled=labelled, peers=peers).spans()
+    assert of_spans([replace(span, world_size=4) for span in spans]) is not None
+    assert of_spans([replace(spans[place], world_size=4) for place in places]) is None
+
+
+def test_only_ranks_of_one_stage_show_who_is_late():
+    """Two pipelines of two ranks, which all exchange the norm of their gradients."""
+    pipelines = [met_pair(0, 1), met_pair(2, 3)]
+    stages, norm = [met_pair(0, 2), met_pair(1, 3)], replace(met_pair(0, 1), members=np.arange(4))
+    assert xray.within_stages([*stages, norm], pipelines) == stages
+
+
+def met_pair(first: int, second: int) -> MatchedGroup:
+    return replace(met_group("==", "=="), members=np.array([first, second]))

@@ -133,7 +133,11 @@ def test_it_needs_a_hundredth_of_the_step(cells: int, fires: list[str]):
     [
         (("allreduce", "Float", 10_000_000, "0", 8), "Send less between ranks, or less often", "bf16_compress_hook"),
         (("allreduce", "BFloat16", 20_000_000, "0", 8), "Send less between ranks, or less often", "no_sync"),
-        (("_reduce_scatter_base", "BFloat16", 20_000_000, "0", 8), "Send less between ranks, or less often", "reshard"),
+        (
+            ("_reduce_scatter_base", "BFloat16", 20_000_000, "0", 8),
+            "Send less between ranks, or less often",
+            "gradient_sync",
+        ),
         (("_allgather_base", "Float", 10_000_000, "0", 8), "Send less between ranks, or less often", "mp_policy"),
         (("allreduce", "Float", 1_000_000, "0", 8), "Check the links between ranks, or send less", "NCCL_DEBUG"),
     ],

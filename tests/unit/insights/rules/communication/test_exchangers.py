@@ -9,6 +9,7 @@ import pytest
 
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.rules.communication.exchange_cards import how_to_overlap, how_to_send_less
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, sure
 from tests.drawn.timeline import timeline
@@ -47,8 +48,8 @@ def test_gradients_are_hidden_by_the_backward_passes_that_make_them(last_pass: i
     """Two micro-batches compute for at least 7 ms, but only the second backward pass makes gradients that are sent: 4
     ms of them are exposed. Where it has 2 ms, these hide half; where it has 1 ms, half of the bytes gain more."""
     trace = drawn(
-        "..b...d.............",
-        "k.l.m.n.cyyyyyyyyyyy",
+        "..b...dd............",
+        "k.l.m.nc.yyyyyyyyyyy",
         f".kkkllmm{'n' * last_pass}{'.' * (12 - last_pass)}",
         f"{'.' * (8 + last_pass)}cccc{'.' * (8 - last_pass)}",
         c=REDUCE,
@@ -139,9 +140,110 @@ def test_what_is_broadcast_are_buffers_only_in_the_forward_of_ddp(mark: str, cod
     [
         (how_to_overlap("all_reduce", None, "sharded"), "fully_shard", "DistributedDataParallel"),
         (how_to_overlap("reduce_scatter", None, None), "fully_shard", "prefetch"),
+        (how_to_overlap("all_reduce", 64, "script"), "exchange them together", "DistributedDataParallel"),  # metrics
         (how_to_send_less("all_reduce", "BFloat16", "sharded"), "set_requires_all_reduce", "no_sync"),
         (how_to_send_less("all_reduce", "Float", "sharded"), "MixedPrecisionPolicy", "register_comm_hook"),
     ],
 )
 def test_gradients_of_sharded_models_are_not_those_of_ddp(code: str, exchanger: str, lacks: str):
     assert (exchanger in code, lacks in code) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "kernel", "nccl", "code", "lacks"),
+    [
+        # nothing is gathered again in the backward pass: there is nothing left to keep
+        (
+            "k.c.m.l.eyyyyyyyyyyy",
+            ".k....m.lll.........",
+            "..cccc.....eeeeee...",
+            "requires_gradient_sync",
+            "after_forward",
+        ),
+        ("k.c.m.e.cyyyyyyyyyyy", ".k.........m........", "..cccc.eee.ccccc....", "reshard_after_forward", "sync("),
+        # parameters that the optimizer has updated, and gradients or parameters that the script exchanges after it
+        ("k...m.l..ecyyyyyyyyy", ".kkkk.mmlll.........", "..........ecccc.....", "param-gather", "prefetch"),
+    ],
+)
+def test_parameters_are_gathered_for_the_pass_that_needs_them(
+    runtime: str, kernel: str, nccl: str, code: str, lacks: str
+):
+    trace = drawn("......b.d...........", runtime, kernel, nccl, c=GATHER, e=SCATTER)
+    how = sure(trace, "exposed_communication").how or ""
+    assert (code in how, lacks in how) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("launched", "code"), [("k...m.l.c.yyyyyyyyyy", "bucket_cap"), ("k...m.l...cyyyyyyyyy", "averaged")]
+)
+def test_only_a_backward_pass_sends_buckets(launched: str, code: str):
+    """An all-reduce after the optimizer averages parameters, or gradients by hand: no bucket could send it earlier."""
+    trace = drawn("......bbb...........", launched, ".kkkk.mmlll.........", "...........cccc.....", c=LARGER)
+    assert code in (sure(trace, "exposed_communication").how or "")
+
+
+@pytest.mark.parametrize(("scattered", "code"), [(100_000, "DistributedDataParallel"), (4_000_000, "fully_shard")])
+def test_a_model_is_sharded_if_all_of_its_gradients_are_scattered(scattered: int, code: str):
+    """A loss over all ranks' features scatters their gradients beside the all-reduces of DDP."""
+    few = ("_reduce_scatter_base", "BFloat16", scattered, "0", 8)
+    trace = drawn(
+        "......bbbb..........", "k...m.e.cyyyyyyyyyyy", ".kkkkkkmmmmm........", ".......e....cccc....", c=REDUCE, e=few
+    )
+    assert code in (sure(trace, "exposed_communication").how or "")
+
+
+@pytest.mark.parametrize(("waits", "titles"), [(1, []), (4, ["Find the rank that the others wait for"])])
+def test_barriers_of_symmetric_memory_only_show_who_is_late(waits: int, titles: list[str]):
+    """They are on the stream of the model's kernels, which need them at once, and send nothing to be hidden."""
+    marks = "".join(str(step) * 20 for step in range(1, 5))
+    trace = timeline(
+        f"""
+        step     | {marks} |
+        op       | {"......bbb..........." * 4} |
+        runtime  | {"k.a.l.m..yyyyyyyyyyy" * 4} |
+        kernel 7 | {("kkkk" + "a" * waits + "lllllmmmm").ljust(20, ".") * 4} |""",
+        names={"b": NODE, "a": "c10d::symmetric_memory::barrier_kernel(unsigned int**, int, int, int, unsigned long)"},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS // 2,
+    )
+    found = [plain(card.title) for card in judged(trace).insights if card.part == "communication"]
+    assert found == titles
+
+
+ACCUMULATE, COMPILED = "torch::autograd::AccumulateGrad", "CompiledFunctionBackward"
+
+
+@pytest.mark.parametrize(
+    ("op", "code"), [("......bbbg.bg.......", "bucket_cap"), ("......bbbbbbg.......", "torch.compile")]
+)
+def test_a_graph_of_the_whole_backward_pass_returns_all_gradients_at_its_end(op: str, code: str):
+    """Smaller buckets could be sent no sooner; two graphs return some gradients before the second one computes."""
+    marks = "".join(str(step) * 20 for step in range(1, 5))
+    trace = timeline(
+        f"""
+        step     | {marks} |
+        op       | {op * 4} |
+        runtime  | {"k.....l....mcyyyyyyy" * 4} |
+        kernel 7 | {".kkkk.ll....mmmm...." * 4} |
+        nccl 40  | {"................cccc" * 4} |""",
+        names={"b": COMPILED, "g": ACCUMULATE},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges={"c": REDUCE},
+        cell_ns=MS,
+    )
+    assert code in (sure(trace, "exposed_communication").how or "")
+
+
+def test_advice_is_about_the_exchange_that_takes_longest_by_itself():
+    """Stages of a pipeline wait 5 ms for a message, by their schedule; 3 of the other 5 ms are gradients."""
+    trace = drawn(
+        "......bbbb..........",
+        "k.c.m.l.e.yyyyyyyyyy",
+        "kk.......lll........",
+        "..ccccccm...eee.....",
+        c=MESSAGE,
+        m=MESSAGE,
+        e=REDUCE,
+    )
+    card = sure(trace, "exposed_communication")
+    assert ("bucket_cap" in (card.how or ""), "most of the rest is all-reduce" in plain(card.why)) == (True, True)

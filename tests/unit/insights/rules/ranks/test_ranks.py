@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -377,6 +378,29 @@ def test_only_the_backward_pass_hides_more_of_its_gradients():
     (card,) = judge_job(msgspec.structs.replace(job, collectives=rows, exchange=exchange))
     assert plain(card.title) == "Send fewer bytes between ranks"
     assert card.gain_ns == job.exchange.exposed_transfer_ns // 2
+    exposed_ns = job.exchange.exposed_transfer_ns
+    compiled = msgspec.structs.replace(exchange, before_gradients_ns=round(0.75 * exposed_ns))
+    (card,) = judge_job(msgspec.structs.replace(job, collectives=rows, exchange=compiled))
+    assert "torch.compile(DistributedDataParallel" in (card.how or "")
+    assert card.gain_ns == round(0.75 * exposed_ns)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"role": "fsdp", "kind": "all_gather", "phases": ["backward", "forward"]}, "reshard_after_forward"),
+        ({"role": "fsdp", "kind": "all_gather", "phases": ["forward"]}, "set_requires_gradient_sync"),
+        ({"role": "fsdp", "kind": "all_gather", "phases": ["optimizer", "other"]}, "overlap-param-gather"),
+        ({"role": "unknown", "kind": "all_to_all", "dtype": "BFloat16"}, "larger batch"),
+        ({"role": "unknown", "kind": "all_to_all", "dtype": None}, None),  # not launched by torch.distributed
+    ],
+)
+def test_advice_fits_the_passes_that_exchange(changes: dict[str, Any], code: str | None):
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    rows = [msgspec.structs.replace(row, **({"dtype": "BFloat16"} | changes)) for row in job.collectives]
+    exchange = msgspec.structs.replace(job.exchange, free_compute_ns=0)
+    (card,) = judge_job(msgspec.structs.replace(job, collectives=rows, exchange=exchange))
+    assert (card.how is None) if code is None else code in (card.how or "")
 
 
 def test_a_rank_promises_no_more_than_it_is_late_on_the_path_that_decides():
@@ -425,7 +449,8 @@ def test_fewer_bytes_are_advised_only_where_bytes_are_recorded():
     ("late_ms", "begins"),
     [
         ((0, 0, 400, 0), "Rank 3 delays the others in step 7 "),
-        ((0, 200, 200, 0), "Rank 3 delays the others in step 6 "),
+        ((0, 200, 200, 0), "Rank 3 delays the others in steps 6 and 7 "),
+        ((0, 200, 200, 200), "No rank delays the others:"),
         ((0, 130, 140, 130), "No rank delays the others:"),
     ],
 )
@@ -438,6 +463,47 @@ def test_a_wait_in_one_step_is_not_one_of_each(late_ms: tuple[int, ...], begins:
     rows = [msgspec.structs.replace(row, exposed_wait_ns=25 * MS * job.matched_steps) for row in job.ranks]
     headline = ranks_headline(msgspec.structs.replace(job, steps=steps, ranks=rows))
     assert (job.balance, plain(headline.verdict).startswith(begins)) == ("balanced", True)
+
+
+@pytest.mark.parametrize(
+    ("late", "begins"),
+    [
+        ((3, 3, 3), "Rank 3 delays the others in steps 6, 9 and 12 and in hardly any other."),
+        ((3, 1, 3), "No rank delays the others:"),
+    ],
+)
+def test_an_evaluation_on_one_rank_delays_the_others_in_few_steps(late: tuple[int, ...], begins: str):
+    job = job_of(run(replace(HEALTHY, steps=9)))
+    ranks = dict(zip((1, 4, 7), late, strict=True))
+    steps = [
+        msgspec.structs.replace(step, late=ranks[place], late_ns=150 * MS) if place in ranks else step
+        for place, step in enumerate(job.steps)
+    ]
+    rows = [msgspec.structs.replace(row, exposed_wait_ns=50 * MS * job.matched_steps) for row in job.ranks]
+    headline = ranks_headline(msgspec.structs.replace(job, steps=steps, ranks=rows))
+    assert (job.balance, plain(headline.verdict).startswith(begins)) == ("balanced", True)
+
+
+def test_a_mean_wait_is_a_share_of_the_mean_step():
+    """The usual step waits for nobody, and a mean over long steps may be longer than it."""
+    job = job_of(run(replace(HEALTHY, steps=9)))
+    assert job.path is not None
+    usual_ns = int(np.median([step.slowest_ns for step in job.steps]))
+    path = msgspec.structs.replace(job.path, step_ns=3 * usual_ns)
+    rows = [msgspec.structs.replace(row, exposed_wait_ns=2 * usual_ns * job.matched_steps) for row in job.ranks]
+    headline = ranks_headline(msgspec.structs.replace(job, path=path, ranks=rows))
+    assert "(67 % of it)" in plain(headline.verdict)
+
+
+@pytest.mark.parametrize(("matched", "share"), [(8, "20 %"), (2, "10 %")])
+def test_waits_for_a_rank_are_a_share_of_the_steps_that_exchange(matched: int, share: str):
+    job = job_of(run(replace(HEALTHY, steps=9, late={3: 10 * MS})))
+    assert job.balance == "straggler" and job.path is not None
+    usual_ns = int(np.median([step.slowest_ns for step in job.steps]))
+    path = msgspec.structs.replace(job.path, step_ns=2 * usual_ns)
+    late = [msgspec.structs.replace(job.late[0], wait_ns=usual_ns // 5)]
+    headline = ranks_headline(msgspec.structs.replace(job, late=late, path=path, matched_steps=matched))
+    assert f"({share} of it)" in plain(headline.verdict)
 
 
 @pytest.mark.parametrize(("matched", "share"), [(8, "50 %"), (2, "25 %")])
