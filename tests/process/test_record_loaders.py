@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -404,9 +405,21 @@ def test_the_wait_for_a_core_is_measured_in_each_process_that_makes_batches(
 ):
     monkeypatch.setattr(production, "REST", 0)
     monkeypatch.setattr(production, "SCHEDULING", str(tmp_path / "schedstat"))
+    monkeypatch.setattr(production, "_of_thread", threading.local())
     list(recorder.watch(DataLoader(Waits(tmp_path / "schedstat", runs), 2, num_workers=workers)))
     made = sorted(rows(recorder.directory, PRODUCED), key=lambda row: row.batch)
     assert [row.named()["core_wait_ns"] for row in made] == waited
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not report it")
+def test_each_thread_reads_its_own_wait_for_a_core():
+    files = [production._own_scheduling()]
+    thread = threading.Thread(target=lambda: files.append(production._own_scheduling()))
+    thread.start()
+    thread.join()
+    own, other = (os.stat(file.fileno()).st_ino for file in files)
+    assert own != other
+    assert production._own_scheduling() is files[0]
 
 
 def sampled(folder: Path, lines: bool = True) -> Any:

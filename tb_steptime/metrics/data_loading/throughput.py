@@ -45,12 +45,13 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
     """The measured values behind a curve over the number of workers.
 
     workers       number of workers; 0 for a loader in the main process
-    production    times of one worker, without its waits for a core
+    production    times of one worker, without its waits for a core because of other workers
     consumer_ns   time of the rest of the step per batch
     needed        number of workers that keep up with the step
     batches       number of batches per step
     cores         cores of the recording machine; None if unknown
-    cpu_ns        CPU time of a batch in its worker; None if it is unknown whether the worker computes
+    cpu_ns        CPU time of a batch in its worker, and what it waits for a core because of other programs; None if it
+                  is unknown whether the worker computes
     handover_ns   time to take a batch from a worker, if there are no workers yet
     on_cpu        the rest of the step computes on the cores, too
     """
@@ -163,8 +164,10 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
     main, consumer = recorded.main_loader, recorded.consumer_ns
     if recorded.production_ns is None or not consumer:
         return None
-    # share of a batch's time that would remain if the worker always had a core
-    own = 1 - (recorded.core_wait_share or 0.0)
+    # Workers wait for cores because of each other. The training process produces batches alone: it waits because of
+    # other programs, and a worker would wait as long, as if it computed meanwhile.
+    waits = recorded.core_wait_share or 0.0
+    own, computes = (1 - waits, 0.0) if main.workers else (1.0, waits)
     in_any_order = main.in_order is False  # a slow batch blocks no other
     production = BatchProduction(
         mean_ns=round(recorded.production_ns * own),
@@ -182,7 +185,9 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
         needed=needed,
         batches=recorded.batches_per_step,
         cores=recorded.cores,
-        cpu_ns=None if recorded.kind is None else round(recorded.production_ns * (recorded.cpu_share or 0.0)),
+        cpu_ns=None
+        if recorded.kind is None
+        else round(recorded.production_ns * ((recorded.cpu_share or 0.0) + computes)),
     )
 
 

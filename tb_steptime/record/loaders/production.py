@@ -13,8 +13,10 @@ times as long.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping
+from io import FileIO
 from types import CodeType
 from typing import Any
 
@@ -41,6 +43,7 @@ CPU_OF_EACH_NS, ALL_OF_EACH_NS = 20_000_000, 100_000_000
 UNKNOWN = -1
 #: What Linux reports of the scheduling of the calling thread.
 SCHEDULING = "/proc/thread-self/schedstat"
+_of_thread = threading.local()
 #: Maximum number of parts of a batch whose bytes are counted: counting more would take longer than a step may lose.
 MAX_PARTS = 128
 _WITHOUT_BYTES = (int, float, complex, bool, str, type(None))
@@ -176,21 +179,25 @@ def core_wait_ns() -> int:
     """Returns how long the calling thread was runnable but had no core, since its start; UNKNOWN where the system does
     not report it. Only Linux does.
 
-    The file is opened each time, which takes 2 us: a loop may read its loader on another thread than the one that made
-    the iterator, and in a forked process an open file would still be about the parent's thread.
-
     https://docs.kernel.org/scheduler/sched-stats.html: the time on a core, the wait for one, in ns, and how often the
     thread got one; all are 0 where the kernel does not count.
     """
     try:
-        file = os.open(SCHEDULING, os.O_RDONLY)
-        try:
-            _, waited, runs = os.read(file, 64).split()
-        finally:
-            os.close(file)
+        _, waited, runs = os.pread(_own_scheduling().fileno(), 64, 0).split()
         return int(waited) if int(runs) else UNKNOWN
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):  # Windows has no os.pread
         return UNKNOWN
+
+
+def _own_scheduling() -> FileIO:
+    """Returns the file of the calling thread, open until the thread ends: opening it each time takes twice as long. A
+    loop may read its loader on another thread than the one that made the iterator, and in a forked process the file is
+    still that of the parent's thread."""
+    pid = os.getpid()
+    if getattr(_of_thread, "pid", None) != pid:
+        _of_thread.file, _of_thread.pid = FileIO(SCHEDULING), pid
+    file: FileIO = _of_thread.file
+    return file
 
 
 def bytes_of(batch: Any) -> int:
