@@ -1673,7 +1673,7 @@ export interface Hits {
  * function of the CPU in its stream, or waits within a graph in each launch of it. long_gaps: by place, gaps before
  * which the host does one thing for a long time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether
  * the recording has nothing of the CPU but launch calls.
- * judged: None where no step is left out, and without a device.
+ * judged: None where no step is left out, and without a device; judged_host: the same without a device.
  * Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
  * outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
  * without ops; outside_range: the named range with most of the time outside ops; held_interpreter: another thread that
@@ -1734,6 +1734,7 @@ export interface HostResult {
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
   judged: JudgedRows | null;
+  judged_host: JudgedHost | null;
 }
 
 /**
@@ -2192,6 +2193,25 @@ export interface JobTimeline {
   cells: string;
   path: LanePiece[];
   arrivals: LaneArrivals[];
+}
+
+/**
+ * What verdict and cards rest on without a device, as means over the steps that they average over, where these are
+ * not all. steps: their places. parts_ns and communication are as in OverviewResult, waits as in DataLoadingResult,
+ * and the other fields as in HostResult.
+ */
+export interface JudgedHost {
+  steps: number[];
+  parts_ns: Parts;
+  communication: Communication | null;
+  waits: StepWaits | null;
+  cpu: CpuWork;
+  python_function: PythonFunction | null;
+  python_work: PythonWork[];
+  outside_range: OutsideRange | null;
+  held_interpreter: HeldInterpreter | null;
+  anomaly: AnomalyChecks | null;
+  between_ops_ns: number;
 }
 
 /**
