@@ -300,6 +300,8 @@ export interface BlockingPlace {
  * collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
  * reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
  * within an op of the model; None if there is none
+ * feeds            the op of the CPU that takes most of the time until results of its work are copied back to the
+ * device in the same step; None if nothing is, or if few bytes are copied to the host
  * checks           the op that looks for infinite gradients, if a gradient scaler reads by the call what it found;
  * otherwise None
  */
@@ -328,6 +330,7 @@ export interface BlockingRow {
   collective: string | null;
   reads: string | null;
   checks: string | null;
+  feeds: string | null;
 }
 
 /** What would have to become faster first. */
@@ -3434,7 +3437,7 @@ export interface Paths {
  * sure              the trace names the cause; otherwise it is inferred from the pattern
  * name              name of the longest pause in the trace; None if it has none
  * count, total_ns   number and total length over the span
- * idle_ns           idle time of the device during the pauses, mean per step
+ * idle_ns           idle time of the device during the pauses, without bubbles of blocking calls, mean per step
  * worst_*           the longest pause
  * native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
  * copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile

@@ -56,6 +56,7 @@ from tb_steptime.metrics.host.annotations import range_names
 from tb_steptime.metrics.host.blocking_calls import KINDS, BlockingGroups, BlockingKind, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows, unrecorded_work
 from tb_steptime.metrics.idle.host_activity import activity_in
+from tb_steptime.metrics.idle.round_trips import computes_between
 from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.assignment import SITES, optimizer_marks, site_of, training_threads
@@ -91,6 +92,8 @@ class BlockingRow(msgspec.Struct, frozen=True):
     collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
     reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
                      within an op of the model; None if there is none
+    feeds            the op of the CPU that takes most of the time until results of its work are copied back to the
+                     device in the same step; None if nothing is, or if few bytes are copied to the host
     checks           the op that looks for infinite gradients, if a gradient scaler reads by the call what it found;
                      otherwise None
     """
@@ -119,6 +122,7 @@ class BlockingRow(msgspec.Struct, frozen=True):
     collective: str | None = None
     reads: str | None = None
     checks: str | None = None
+    feeds: str | None = None
 
 
 #: Ops of torch that read values or sizes of results, or copy them: those that a script calls, and those inside them.
@@ -236,6 +240,7 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
         "forward_op": forward,
         "reads": outermost(trace, reading, innermost(trace, reading, groups.call)),
         "checks": _checks_read(trace, groups, outer_op),
+        "feeds": computes_between(trace, groups, cpu_updates(trace)),
     }
     names = {
         field: Words(values_at(trace.events.name, row).astype(np.int32), trace.strings.strings)
