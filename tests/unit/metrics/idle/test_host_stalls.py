@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
@@ -216,3 +218,25 @@ def test_pauses_of_recorded_traces(trace_path, name: str, expected: list[tuple[s
     trace = read_real(trace_path(name))
     found = pauses(trace, devices_with_activity(trace)[0])
     assert [(pause.cause, pause.sure, pause.count, pause.total_ns // 1_000) for pause in found] == expected
+
+
+def test_what_a_wait_leaves_idle_is_no_pause_as_well():
+    """Behind the wait of one step the host pauses: the bubble is the call's, the rest of the idle time the pause's."""
+    usual, paused = "f.g.sssssssss..h.....", "f.g.sssssssss.................h....."
+    lines = [paused if step == 3 else usual for step in range(8)]
+    kernels = ["..fffffgg" + "." * (len(line) - 14) + "hhhh." for line in lines]
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * len(line) for step, line in enumerate(lines))} |
+        op       | {"".join(line.replace("s", ".") for line in lines)} |
+        runtime  | {"".join(lines)} |
+        kernel 7 | {"".join(kernels)} |""",
+        calls={"s": "cudaStreamSynchronize"},
+        cell_ns=MS // 2,
+    )
+    (pause,) = pauses(trace, 0)
+    bubble = bubbles(trace, 0)
+    claimed = Intervals.union(bubble.start, bubble.end) & Intervals.of((pause.worst_start_ns, pause.worst_end_ns))
+    idle = idle_outside_loader(trace, 0) & Intervals.of((pause.worst_start_ns, pause.worst_end_ns))
+    assert claimed.total_ns > MS
+    assert pause.idle_ns * 8 == pytest.approx((idle - claimed).total_ns, abs=8)
