@@ -2213,6 +2213,7 @@ export interface JudgedHost {
   python_work: PythonWork[];
   outside_range: OutsideRange | null;
   held_interpreter: HeldInterpreter | null;
+  recomputed: Recomputed | null;
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
 }
@@ -3437,7 +3438,7 @@ export interface Paths {
  * sure              the trace names the cause; otherwise it is inferred from the pattern
  * name              name of the longest pause in the trace; None if it has none
  * count, total_ns   number and total length over the span
- * idle_ns           idle time of the device during the pauses, without bubbles of blocking calls, mean per step
+ * idle_ns           idle time of the device during the pauses, mean per step
  * worst_*           the longest pause
  * native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
  * copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile

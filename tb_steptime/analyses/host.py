@@ -163,6 +163,7 @@ class JudgedHost(msgspec.Struct, frozen=True):
     python_work: list[PythonWork]
     outside_range: OutsideRange | None
     held_interpreter: HeldInterpreter | None
+    recomputed: Recomputed | None
     anomaly: AnomalyChecks | None
     between_ops_ns: int
 
@@ -382,6 +383,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         recurring=recurring_work(trace, None),
         growing=growing_graph(trace, None),
         unused_graph=unused_graph(trace),
+        recomputed=recomputed(trace, None),
         without_cache=without_cache(trace),
         anomaly=anomaly_checks(trace),
         between_ops_ns=between_ops_ns(trace),
@@ -401,6 +403,7 @@ def _judged_host(averaged: Trace, are_averaged: Bool) -> JudgedHost:
         python_work=python_work(averaged),
         outside_range=outside_range(averaged),
         held_interpreter=held_interpreter(averaged),
+        recomputed=recomputed(averaged, None),
         anomaly=anomaly_checks(averaged),
         between_ops_ns=between_ops_ns(averaged),
     )
