@@ -49,6 +49,10 @@ _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _CORES_UNKNOWN = phrase(
     "How many cores there are is not recorded. Where batches are computed, more workers than cores do not help."
 )
+_ON_THE_SAME_CORES = phrase(
+    "The training computes on the CPU, too, and how many cores there are is not recorded. Workers take of them what a "
+    "batch computes."
+)
 #: From this share of a batch's time in which its thread waits for a core on, other work shares the cores.
 BUSY_FRACTION = 0.2
 _BUSY = "The machine is busy: for {waits} of that time, the batch waits for a core. Other work would also slow workers."
@@ -72,7 +76,9 @@ _PICKED = (
 )
 _PICKED_AT_ONCE = phrase("The time is measured; picking all rows at once takes a small part of it.")
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
-_UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
+_UNKNOWN = phrase(
+    "Ambiguous in this trace: too few workers or cores, a slow sampler, or slow transfers. Record the workers."
+)
 _MAY_COMPUTE = (
     "Whether the {workers} workers compute or wait is not recorded. If they compute, {cores} cores are too few."
 )
@@ -91,7 +97,7 @@ def no_workers(facts: Facts) -> Insight | None:
     no case of this rule. Rows of tensors in memory, which one index picks without workers: `input_bound` says so. Other
     batches of a few milliseconds: workers may gain little, so it is a hint, or a less certain card. More workers than
     many machines have cores are a less certain card, too, and so is one about a machine whose cores other work shares,
-    which the recorder tells.
+    which the recorder tells, or about a training on the CPU where no recorder counts the cores.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -112,6 +118,8 @@ def no_workers(facts: Facts) -> Insight | None:
     confidence = Confidence.HIGH, MARKS_AGREE
     if curve and may_lack_cores(curve):
         confidence = Confidence.MEDIUM, _CORES_UNKNOWN
+    elif curve and curve.cores is None and facts.job.device == "cpu":
+        confidence = Confidence.MEDIUM, _ON_THE_SAME_CORES
     if busy := _busy(result.recorded):
         confidence = Confidence.MEDIUM, busy
     if result.batch_ns is not None and result.batch_ns < _SHORT_BATCH_NS:

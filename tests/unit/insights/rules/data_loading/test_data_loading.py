@@ -137,7 +137,7 @@ def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
     on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
     unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
     for judgement, expected in (
-        (judge(results), (Severity.MAJOR, "Every step waits: the loader itself marks its waits.")),
+        (judge(results), (Severity.MAJOR, plain(late_batches._ON_THE_SAME_CORES))),
         (unseen, (Severity.MINOR, "The GPU's work is not in this trace: it may hide these waits.")),
     ):
         (insight,) = (each for each in judgement.insights if each.id == "no_workers")
@@ -272,7 +272,7 @@ def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguo
     assert insight.how is not None
     assert insight.how.startswith("LoaderRecorder(")
     assert card_sentence(insight) == (
-        "Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers."
+        "Ambiguous in this trace: too few workers or cores, a slow sampler, or slow transfers. Record the workers."
     )
     assert cards(trace) == {"input_bound"}
 
