@@ -19,7 +19,6 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.idle.attribution import idle_segments
-from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.host_activity import is_explained
 from tb_steptime.metrics.idle.reasons import REASONS
@@ -69,7 +68,7 @@ class Pause(msgspec.Struct, frozen=True):
     sure              the trace names the cause; otherwise it is inferred from the pattern
     name              name of the longest pause in the trace; None if it has none
     count, total_ns   number and total length over the span
-    idle_ns           idle time of the device during the pauses, without bubbles of blocking calls, mean per step
+    idle_ns           idle time of the device during the pauses, mean per step
     worst_*           the longest pause
     native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
     copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
@@ -104,10 +103,8 @@ class _Stops(msgspec.Struct, frozen=True, eq=False):
 
 
 def pauses(trace: Trace, device: int, steps: Steps | None = None) -> list[Pause]:
-    """Lists the pauses within the steps, by the idle time of the device, most first. Where a pause follows a call that
-    waited, the bubble of that call is the call's, which cards are about. steps: None for all."""
+    """Lists the pauses within the steps, by the idle time of the device, most first. steps: None for all."""
     idle, chosen = idle_outside_loader(trace, device), steps or find_steps(trace)
-    idle -= Intervals.union(*bubbles(trace, device)[:2])
     within = ((stops, own & chosen.intervals) for stops, own in _own_stops(trace, device))
     result = [_pause(trace, device, stops, own, own & idle, len(chosen.steps)) for stops, own in within if len(own)]
     return sorted(result, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
