@@ -176,7 +176,7 @@ def more_workers(facts: Facts) -> Insight | None:
     reason = busy or (_RECORDED if recorded else _INFERRED)
     title = "Use {workers} (worker|workers)"
     if may_lack_cores(curve):
-        title = "Use more workers, up to {workers} if there are cores for them"
+        title = "Use up to {workers} workers, if there are cores"
     guessed = check is not None and curve.measured_workers > LIKELY_WORKERS
     best = Confidence.HIGH if recorded and not busy and not respawned else Confidence.MEDIUM
     return loader_card(

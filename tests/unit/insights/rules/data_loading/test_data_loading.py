@@ -158,7 +158,7 @@ def test_more_workers_are_worth_what_late_batches_cost():
     trace = steps_that_wait(BURSTS, work=2)
     insight = sure(trace, "more_workers")
     assert insight.gain_ns == round(sum(BURSTS) / 12 * 1_000) - 1_000  # 1 us of each wait is the loader's own work
-    assert plain(insight.title) == "Use more workers, up to 6 if there are cores for them"
+    assert plain(insight.title) == "Use up to 6 workers, if there are cores"
     assert card_sentence(insight) == "3 workers need 17 µs per batch, the rest of the step 3 µs."
     assert insight.how == "DataLoader(..., num_workers=min(6, os.cpu_count()))"
     assert plain(insight.why_confidence).endswith(" If `num_workers` is not 3, one batch in 3 is slow instead.")
@@ -184,7 +184,7 @@ def test_where_the_period_alone_tells_of_many_workers_they_are_to_be_recorded():
     ("late", "title", "number"),
     [
         (4, "Use 3 workers", "min(3, os.cpu_count())"),
-        (80, "Use more workers, up to 31 if there are cores for them", "min(31, os.cpu_count())"),
+        (80, "Use up to 31 workers, if there are cores", "min(31, os.cpu_count())"),
     ],
 )
 def test_more_workers_than_many_machines_have_cores_are_asked_for_on_that_condition(late, title, number):
