@@ -300,6 +300,8 @@ export interface BlockingPlace {
  * collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
  * reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
  * within an op of the model; None if there is none
+ * feeds            the op of the CPU that takes most of the time until results of its work are copied back to the
+ * device in the same step; None if nothing is, or if few bytes are copied to the host
  * checks           the op that looks for infinite gradients, if a gradient scaler reads by the call what it found;
  * otherwise None
  */
@@ -328,6 +330,7 @@ export interface BlockingRow {
   collective: string | null;
   reads: string | null;
   checks: string | null;
+  feeds: string | null;
 }
 
 /** What would have to become faster first. */
@@ -1678,7 +1681,7 @@ export interface Hits {
  * function of the CPU in its stream, or waits within a graph in each launch of it. long_gaps: by place, gaps before
  * which the host does one thing for a long time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether
  * the recording has nothing of the CPU but launch calls.
- * judged: None where no step is left out, and without a device.
+ * judged: None where no step is left out, and without a device; judged_host: the same without a device.
  * Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
  * outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
  * without ops; outside_range: the named range with most of the time outside ops; held_interpreter: another thread that
@@ -1739,6 +1742,7 @@ export interface HostResult {
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
   judged: JudgedRows | null;
+  judged_host: JudgedHost | null;
 }
 
 /**
@@ -2199,6 +2203,26 @@ export interface JobTimeline {
   cells: string;
   path: LanePiece[];
   arrivals: LaneArrivals[];
+}
+
+/**
+ * What verdict and cards rest on without a device, as means over the steps that they average over, where these are
+ * not all. steps: their places. parts_ns and communication are as in OverviewResult, waits as in DataLoadingResult,
+ * and the other fields as in HostResult.
+ */
+export interface JudgedHost {
+  steps: number[];
+  parts_ns: Parts;
+  communication: Communication | null;
+  waits: StepWaits | null;
+  cpu: CpuWork;
+  python_function: PythonFunction | null;
+  python_work: PythonWork[];
+  outside_range: OutsideRange | null;
+  held_interpreter: HeldInterpreter | null;
+  recomputed: Recomputed | null;
+  anomaly: AnomalyChecks | null;
+  between_ops_ns: number;
 }
 
 /**

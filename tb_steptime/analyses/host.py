@@ -43,6 +43,7 @@ from tb_steptime.metrics.launches import (
     queue_per_step,
 )
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_labels, phase_spans
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steps.autograd_graph import GrowingGraph, UnusedGraph, growing_graph, unused_graph
 from tb_steptime.metrics.steps.host_pace import (
     DeviceLevel,
@@ -57,6 +58,7 @@ from tb_steptime.metrics.steps.host_pace import (
 from tb_steptime.metrics.steps.inserted import RecurringWork, recurring_work
 from tb_steptime.metrics.steps.parts import (
     Grown,
+    Parts,
     Segment,
     StepAggregates,
     between_ops_ns,
@@ -82,9 +84,10 @@ from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, slow_pr
 from tb_steptime.metrics.tensor_cores.usage import device_has_tensor_cores
 from tb_steptime.replay.whatif import WhatIf, replayed_step
 from tb_steptime.text import Reason
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, promised
 from tb_steptime.trace.quality import is_cpu_unrecorded
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import averaged_over, find_steps
+from tb_steptime.trace.table import Bool
 
 
 class HostStep(msgspec.Struct, frozen=True):
@@ -146,6 +149,25 @@ class JudgedRows(msgspec.Struct, frozen=True):
     observed_ns: int
 
 
+class JudgedHost(msgspec.Struct, frozen=True):
+    """What verdict and cards rest on without a device, as means over the steps that they average over, where these are
+    not all. steps: their places. parts_ns and communication are as in OverviewResult, waits as in DataLoadingResult,
+    and the other fields as in HostResult."""
+
+    steps: list[int]
+    parts_ns: Parts
+    communication: Communication | None
+    waits: StepWaits | None
+    cpu: CpuWork
+    python_function: PythonFunction | None
+    python_work: list[PythonWork]
+    outside_range: OutsideRange | None
+    held_interpreter: HeldInterpreter | None
+    recomputed: Recomputed | None
+    anomaly: AnomalyChecks | None
+    between_ops_ns: int
+
+
 class HostResult(msgspec.Struct, frozen=True):
     """device: the busiest one, whose figures represent the span; None with `unknown` if nothing ran on a GPU. Then only
     steps, phases and ranges of the host are measured.
@@ -161,7 +183,7 @@ class HostResult(msgspec.Struct, frozen=True):
     which the host does one thing for a long time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether
     the recording has nothing of the CPU but launch calls.
 
-    judged: None where no step is left out, and without a device.
+    judged: None where no step is left out, and without a device; judged_host: the same without a device.
 
     Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
     outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
@@ -224,11 +246,13 @@ class HostResult(msgspec.Struct, frozen=True):
     anomaly: AnomalyChecks | None = None
     between_ops_ns: int = 0
     judged: JudgedRows | None = None
+    judged_host: JudgedHost | None = None
 
     @property
     def judged_steps(self) -> list[int]:
         """The places of the steps over which the rows of cards are means."""
-        return list(range(len(self.steps))) if self.judged is None else self.judged.steps
+        judged = self.judged or self.judged_host
+        return list(range(len(self.steps))) if judged is None else judged.steps
 
 
 #: Maximum size of a single value: a number, or the size of a result.
@@ -333,15 +357,18 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
 
 
 def _of_host_alone(trace: Trace) -> HostResult:
-    low, high = find_steps(trace).window
-    host_ns = mean_host_ns(trace)
+    (low, high), are_averaged = find_steps(trace).window, whole_steps(trace, None)
+    host_ns, averaged = mean_host_ns(trace), trace if are_averaged.all() else averaged_over(trace, are_averaged)
+    with promised(averaged, find_excess, lambda: (find_excess(trace),)):  # what comes once shows in all steps
+        bound = _bound_of_host(averaged)
+        judged_host = None if averaged is trace else _judged_host(averaged, are_averaged)
     return HostResult(
         unknown=NO_DEVICE,
         start_ns=low,
         end_ns=high,
         mean_step_ns=sum(host_ns.values()),
         steps=_steps_of_host(trace),
-        bound=_bound_of_host(trace),
+        bound=bound,
         phases=host_phase_rows(trace, host_ns),
         ranges=range_rows(trace),
         with_stack=trace.job.with_stack,
@@ -356,9 +383,29 @@ def _of_host_alone(trace: Trace) -> HostResult:
         recurring=recurring_work(trace, None),
         growing=growing_graph(trace, None),
         unused_graph=unused_graph(trace),
+        recomputed=recomputed(trace, None),
         without_cache=without_cache(trace),
         anomaly=anomaly_checks(trace),
         between_ops_ns=between_ops_ns(trace),
+        judged_host=judged_host,
+    )
+
+
+def _judged_host(averaged: Trace, are_averaged: Bool) -> JudgedHost:
+    rows = step_breakdown(averaged)
+    return JudgedHost(
+        steps=np.flatnonzero(are_averaged).tolist(),
+        parts_ns=mean_parts(rows, mean_duration_ns(rows)),
+        communication=communication(averaged),
+        waits=step_waits(averaged),
+        cpu=cpu_work(averaged, excluded_time(averaged, None).total, holding_ops(averaged)),
+        python_function=python_function(averaged),
+        python_work=python_work(averaged),
+        outside_range=outside_range(averaged),
+        held_interpreter=held_interpreter(averaged),
+        recomputed=recomputed(averaged, None),
+        anomaly=anomaly_checks(averaged),
+        between_ops_ns=between_ops_ns(averaged),
     )
 
 

@@ -67,9 +67,10 @@ def basis_of(facts: Facts) -> Phrase | None:
             "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
             "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),
         }))  # fmt: skip
-    if facts.host.cpu is not None and facts.share_as_recorded(facts.host.between_ops_ns) >= WARNING_FRACTION:
+    between_ns = facts.host_as_recorded.between_ops_ns
+    if facts.host.cpu is not None and facts.share_as_recorded(between_ns) >= WARNING_FRACTION:
         template = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
-        sentences.append(phrase(template, between=ns(facts.host.between_ops_ns)))
+        sentences.append(phrase(template, between=ns(between_ns)))
     sentences += _of_two_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
         template = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.analyses.host import DeviceIdle, HostResult
+from tb_steptime.analyses.host import DeviceIdle, HostResult, JudgedHost, JudgedRows
 from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
@@ -22,6 +22,8 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTI
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean, whole_means
+from tb_steptime.metrics.phases.forward_only import comparable
+from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Finding, phrase
@@ -106,7 +108,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def data_loading(self) -> DataLoadingResult:
         """The Data loading view. Where steps are left out, its steps, their mean, causes and curve are those of the
         others, where these wait for a loader."""
-        rows = self.host_as_recorded.judged if self.has("host") else None
+        rows = self._judged_rows
         if rows is None or rows.waits is None or self.data_loading_as_recorded.mean is None:
             return self.data_loading_as_recorded
         waits = rows.waits
@@ -125,29 +127,26 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def host(self) -> HostResult:
         """The Host view. Where steps are left out, its rows are means over the others, where it has these."""
-        rows = self.host_as_recorded.judged
+        rows, recorded = self._judged_rows, self.host_as_recorded
         if rows is None:
-            return self.host_as_recorded
-        return msgspec.structs.replace(
-            self.host_as_recorded,
-            sites=rows.sites,
-            blocking=rows.blocking,
-            blocking_bubble_ns=rows.blocking_bubble_ns,
-            copies=rows.copies,
-            pauses=rows.pauses,
-            long_gaps=rows.long_gaps,
-            full_queue_ns=rows.full_queue_ns,
-            bucket_copies=rows.bucket_copies,
-            bucket_late_ns=rows.bucket_late_ns,
-            before_graphs_ns=rows.before_graphs_ns,
-            host_functions_ns=rows.host_functions_ns,
-            several_devices=rows.several_devices,
-            anomaly=rows.anomaly,
-        )
+            return recorded
+        replaced = {*rows.__struct_fields__} & {*HostResult.__struct_fields__} - {"steps"}
+        return msgspec.structs.replace(recorded, **{name: getattr(rows, name) for name in replaced})
 
     @property
     def host_as_recorded(self) -> HostResult:
         return self.result("host", HostResult)
+
+    @property
+    def _judged_rows(self) -> JudgedRows | JudgedHost | None:
+        """Means over `judged_steps`; None where these are all steps."""
+        return (self.host_as_recorded.judged or self.host_as_recorded.judged_host) if self.has("host") else None
+
+    @property
+    def host_parts_ns(self) -> Parts:
+        """The parts of the mean step of a job without a device, mean over `judged_steps`."""
+        judged = self.host_as_recorded.judged_host if self.has("host") else None
+        return self.overview.mean_parts_ns if judged is None else judged.parts_ns
 
     @property
     def memory(self) -> MemoryResult:
@@ -205,12 +204,13 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def judged_steps(self) -> list[int]:
         """The places of the steps over which verdicts and cards average: those of which hardly anything is left out, as
-        a wait for a batch does not show where work from before the recording runs. All of them if no step is whole, and
-        without a device, whose steps lack nothing but one-time work. The first one is not among them where it
-        `starts_longer`."""
+        a wait for a batch does not show where work from before the recording runs. All of them if no step is whole. The
+        first one is not among them where it `starts_longer`. Without a device, steps lack nothing but one-time work:
+        all that are `comparable`."""
         steps = self.overview.steps
         if self.overview.device is None:
-            return list(range(len(steps)))
+            averaged = comparable([each.judged_ns for each in steps], self.forward_only)
+            return [place for place, is_averaged in enumerate(averaged.tolist()) if is_averaged]
         lengths = [each.duration_ns for each in steps], [each.judged_ns for each in steps]
         host_ns = [each.host_ns for each in steps]
         paced_by_device = self.has("host") and self.host_as_recorded.bound is Bound.GPU
@@ -352,7 +352,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def communication(self) -> Communication | None:
         """What the step exchanges, mean over `judged_steps`; None if nothing is exchanged."""
-        rows = self.host_as_recorded.judged if self.has("host") else None
+        rows = self._judged_rows
         return self.overview.communication if rows is None else rows.communication
 
     @property

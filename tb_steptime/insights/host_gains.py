@@ -1,9 +1,10 @@
 """What cards about the host may claim: disjoint parts of the idle time of the span's main device.
 
-idle    |ddddd|bbbbbbb|gg|llllllllllllllll|qq|
-         data  behind  in  late launches,   no card
-               blocking    by site: model,
-               calls   pauses   optimizer ...
+idle    |ddddd|gg|bbbbbbb|llllllllllllllll|qq|
+         data  in  behind  late launches,   no card
+               pauses      by site: model,
+                  blocking  optimizer ...
+                  calls
 
 An instant belongs to the first that fits, so that the gains of all these cards may be added.
 """

@@ -351,7 +351,7 @@ _COMPILED = "CompiledFxGraph"
 
 def _cpu_sentence(facts: Facts) -> Phrase:
     """Returns a sentence that says what takes most of the step, and how much."""
-    step, parts = ns(facts.step_ns), facts.overview.mean_parts_ns
+    step, parts = ns(facts.step_ns), facts.host_parts_ns
     bound = facts.host.bound
     if has_only_calls(facts):
         return phrase("This recording holds no work: no op ran in this process while it was recorded.")
@@ -434,8 +434,8 @@ def _outside_ops(facts: Facts) -> Phrase:
 
 
 def _computes(facts: Facts) -> Phrase:
-    parts = facts.overview.mean_parts_ns
-    not_computing_ns = facts.overview.mean_duration_ns - facts.step_ns + facts.host.between_ops_ns
+    parts = facts.host_parts_ns
+    not_computing_ns = facts.recorded_ns - facts.step_ns + facts.host.between_ops_ns
     computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
     compiles = compiling(facts)
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:

@@ -82,7 +82,8 @@ WORKERS: Table[RecordedWorker] = Table(
         head(
             "kind", "Limit", Unit.TEXT,
             "CPU-bound: it computes nearly all the time. I/O-bound: it mostly waits for files or the network. Short "
-            "of cores: it would compute, but waits for a core.", "worker_limit",
+            "of cores: it would compute, but waits for a core. Empty where too few batches were sampled, or where the "
+            "system does not report such waits.", "worker_limit",
         ),
     ),
 )  # fmt: skip

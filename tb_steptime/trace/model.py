@@ -242,6 +242,7 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     named_from      the recording from which they come; None if none was available
     whole_recording  the user wants it as one step, whatever the marks or repeats
     only_steps       the user wants only these steps: numbers of the first and the last
+    averaged_steps   places of the steps, among these, that figures are about; None for all
     repaired         impossible values in the file that were corrected in these columns (`trace.quality`)
     """
 
@@ -279,6 +280,7 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     named_from: NamedFrom | None = None
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
+    averaged_steps: tuple[int, ...] | None = None
     repaired: tuple[Finding, ...] = ()
     memo: dict[Hashable, Any] = msgspec.field(default_factory=dict)
     on_disk: ColumnsOnDisk | None = None

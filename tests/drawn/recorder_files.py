@@ -138,7 +138,7 @@ def write_two_workers(folder: Path, **settings: Any) -> None:
         file = File(folder, f"w{worker}", **settings).began(-40)
         for batch in range(worker, 5, 2):
             end = 7 * batch + 1
-            file.produced(batch, end - 14, end - 2, end, cpu=3)
+            file.produced(batch, end - 14, end - 2, end, cpu=3, core_wait=0)
         file.write()
 
 

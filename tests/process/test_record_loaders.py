@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -377,6 +378,48 @@ def test_the_wait_for_a_core_is_measured_where_two_workers_share_one(recorder, m
     waited = sum(row["core_wait_ns"] for row in made)
     assert waited > 0.25 * whole
     assert cpu + waited == pytest.approx(whole, rel=0.1)
+
+
+class Waits:
+    """The kernel's file says that the thread waited 5 ms for a core whenever a sample was made."""
+
+    def __init__(self, scheduling: Path, runs: int) -> None:
+        self._file, self._runs = scheduling, runs
+        self._tell(0)
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> int:
+        self._tell(int(self._file.read_text().split()[1]) + 5 * MS)
+        return index
+
+    def _tell(self, waited_ns: int) -> None:
+        self._file.write_text(f"1 {waited_ns} {self._runs}\n")
+
+
+@pytest.mark.parametrize(("runs", "waited"), [(7, [10 * MS] * 3), (0, [-1] * 3)], ids=["counts", "counts nothing"])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_wait_for_a_core_is_measured_in_each_process_that_makes_batches(
+    recorder, tmp_path, monkeypatch, workers, runs, waited
+):
+    monkeypatch.setattr(production, "REST", 0)
+    monkeypatch.setattr(production, "SCHEDULING", str(tmp_path / "schedstat"))
+    monkeypatch.setattr(production, "_of_thread", threading.local())
+    list(recorder.watch(DataLoader(Waits(tmp_path / "schedstat", runs), 2, num_workers=workers)))
+    made = sorted(rows(recorder.directory, PRODUCED), key=lambda row: row.batch)
+    assert [row.named()["core_wait_ns"] for row in made] == waited
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not report it")
+def test_each_thread_reads_its_own_wait_for_a_core():
+    files = [production._own_scheduling()]
+    thread = threading.Thread(target=lambda: files.append(production._own_scheduling()))
+    thread.start()
+    thread.join()
+    own, other = (os.stat(file.fileno()).st_ino for file in files)
+    assert own != other
+    assert production._own_scheduling() is files[0]
 
 
 def sampled(folder: Path, lines: bool = True) -> Any:

@@ -21,6 +21,8 @@ REASONS: dict[str, str] = {
     "curve_cores_not_known": "Cores and disk may allow less; how many cores there are is not recorded.",
     "curve_if_other_loaders_keep_up": "The other loaders have to keep up.",
     "curve_limited_by_cores": "The workers compute, and they may use {cores} cores: more workers slow each other down.",
+    "curve_limited_if_workers_compute": "Whether the workers compute is not recorded. If they do, more than {cores} "
+    "slow each other down.",
     "curve_lived_on_prefetched_batches": "These steps used batches that were prefetched while the profiler started: "
     "later a step takes about {then} instead of {now}.",
     "differs_by_loader": "Differs from loader to loader.",

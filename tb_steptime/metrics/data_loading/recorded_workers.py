@@ -225,14 +225,16 @@ class SampledShares(msgspec.Struct, frozen=True):
         return min(1.0, self.cpu / had_a_core) if had_a_core > 0 else 1.0
 
     def kind_of(self, batches: int) -> Kind | None:
-        """What limits the producer of this number of batches; None if the sampled ones may be alike by chance."""
+        """What limits the producer of this number of batches; None if the sampled ones may be alike by chance, and for
+        one that hardly computes where the system does not report its wait for a core: it may wait for files or for a
+        core."""
         if self.cpu is None or not _are_enough(self.batches, batches):
             return None
         if self.cpu >= COMPUTES_FRACTION:
             return "cpu"
-        if self.waited_cpu is not None and not self._waits_are_typical(batches):
+        if self.core_wait is None or not self._waits_are_typical(batches):
             return None
-        would = self.cpu + (self.core_wait or 0)
+        would = self.cpu + self.core_wait
         if would >= COMPUTES_FRACTION:
             return "cores"
         return "io" if would <= READS_FRACTION else "mixed"

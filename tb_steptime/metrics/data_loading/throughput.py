@@ -45,12 +45,13 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
     """The measured values behind a curve over the number of workers.
 
     workers       number of workers; 0 for a loader in the main process
-    production    times of one worker, without its waits for a core
+    production    times of one worker, without its waits for a core because of other workers
     consumer_ns   time of the rest of the step per batch
     needed        number of workers that keep up with the step
     batches       number of batches per step
     cores         cores of the recording machine; None if unknown
-    cpu_ns        CPU time of a batch in its worker; None if unknown
+    cpu_ns        CPU time of a batch in its worker, and what it waits for a core because of other programs; None if it
+                  is unknown whether the worker computes
     handover_ns   time to take a batch from a worker, if there are no workers yet
     on_cpu        the rest of the step computes on the cores, too
     """
@@ -66,16 +67,22 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
     on_cpu: bool = False
 
     @property
+    def computing_ns(self) -> int:
+        """CPU time of a batch. Where it is unknown whether a worker computes, it is all of the batch's time: no number
+        of workers beyond the cores is recommended then, and the gain is the smaller one."""
+        return self.production.mean_ns if self.cpu_ns is None else self.cpu_ns
+
+    @property
     def busy(self) -> bool:
-        """The workers mostly compute."""
-        return self.cpu_ns is not None and self.cpu_ns >= COMPUTES_FRACTION * self.production.mean_ns
+        """The workers mostly compute, or may do so."""
+        return self.computing_ns >= COMPUTES_FRACTION * self.production.mean_ns
 
     def useful(self, workers: int) -> float:
-        """How many of the workers work at the same time: all cores together compute no batch faster than in cpu_ns /
-        cores."""
-        if not self.cores or not self.cpu_ns:
+        """How many of the workers work at the same time: all cores together compute no batch faster than in
+        computing_ns / cores."""
+        if not self.cores or not self.computing_ns:
             return workers
-        return min(workers, max(1.0, self.cores * self.production.mean_ns / self.cpu_ns))
+        return min(workers, max(1.0, self.cores * self.production.mean_ns / self.computing_ns))
 
     @property
     def most(self) -> int:
@@ -90,9 +97,9 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
         """The shortest step that the cores allow if its rest takes rest_ns: no number of workers makes it shorter than
         all cores need to compute the rest and its batches, which a worker sends and the loop receives. 0 if the rest
         does not compute on the cores, or they are not known."""
-        if not self.cores or self.cpu_ns is None or not self.on_cpu:
+        if not self.cores or not self.on_cpu:
             return 0
-        return round((rest_ns + self.batches * (self.cpu_ns + 2 * self.handover_ns)) / self.cores)
+        return round((rest_ns + self.batches * (self.computing_ns + 2 * self.handover_ns)) / self.cores)
 
     def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
         """How much longer slow batches, which block those behind them, make a step whose rest takes step_rest_ns."""
@@ -114,10 +121,7 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
     alone = throughput or _in_training_process(trace, main)
     if alone is None:
         return None
-    computes_ns = alone.production.mean_ns if alone.cpu_ns is None and throughput else alone.cpu_ns  # promises less
-    return msgspec.structs.replace(
-        alone, workers=0, needed=max(FEWEST, alone.needed), handover_ns=HANDOVER_NS, cpu_ns=computes_ns
-    )
+    return msgspec.structs.replace(alone, workers=0, needed=max(FEWEST, alone.needed), handover_ns=HANDOVER_NS)
 
 
 def production_ns(trace: Trace) -> int | None:
@@ -160,8 +164,10 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
     main, consumer = recorded.main_loader, recorded.consumer_ns
     if recorded.production_ns is None or not consumer:
         return None
-    # share of a batch's time that would remain if the worker always had a core
-    own = 1 - (recorded.core_wait_share or 0.0)
+    # Workers wait for cores because of each other. The training process produces batches alone: it waits because of
+    # other programs, and a worker would wait as long, as if it computed meanwhile.
+    waits = recorded.core_wait_share or 0.0
+    own, computes = (1 - waits, 0.0) if main.workers else (1.0, waits)
     in_any_order = main.in_order is False  # a slow batch blocks no other
     production = BatchProduction(
         mean_ns=round(recorded.production_ns * own),
@@ -179,7 +185,9 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
         needed=needed,
         batches=recorded.batches_per_step,
         cores=recorded.cores,
-        cpu_ns=None if recorded.cpu_share is None else round(recorded.production_ns * recorded.cpu_share),
+        cpu_ns=None
+        if recorded.kind is None
+        else round(recorded.production_ns * ((recorded.cpu_share or 0.0) + computes)),
     )
 
 
@@ -358,7 +366,8 @@ def _limits(loader: LoaderThroughput, mean: MeanStep, now_ns: int, other_loaders
     if loader.cores is None:
         limits.append(Reason("curve_cores_not_known"))
     elif loader.busy and loader.most < loader.needed:
-        limits.append(Reason("curve_limited_by_cores", {"cores": count(loader.cores)}))
+        code = "curve_limited_by_cores" if loader.cpu_ns is not None else "curve_limited_if_workers_compute"
+        limits.append(Reason(code, {"cores": count(loader.cores)}))
     elif not loader.busy:
         limits.append(Reason("curve_as_far_as_disk_allows"))
     if other_loaders:

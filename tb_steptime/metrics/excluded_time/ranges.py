@@ -100,9 +100,12 @@ def compared_steps(trace: Trace, device: int | None) -> Bool:
 
 
 def whole_steps(trace: Trace, device: int | None, *, paced_by_device: bool = False) -> Bool:
-    """Says over which steps a verdict and cards average, for `device` (None: for a process without a device):
-    `are_judged`. Whether the device sets the pace is not known before the verdict."""
+    """Says over which steps a verdict and cards average, for `device`: `are_judged`, or all that are `comparable` for a
+    process without a device (None), whose steps lack nothing but one-time work. Whether the device sets the pace is not
+    known before the verdict."""
     steps, left_ns = find_steps(trace), judged_ns(trace, device)
+    if device is None:
+        return comparable(left_ns, forward_only(trace))
     host_ns = steps.host_end_ns - steps.host_start_ns
     return are_judged(steps.duration_ns, left_ns, host_ns, forward_only(trace), paced_by_device=paced_by_device)
 

@@ -56,6 +56,8 @@ from tb_steptime.metrics.host.annotations import range_names
 from tb_steptime.metrics.host.blocking_calls import KINDS, BlockingGroups, BlockingKind, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows, unrecorded_work
 from tb_steptime.metrics.idle.host_activity import activity_in
+from tb_steptime.metrics.idle.host_stalls import pause_intervals
+from tb_steptime.metrics.idle.round_trips import computes_between
 from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.assignment import SITES, optimizer_marks, site_of, training_threads
@@ -91,6 +93,8 @@ class BlockingRow(msgspec.Struct, frozen=True):
     collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
     reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
                      within an op of the model; None if there is none
+    feeds            the op of the CPU that takes most of the time until results of its work are copied back to the
+                     device in the same step; None if nothing is, or if few bytes are copied to the host
     checks           the op that looks for infinite gradients, if a gradient scaler reads by the call what it found;
                      otherwise None
     """
@@ -119,6 +123,7 @@ class BlockingRow(msgspec.Struct, frozen=True):
     collective: str | None = None
     reads: str | None = None
     checks: str | None = None
+    feeds: str | None = None
 
 
 #: Ops of torch that read values or sizes of results, or copy them: those that a script calls, and those inside them.
@@ -146,11 +151,21 @@ def bubbles(trace: Trace, device: int, steps: Steps | None = None) -> Bubbles:
     None for all."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
+    end = np.minimum(end, _next_pause(trace, device, start))
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
     end = np.maximum(np.minimum(end, lasts), start)
     end = np.where(token_waits(trace), start, end)
     counted = idle if steps is None else idle & steps.intervals
     return Bubbles(start, end, counted.overlap_ns(start, end))
+
+
+def _next_pause(trace: Trace, device: int, instants: Int64) -> Int64:
+    """Returns when the host next pauses, or the instant itself in a pause: a bubble ends there, as the idle time of a
+    rare pause behind a call is the pause's. Without the pause, the call would cost less."""
+    pauses = pause_intervals(trace, device)
+    following = np.searchsorted(pauses.end, instants, side="right")
+    begins: Int64 = np.append(pauses.start, np.iinfo(np.int64).max)[following]
+    return np.maximum(begins, instants)
 
 
 def blocked_ns(trace: Trace, device: int) -> Int64:
@@ -236,6 +251,7 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
         "forward_op": forward,
         "reads": outermost(trace, reading, innermost(trace, reading, groups.call)),
         "checks": _checks_read(trace, groups, outer_op),
+        "feeds": computes_between(trace, groups, cpu_updates(trace)),
     }
     names = {
         field: Words(values_at(trace.events.name, row).astype(np.int32), trace.strings.strings)

@@ -13,8 +13,10 @@ times as long.
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from io import FileIO
 from types import CodeType
 from typing import Any
 
@@ -39,6 +41,9 @@ _READINGS = 2
 CPU_OF_EACH_NS, ALL_OF_EACH_NS = 20_000_000, 100_000_000
 
 UNKNOWN = -1
+#: What Linux reports of the scheduling of the calling thread.
+SCHEDULING = "/proc/thread-self/schedstat"
+_of_thread = threading.local()
 #: Maximum number of parts of a batch whose bytes are counted: counting more would take longer than a step may lose.
 MAX_PARTS = 128
 _WITHOUT_BYTES = (int, float, complex, bool, str, type(None))
@@ -63,25 +68,16 @@ class _Allowance:
 
 
 class ProductionMeter:
-    """Measures the batch in production and writes to the journal. batch and requested_ns are set from outside.
+    """Measures the batch in production and writes to the journal. batch and requested_ns are set from outside. lines:
+    samples the thread's stack now and then."""
 
-    core_wait_ns: how long the thread that produces batches has waited for a core so far; UNKNOWN where that is not
-    known. lines: samples the thread's stack now and then.
-    """
-
-    def __init__(
-        self,
-        journal: Journal,
-        core_wait_ns: Callable[[], int] = lambda: UNKNOWN,
-        lines: LineSampler | None = None,
-    ) -> None:
+    def __init__(self, journal: Journal, lines: LineSampler | None = None) -> None:
         self.journal = journal
         self.batch = NO_BATCH
         self.requested_ns = 0
         self.end_ns = 0
         self._cpu, self._rest = _Allowance(_READINGS), _Allowance(1)
         self._lines = lines
-        self._core_wait_ns = core_wait_ns
         self._cpu_is_due = self._rest_is_due = False
         self._start_ns = self._length_ns = 0  # of the latest batch
         self._cpu_ns = [0, 0]  # of the thread, when fetching and when collating began
@@ -92,7 +88,7 @@ class ProductionMeter:
         self._rest_is_due = start_ns >= self._rest.due_ns or self._length_ns >= ALL_OF_EACH_NS
         self._cpu_is_due = self._rest_is_due or start_ns >= self._cpu.due_ns or self._length_ns >= CPU_OF_EACH_NS
         if self._rest_is_due:
-            self._waited_ns = self._core_wait_ns()
+            self._waited_ns = core_wait_ns()
         if self._cpu_is_due:
             self._cpu_ns[0] = thread_cpu_ns()
 
@@ -110,7 +106,7 @@ class ProductionMeter:
             ended_ns = now_ns()
             self._cpu.spend(end_ns, ended_ns)
         if self._rest_is_due:
-            before_ns, after_ns = self._waited_ns, self._core_wait_ns()
+            before_ns, after_ns = self._waited_ns, core_wait_ns()
             waited_ns = UNKNOWN if UNKNOWN in (before_ns, after_ns) else after_ns - before_ns
             try:
                 size = bytes_of(batch)
@@ -179,24 +175,29 @@ class TimedCollate:
         return self._function(samples)
 
 
-def core_wait_of_this_thread() -> Callable[[], int]:
-    """Returns a function that returns how long the calling thread was runnable but had no core, since its start. Only
-    Linux reports it.
+def core_wait_ns() -> int:
+    """Returns how long the calling thread was runnable but had no core, since its start; UNKNOWN where the system does
+    not report it. Only Linux does.
 
-    https://docs.kernel.org/scheduler/sched-stats.html: the second number, in ns.
+    https://docs.kernel.org/scheduler/sched-stats.html: the time on a core, the wait for one, in ns, and how often the
+    thread got one; all are 0 where the kernel does not count.
     """
     try:
-        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-    except (OSError, AttributeError):
-        return lambda: UNKNOWN
+        _, waited, runs = os.pread(_own_scheduling().fileno(), 64, 0).split()
+        return int(waited) if int(runs) else UNKNOWN
+    except (OSError, ValueError, AttributeError):  # Windows has no os.pread
+        return UNKNOWN
 
-    def core_wait_ns() -> int:
-        try:
-            return int(os.pread(file, 64, 0).split()[1])
-        except (OSError, ValueError, IndexError):
-            return UNKNOWN
 
-    return core_wait_ns
+def _own_scheduling() -> FileIO:
+    """Returns the file of the calling thread, open until the thread ends: opening it each time takes twice as long. A
+    loop may read its loader on another thread than the one that made the iterator, and in a forked process the file is
+    still that of the parent's thread."""
+    pid = os.getpid()
+    if getattr(_of_thread, "pid", None) != pid:
+        _of_thread.file, _of_thread.pid = FileIO(SCHEDULING), pid
+    file: FileIO = _of_thread.file
+    return file
 
 
 def bytes_of(batch: Any) -> int:

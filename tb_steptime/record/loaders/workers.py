@@ -24,7 +24,6 @@ from tb_steptime.record.loaders.production import (
     INNER_CODE,
     OUTER_CODE,
     ProductionMeter,
-    core_wait_of_this_thread,
     time_fetcher,
 )
 
@@ -63,7 +62,7 @@ class WorkerRecorder:
         lines = LineSampler(journal, OUTER_CODE, INNER_CODE) if self._lines else None
         if lines is not None:
             lines.start()
-        meter = ProductionMeter(journal, core_wait_of_this_thread(), lines)
+        meter = ProductionMeter(journal, lines)
         _time_requests(meter)
         _time_fetchers(meter)
         util.Finalize(None, _leave, args=(journal,), exitpriority=10)

@@ -7,6 +7,6 @@ Decisions and their reasons:
 """
 
 from tb_steptime.trace.steps.inferred import inferred_steps
-from tb_steptime.trace.steps.windows import Step, Steps, StepsBy, as_one_step, find_steps, only_steps
+from tb_steptime.trace.steps.windows import Step, Steps, StepsBy, as_one_step, averaged_over, find_steps, only_steps
 
-__all__ = ["Step", "Steps", "StepsBy", "as_one_step", "find_steps", "inferred_steps", "only_steps"]
+__all__ = ["Step", "Steps", "StepsBy", "as_one_step", "averaged_over", "find_steps", "inferred_steps", "only_steps"]

@@ -149,7 +149,13 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
 def find_steps(trace: Trace) -> Steps:
     """The steps of a trace: those that were requested, or the first `MOST_STEPS`; if there are none, one step over the
     whole recording, with a note."""
-    steps = _with_outside(trace, _all_steps(trace))
+    steps = _requested(trace, _with_outside(trace, _all_steps(trace)))
+    if trace.averaged_steps is None:
+        return steps
+    return replace(steps, steps=tuple(steps.steps[place] for place in trace.averaged_steps))
+
+
+def _requested(trace: Trace, steps: Steps) -> Steps:
     if trace.only_steps is None:
         return _bounded(steps)
     first, last = trace.only_steps
@@ -168,6 +174,11 @@ def only_steps(trace: Trace, first: int, last: int) -> Trace:
     if not any(first <= int(name) <= last for name in names):
         raise ValueError(f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0])
     return replace(trace, only_steps=(first, last), memo={})
+
+
+def averaged_over(trace: Trace, is_averaged: Bool) -> Trace:
+    """The same recording with figures of some of its steps alone. Work between these steps belongs to none."""
+    return replace(trace, averaged_steps=tuple(np.flatnonzero(is_averaged).tolist()), memo={})
 
 
 def _all_steps(trace: Trace) -> Steps:

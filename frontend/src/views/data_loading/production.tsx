@@ -140,7 +140,7 @@ export const workerName = (worker: number): string => (worker < 0 ? "Main proces
 /** The counts of one worker, or of all of them. */
 type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind">;
 
-/** What limits the process that produces batches: "I/O-bound"; null where too few batches were sampled. */
+/** What limits the process that produces batches: "I/O-bound"; null where that is not known. */
 export const limitOf = ({ kind }: Pick<Sampled, "kind">, { limits }: Meanings) =>
   kind === null ? null : (limits[kind] ?? kind);
 

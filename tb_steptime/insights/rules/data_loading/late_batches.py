@@ -16,7 +16,7 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     shares,
 )
 from tb_steptime.insights.wording.data_loading import (
-    beyond_usual_cores,
+    may_lack_cores,
     pace,
     slow_batch_instead,
     with_interpreter_delay,
@@ -47,12 +47,16 @@ _BY_CURVE = phrase(
     "so many workers."
 )
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
-_CPU_UNKNOWN = phrase(
-    "Too few batches were sampled to tell whether the workers compute. If they do, more workers than cores do not help."
-)
 _CORES_UNKNOWN = phrase(
     "How many cores there are is not recorded. Where batches are computed, more workers than cores do not help."
 )
+_ON_THE_SAME_CORES = phrase(
+    "The training computes on the CPU, too, and how many cores there are is not recorded. Workers take of them what a "
+    "batch computes."
+)
+#: From this share of a batch's time in which its thread waits for a core on, other work shares the cores.
+BUSY_FRACTION = 0.2
+_BUSY = "The machine is busy: for {waits} of that time, the batch waits for a core. Other work would also slow workers."
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
 _ITSELF_SHORT = (
@@ -83,7 +87,12 @@ _PICKED = (
 )
 _PICKED_AT_ONCE = phrase("The time is measured; picking all rows at once takes a small part of it.")
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
-_UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
+_UNKNOWN = phrase(
+    "Ambiguous in this trace: too few workers or cores, a slow sampler, or slow transfers. Record the workers."
+)
+_MAY_COMPUTE = (
+    "Whether the {workers} workers compute or wait is not recorded. If they compute, {cores} cores are too few."
+)
 _CAUSE_UNKNOWN = phrase("The waits are measured; their cause is not.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase(
@@ -98,9 +107,11 @@ def no_workers(facts: Facts) -> Insight | None:
     Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
     no case of this rule. Rows of tensors in memory, which one index picks without workers: `input_bound` says so. Other
     batches of a few milliseconds: workers may gain little, so it is a hint, or a less certain card. More workers than
-    most machines have cores are a less certain card, too. A loader that itself launches work on the GPU, such as copies
-    in `collate_fn` or a sampler of graphs: its workers could not, and whether the CPU can do that work in time is not
-    recorded. The card asks for batches on the CPU first, and is a minor one unless these are mostly copies to the GPU.
+    many machines have cores are a less certain card, too, and so is one about a machine whose cores other work shares,
+    which the recorder tells, or about a training on the CPU where no recorder counts the cores. A loader that itself
+    launches work on the GPU, such as copies in `collate_fn` or a sampler of graphs: its workers could not, and whether
+    the CPU can do that work in time is not recorded. The card asks for batches on the CPU first, and is a minor one
+    unless these are mostly copies to the GPU.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -119,8 +130,12 @@ def no_workers(facts: Facts) -> Insight | None:
     gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
     how = f"DataLoader(..., {workers_setting(curve) if curve else 'num_workers=N'})"
     confidence = Confidence.HIGH, MARKS_AGREE
-    if curve and beyond_usual_cores(curve):
+    if curve and may_lack_cores(curve):
         confidence = Confidence.MEDIUM, _CORES_UNKNOWN
+    elif curve and curve.cores is None and facts.job.device == "cpu":
+        confidence = Confidence.MEDIUM, _ON_THE_SAME_CORES
+    if busy := _busy(result.recorded):
+        confidence = Confidence.MEDIUM, busy
     if result.batch_ns is not None and result.batch_ns < _SHORT_BATCH_NS:
         confidence = Confidence.LOW if result.batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
     launches = sum(row.launches for row in sites_of(facts.host, _LOADER))
@@ -135,6 +150,12 @@ def no_workers(facts: Facts) -> Insight | None:
 def _why_on_gpu(batch_ns: int | None, launches: float) -> Phrase:
     template = agreeing(_ITSELF_ON_GPU, round(launches))
     return phrase(template, batch=ns(batch_ns), launches=count(round(launches)))
+
+
+def _busy(recorded: Recorded | None) -> Phrase | None:
+    """Says that batches wait for a core, and how long; None if they hardly do, or if it is not recorded."""
+    waits = recorded.core_wait_share if recorded is not None else None
+    return phrase(_BUSY, waits=fraction(waits)) if waits is not None and waits >= BUSY_FRACTION else None
 
 
 def _picks_rows(facts: Facts) -> bool:
@@ -154,9 +175,10 @@ def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, and their late batches cost enough.
 
     Similar pattern: a GPU that is the limit while the loader is merely slow: then no wait is exposed. Workers that
-    share too few cores: with the recorder `input_bound` says so, and without it a number beyond those of most machines
-    is said with that condition. One slow batch in twenty leaves the waits of twenty workers: where the period alone
-    tells more than eight, the card asks to record them, and is a minor one.
+    share too few cores: with the recorder `input_bound` says so, and no more workers than cores are asked for where it
+    is not recorded whether they compute; without it, a number beyond those of many machines is said with that
+    condition. One slow batch in twenty leaves the waits of twenty workers: where the period alone tells more than
+    eight, the card asks to record them, and is a minor one.
 
     Needs: enough waits for a pattern of bursts, or the recorder's files. Where nothing of the job's GPU is recorded,
     its work may hide the waits: a minor card.
@@ -166,7 +188,7 @@ def more_workers(facts: Facts) -> Insight | None:
     Gain: the mean step less the predicted step with the recommended number of workers.
 
     Left out: memory and disk that more workers share: the curve assumes that a batch costs each of them the same. Cores
-    are left out where no recorder measures the workers' CPU time: then no more than a medium confidence.
+    are left out where no recorder counts them, and what other work takes of them: no more than a medium confidence.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
@@ -175,14 +197,13 @@ def more_workers(facts: Facts) -> Insight | None:
         return None
     number, check = curve.recommended, slow_batch_instead(result)
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
-    recorded = result.recorded
-    computing_known = recorded is not None and (recorded.cpu_share is not None or number <= (recorded.cores or number))
-    reason = (_RECORDED if computing_known else _CPU_UNKNOWN) if recorded else _INFERRED
+    recorded, busy = result.recorded, _busy(result.recorded)
+    reason = busy or (_RECORDED if recorded else _INFERRED)
     title = "Use {workers} (worker|workers)"
-    if beyond_usual_cores(curve):
-        title = "Use more workers, up to {workers} if there are cores for them"
+    if may_lack_cores(curve):
+        title = "Use up to {workers} workers, if there are cores"
     guessed = check is not None and curve.measured_workers > LIKELY_WORKERS
-    best = Confidence.HIGH if computing_known and not respawned else Confidence.MEDIUM
+    best = Confidence.HIGH if recorded and not busy and not respawned else Confidence.MEDIUM
     return loader_card(
         facts,
         id="more_workers",
@@ -295,6 +316,9 @@ def _remedy(facts: Facts) -> _Advice:
         how = None if recorded else _RECORD
         return _Advice(phrase("Produce batches faster"), _UNKNOWN, how, (Confidence.MEDIUM, _CAUSE_UNKNOWN))
     if recorded is not None and curve.needed > curve.measured_workers:
+        if recorded.kind is None:
+            why = phrase(_MAY_COMPUTE, workers=count(curve.measured_workers), cores=count(recorded.cores))
+            return _Advice(phrase("Produce batches faster"), why, None, (Confidence.MEDIUM, _CAUSE_UNKNOWN))
         return _short_of_cores(recorded, confidence)
     return _Advice(SLOWEST_FASTER, _ENOUGH, DEEPER, confidence)
 

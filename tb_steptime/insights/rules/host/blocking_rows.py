@@ -179,6 +179,14 @@ OF_GRADIENTS = _op(
     '"offload_optimizer": {"device": "cpu", "pin_memory": true}  # DeepSpeed',
 )  # fmt: skip
 
+#: The same where a part of the model computes on the CPU, such as embeddings: it needs its inputs at once, and the
+#: backward pass the gradients of its results.
+OF_PART_ON_CPU = _op(
+    "part_on_cpu", "", "Move what computes on the CPU to the GPU",
+    'model.to("cuda")  # all of it, if it fits: then nothing is copied between its parts',
+)  # fmt: skip
+_OF_RESULTS_OF_CPU = expression(r"ToCopyBackward")
+
 #: Advice for a loop of small ops that waits for values, sizes and copies in turn: without one kind of wait, the CPU
 #: waits in the next one.
 ALTERNATING = _op(
@@ -203,9 +211,22 @@ def updates_on_cpu(facts: Facts) -> bool:
 
 
 def in_this_job(facts: Facts, op: WaitingOp, row: BlockingRow) -> WaitingOp:
-    """Returns the op, or what its copies are where an optimizer on the CPU needs them."""
+    """Returns the op, or what its copies are where an optimizer or a part of the model on the CPU needs them."""
     is_large = (row.bytes or 0) >= LARGE_BYTES * row.count > 0
-    return OF_GRADIENTS if op is READS_BACK and is_large and updates_on_cpu(facts) else op
+    if op is not READS_BACK or not is_large:
+        return op
+    if updates_on_cpu(facts):
+        return OF_GRADIENTS
+    if not is_of_part_on_cpu(row):
+        return op
+    named = f"# {row.feeds} computes between copies to the CPU and back\n" if row.feeds else ""
+    return msgspec.structs.replace(OF_PART_ON_CPU, how=f"{named}{OF_PART_ON_CPU.how}")
+
+
+def is_of_part_on_cpu(row: BlockingRow) -> bool:
+    """Whether a part of the model on the CPU computes with what is copied to the host; in the backward pass, whether it
+    is the gradient of what that part computed, and was copied to the GPU in the forward pass."""
+    return row.feeds is not None or _OF_RESULTS_OF_CPU.search(row.outer_op or "") is not None
 
 
 def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:

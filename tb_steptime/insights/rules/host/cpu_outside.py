@@ -68,7 +68,7 @@ def cpu_outside(facts: Facts) -> Insight | None:
 def outside_ops_ns(facts: Facts) -> int:
     """Time of the judged step in which no op is recorded, named ranges or not: no more than its ops leave of it, as
     one-time work may lie between ops."""
-    recorded_ns, cpu = facts.overview.mean_parts_ns.other + facts.host.between_ops_ns, facts.host.cpu
+    recorded_ns, cpu = facts.host_parts_ns.other + facts.host.between_ops_ns, facts.host.cpu
     return recorded_ns if cpu is None else min(recorded_ns, max(cpu.step_ns - cpu.busy_ns, 0))
 
 

@@ -12,6 +12,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     LARGE_BYTES,
     OF_GRADIENTS,
     calls_of,
+    is_of_part_on_cpu,
     name_of,
     updates_on_cpu,
 )
@@ -202,7 +203,8 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     of the link to the host, and none is promised if that rate is not known. Values such as a loss, which take no time
     to copy: cards about waits are about them. Weights that move to the GPU and back: one card is about both ways. A
     checkpoint that few of the steps write: what less than half of the steps copy does not count. Gradients that an
-    optimizer on the CPU needs: the card calls them so.
+    optimizer on the CPU needs: the card calls them so. What a part of the model on the CPU computes with at once, and
+    gradients of its results: no kernel could run meanwhile, and cards about waits are about them.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -217,6 +219,9 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
         return None
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
+    needed = sum(row.bytes or 0 for row in facts.host.blocking if row.direction == "DtoH" and is_of_part_on_cpu(row))
+    if 2 * needed > sum(row.bytes or 0 for row in rows):
+        return None
     title, how = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results", _BACK
     if updates_on_cpu(facts):
         title, how = "Copy gradients to the CPU while kernels run", OF_GRADIENTS.how or _BACK

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.largest import batch_size
@@ -140,22 +141,26 @@ _RANKS = phrase("This is the memory of one rank; others may have less room.")
 
 def needless_checkpoints(facts: Facts) -> Insight | None:
     """Fires when checkpoints compute activations again in the backward pass, that takes a share of the step that is
-    worth a card, and a fifth of the GPU's memory would stay free if all of them were kept.
+    worth a card, and a fifth of the GPU's memory would stay free if all of them were kept; on a CPU, whose memory no
+    recording holds, whenever it takes such a share.
 
     Similar pattern: a backward pass that is differentiated again: its ops have numbers, too, but call no layers.
     Layers that compute again in a backward pass of their own, as reversible ones, and what a compiler computes again,
     do not count. A GPU that is fuller, or whose fill is not recorded: checkpoints may be needed, and there is no card.
 
-    Needs: `profile_memory=True`, addresses (PyTorch 1.11 or later), the GPU's memory in the trace's head, and a replay
-    that is to be trusted.
+    Needs: with a GPU, `profile_memory=True`, addresses (PyTorch 1.11 or later), the GPU's memory in the trace's head,
+    and a replay that is to be trusted.
 
-    Jobs: eager training with one GPU a process.
+    Jobs: eager training with one GPU a process, or on the CPU.
 
-    Gain: the replayed step less the replay of it without the ops that are computed again and their work on the GPU.
+    Gain: the replayed step less the replay of it without the ops that are computed again and their work on the GPU; on
+    the CPU the time of these ops.
 
-    Left out: that checkpoints may be there for larger batches: where peaks differ, or in a job of several ranks, the
-    card is minor.
+    Left out: that checkpoints may be there for larger batches: where peaks differ, in a job of several ranks, and on
+    the CPU, the card is minor.
     """
+    if facts.job.device == "cpu" and facts.host.device is None:
+        return _on_cpu(facts)
     recomputed, gain = facts.host.recomputed, facts.replayed_gain("needless_checkpoints")
     gpu = _only_gpu(facts)
     if recomputed is None or recomputed.kept_bytes is None or gain is None or not gain.gain_ns or gpu is None:
@@ -185,5 +190,26 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
         why_confidence=_RANKS if ranks else _SURE if has_even_peaks(device) else _VARIES,
         part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
         view="memory",
+        how=_KEEP,
+    )
+
+
+_KEPT_ON_CPU = phrase("The time is measured; whether the memory has room for the activations is not recorded.")
+
+
+def _on_cpu(facts: Facts) -> Insight | None:
+    recomputed = facts.host.recomputed
+    if recomputed is None or not facts.worth(recomputed.ns):
+        return None
+    template = "(One checkpoint computes|{calls} checkpoints compute) activations again in each step, for {time}."
+    return card(
+        facts,
+        "needless_checkpoints",
+        title=phrase("Keep activations if memory has room"),
+        why=phrase(agreeing(template, recomputed.calls), calls=count(recomputed.calls), time=ns(recomputed.ns)),
+        formula=phrase("Time of the ops that are computed again, mean over the steps."),
+        best=Confidence.LOW,
+        why_confidence=_KEPT_ON_CPU,
+        gain_ns=recomputed.ns,
         how=_KEEP,
     )

@@ -91,15 +91,15 @@ def slow_steps(facts: Facts) -> Insight | None:
         return None  # the loop computes more in these steps, so that they have to be longer
     if host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
         return None  # only a loop that itself does something now and then, outside ops
-    usual_ns = median([_own_ns(step) for step in host.steps[1:]])
-    longer = [_own_ns(host.steps[each]) - usual_ns for each in host.judged_steps if each]
+    lengths = [_own_ns(host.steps[each]) for each in host.judged_steps if each]
+    usual_ns = median(lengths) if lengths else 0.0
     return host_card(
         facts,
         id="slow_steps",
         title=phrase("Investigate slow steps"),
         why=_why(host, slow),
         how=LOGS if _compiles(host, slow[0]) else how_to_keep_memory(facts) if _grew(slow[0], ("allocator",)) else None,
-        gain_ns=round(sum(longer) / len(host.judged_steps)),
+        gain_ns=round(sum(each - usual_ns for each in lengths) / len(host.judged_steps)),
         formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
         why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),
         colour="ink",

@@ -217,7 +217,7 @@ def test_a_card_says_per_batch_what_is():
         op     | {".........bb.bb" * 6} |""")
     assert card(trace, "more_workers") == (
         "2 workers need 14 µs per batch, the loop uses one in 3 µs.",
-        "DataLoader(..., num_workers=5)",
+        "DataLoader(..., num_workers=min(5, os.cpu_count()))",
     )
     titles = judged(trace).titles["data_loading"]
     assert said(titles["burst"]) == "Every second batch waits 9 µs"

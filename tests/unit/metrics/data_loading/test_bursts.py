@@ -207,6 +207,21 @@ def test_workers_that_compute_are_limited_by_cores():
 
 
 @pytest.mark.parametrize(
+    ("cores", "cpu_ns", "recommended", "limit"),
+    [
+        (4, None, 4, "curve_limited_if_workers_compute"),
+        (4, 4_000, 10, "curve_as_far_as_disk_allows"),
+        (None, None, 10, "curve_cores_not_known"),
+    ],
+    ids=["may compute", "waits for files", "cores not known"],
+)
+def test_workers_that_may_compute_are_no_more_than_the_cores(cores, cpu_ns, recommended, limit):
+    loader = LoaderThroughput(0, BatchProduction(40_000), 4_000, needed=10, cores=cores, cpu_ns=cpu_ns)
+    curve = worker_curve(loader, MeanStep(44_000, late_ns=40_000))
+    assert (curve.recommended, [each.code for each in curve.limits]) == (recommended, [limit])
+
+
+@pytest.mark.parametrize(
     ("on_cpu", "floor_ns", "recommended"), [(False, 7_000, 2), (True, 8_500, 2)], ids=["on a GPU", "on the same cores"]
 )
 def test_workers_share_the_cores_with_a_training_that_computes_on_them(on_cpu: bool, floor_ns: int, recommended: int):

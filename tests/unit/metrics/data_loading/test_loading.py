@@ -328,7 +328,8 @@ def test_workers_that_compute_and_wait_for_cores_are_limited_by_them(tmp_path):
         (5, 1, "io", (5 / 28, 1 / 28)),
         (5, 15, "cores", (5 / 28, 15 / 28)),  # one worker, while other processes use all cores
         (10, 5, "mixed", (10 / 28, 5 / 28)),
-        (10, -1, "mixed", (10 / 28, None)),
+        (10, -1, None, (10 / 28, None)),  # it may wait for files or for a core
+        (20, -1, "cpu", (20 / 28, None)),
         (-1, -1, None, (None, None)),
     ],
 )

@@ -51,7 +51,7 @@ def test_less_than_five_and_less_than_half_show_no_limit(sampled: int, batches: 
 
 @pytest.mark.parametrize(
     ("waited", "waited_cpu", "kind"),
-    [(2, 0.45, "cores"), (1, 0.45, None), (2, 0.9, None), (5, 0.9, "cores"), (0, None, "mixed")],
+    [(2, 0.45, "cores"), (1, 0.45, None), (2, 0.9, None), (5, 0.9, "cores"), (0, None, None)],
     ids=["as the others", "one", "unlike the others", "enough", "the system does not tell"],
 )
 def test_few_waits_for_a_core_are_believed_where_they_are_of_batches_like_the_others(waited, waited_cpu, kind):
@@ -82,8 +82,8 @@ def test_workers_that_are_alike_vouch_for_one_another(tmp_path: Path):
 def test_the_limit_of_all_is_that_of_their_share_and_not_of_the_first_of_workers_that_differ(tmp_path: Path):
     """Each worker has one batch; that of the second one takes nine times as long."""
     main_of(tmp_path, 2, 2).write()
-    File(tmp_path, "w0").produced(0, 0, 1, 2, cpu=0).write()
-    File(tmp_path, "w1").produced(1, 0, 10, 18, cpu=18).write()
+    File(tmp_path, "w0").produced(0, 0, 1, 2, cpu=0, core_wait=0).write()
+    File(tmp_path, "w1").produced(1, 0, 10, 18, cpu=18, core_wait=0).write()
     result = recorded(drawn(tmp_path))
     assert [row.kind for row in result.workers] == ["io", "cpu"]
     assert (result.cpu_share, result.kind, result.sampled) == (pytest.approx(0.9), "cpu", 2)

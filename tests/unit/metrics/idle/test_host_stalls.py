@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
@@ -216,3 +218,24 @@ def test_pauses_of_recorded_traces(trace_path, name: str, expected: list[tuple[s
     trace = read_real(trace_path(name))
     found = pauses(trace, devices_with_activity(trace)[0])
     assert [(pause.cause, pause.sure, pause.count, pause.total_ns // 1_000) for pause in found] == expected
+
+
+def test_the_idle_time_of_a_pause_is_no_bubble_of_the_wait_before_it():
+    """Behind the wait of one step the host pauses: the idle time there is the pause's alone."""
+    usual, paused = "f.g.sssssssss..h.....", "f.g.sssssssss.................h....."
+    lines = [paused if step == 3 else usual for step in range(8)]
+    kernels = ["..fffffgg" + "." * (len(line) - 14) + "hhhh." for line in lines]
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * len(line) for step, line in enumerate(lines))} |
+        op       | {"".join(line.replace("s", ".") for line in lines)} |
+        runtime  | {"".join(lines)} |
+        kernel 7 | {"".join(kernels)} |""",
+        calls={"s": "cudaStreamSynchronize"},
+        cell_ns=MS // 2,
+    )
+    (pause,) = pauses(trace, 0)
+    bubble, paused_at = bubbles(trace, 0), Intervals.of((pause.worst_start_ns, pause.worst_end_ns))
+    assert pause.idle_ns * 8 == pytest.approx((idle_outside_loader(trace, 0) & paused_at).total_ns, abs=8)
+    assert not Intervals.union(bubble.start, bubble.end) & paused_at
+    assert (bubble.idle_ns > MS).sum() == 7, "the waits of the other steps"

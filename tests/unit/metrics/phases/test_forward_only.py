@@ -70,3 +70,43 @@ def test_verdict_cards_and_steady_step_are_about_the_steps_that_train(
     basis = judge(results).headlines["overview"].basis
     told = {} if basis is None else {key: each.value for key, each in basis.values.items()}
     assert told.get("number") == (None if len(judged_steps) == len(steps) else steps.count("e"))
+
+
+#: The same loop on a CPU: a wait for a batch, then the ops.
+_ON_CPU = {"t": ("lllmmmmbbbbbbbbooo..", "...............uuu.."), "e": ("lxxxxxxx", "........")}
+
+
+def loop_on_cpu(steps: str) -> Trace:
+    drawn, marks = ("".join(_ON_CPU[each][row] for each in steps) for row in range(2))
+    return timeline(
+        f"""
+        step   | {"".join(str(place) * len(_ON_CPU[each][0]) for place, each in enumerate(steps))} |
+        loader | {"".join(each if each == "l" else "." for each in drawn)} |
+        op     | {drawn.replace("l", ".")} |
+        user Optimizer.step#Adam.step | {marks} |""",
+        names={
+            "m": "aten::addmm", "x": "aten::addmm", "b": "autograd::engine::evaluate_function: AddmmBackward0",
+            "o": "aten::addcdiv_",
+        },
+        sequences={"m": (3, 0), "b": (3, 1)},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", ["eetttt", "tettet"])
+def test_without_a_device_verdict_and_cards_are_those_of_the_steps_that_train(steps: str):
+    alone, both = analysed(loop_on_cpu("tttt")), analysed(loop_on_cpu(steps))
+    host, overview = alone["host"], alone["overview"]
+    assert isinstance(host, HostResult) and isinstance(overview, OverviewResult)
+    judged = both["host"].judged_host
+    assert judged.steps == [place for place, each in enumerate(steps) if each == "t"]
+    assert (judged.cpu, judged.parts_ns) == (host.cpu, overview.mean_parts_ns)
+    first, then = judge(alone), judge(both)
+    assert then.headlines["overview"].verdict == first.headlines["overview"].verdict
+    cards = [[(each.id, each.gain_ns) for each in judgement.insights] for judgement in (first, then)]
+    assert cards[0] == cards[1] != []
+
+
+@pytest.mark.parametrize("steps", ["tttt", "eeee", "tteeeeee"])
+def test_without_a_device_all_steps_count_where_none_is_left_out(steps: str):
+    host = analysed(loop_on_cpu(steps))["host"]
+    assert (host.judged_host, host.judged_steps) == (None, list(range(len(steps))))

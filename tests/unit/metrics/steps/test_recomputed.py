@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tb_steptime.insights.base import Severity
 from tb_steptime.metrics.steps.repeated_work import Recomputed, recomputed
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.backward import NODE
@@ -98,3 +99,23 @@ def test_where_batches_or_ranks_may_need_more_the_card_is_minor():
     uneven = sure(drawn(uneven=20), "needless_checkpoints")
     one_of_two = sure(replace(drawn(), job=Job(rank=0, world_size=2)), "needless_checkpoints")
     assert [(each.severity.value, each.confidence.value) for each in (uneven, one_of_two)] == [("minor", "low")] * 2
+
+
+def on_cpu(inside: str) -> Trace:
+    """The same without a GPU: the forward pass, and `inside` and a product in the node of its backward pass."""
+    return timeline(
+        f"""
+        step | {"".join(str(each) * 10 for each in range(STEPS))} |
+        op   | {"ffNNNNNN.." * STEPS} |
+        op   | {f"..{inside[0] * 2}{inside[1] * 2}mm.." * STEPS} |""",
+        names=NAMES,
+        sequences=NUMBERS,
+        cell_ns=1000 * CELL_US,
+    )
+
+
+def test_on_a_cpu_the_card_is_a_guess_since_its_memory_is_not_recorded():
+    insight = sure(on_cpu("rg"), "needless_checkpoints")
+    assert (insight.gain_ns, insight.severity) == (400_000, Severity.MINOR)
+    assert card_sentence(insight) == "One checkpoint computes activations again in each step, for 400 µs."
+    assert card(on_cpu("xg"), "needless_checkpoints") is None, "a backward pass that is differentiated once more"

@@ -14,7 +14,7 @@ from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
-from tb_steptime.insights.rules.data_loading import loader_waits
+from tb_steptime.insights.rules.data_loading import late_batches, loader_waits
 from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES
 from tb_steptime.metrics.data_loading import throughput
 from tb_steptime.text.printer import plain
@@ -164,7 +164,7 @@ def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
     on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
     unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
     for judgement, expected in (
-        (judge(results), (Severity.MAJOR, "Every step waits: the loader itself marks its waits.")),
+        (judge(results), (Severity.MAJOR, plain(late_batches._ON_THE_SAME_CORES))),
         (unseen, (Severity.MINOR, "The GPU's work is not in this trace: it may hide these waits.")),
     ):
         (insight,) = (each for each in judgement.insights if each.id == "no_workers")
@@ -185,9 +185,9 @@ def test_more_workers_are_worth_what_late_batches_cost():
     trace = steps_that_wait(BURSTS, work=2)
     insight = sure(trace, "more_workers")
     assert insight.gain_ns == round(sum(BURSTS) / 12 * 1_000) - 1_000  # 1 us of each wait is the loader's own work
-    assert plain(insight.title) == "Use 6 workers"
+    assert plain(insight.title) == "Use up to 6 workers, if there are cores"
     assert card_sentence(insight) == "3 workers need 17 µs per batch, the rest of the step 3 µs."
-    assert insight.how == "DataLoader(..., num_workers=6)"
+    assert insight.how == "DataLoader(..., num_workers=min(6, os.cpu_count()))"
     assert plain(insight.why_confidence).endswith(" If `num_workers` is not 3, one batch in 3 is slow instead.")
     assert insight.confidence is Confidence.MEDIUM
     assert cards(trace) == {"more_workers", "loader_overhead"}
@@ -207,11 +207,64 @@ def test_where_the_period_alone_tells_of_many_workers_they_are_to_be_recorded():
     assert "LoaderRecorder" in many.how
 
 
-def test_more_workers_than_most_machines_have_cores_are_asked_for_on_that_condition():
-    usual, beyond = (sure(steps_that_wait([late, *[1] * 3] * 6, work=2), "more_workers") for late in (20, 80))
-    assert (plain(usual.title), usual.how) == ("Use 11 workers", "DataLoader(..., num_workers=11)")
-    assert plain(beyond.title) == "Use more workers, up to 31 if there are cores for them"
-    assert beyond.how == "DataLoader(..., num_workers=min(31, os.cpu_count()))"
+@pytest.mark.parametrize(
+    ("late", "title", "number"),
+    [
+        (4, "Use 3 workers", "min(3, os.cpu_count())"),
+        (80, "Use up to 31 workers, if there are cores", "min(31, os.cpu_count())"),
+    ],
+)
+def test_more_workers_than_many_machines_have_cores_are_asked_for_on_that_condition(late, title, number):
+    insight = sure(steps_that_wait([late, *[1] * (3 if late > 4 else 1)] * 6, work=2), "more_workers")
+    assert (plain(insight.title), insight.how) == (title, f"DataLoader(..., num_workers={number})")
+
+
+def produced_by_the_training(folder: Path, cpu: int, core_wait: int, cores: int) -> Trace:
+    """Batches of 12 us that the training process makes itself, for steps of 14 us. cpu, core_wait: of each batch."""
+    main = File(folder, "main", num_workers=0)
+    main.header["usable_cores"] = cores
+    for batch in range(6):
+        main.produced(batch, 14 * batch, 14 * batch + 11, 14 * batch + 12, cpu=cpu, core_wait=core_wait)
+    main.write()
+    trace = steps_that_wait([12] * 6, work=2, loader="loader single")
+    return with_records(replace(trace, path=drawn(folder).path, origin_ns=ORIGIN))[0]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "core_wait", "workers", "level", "said"),
+    [
+        (3, 0, 6, Confidence.HIGH, False),
+        (3, 9, 2, Confidence.MEDIUM, True),
+        (3, -1, 2, Confidence.HIGH, False),
+        (-1, -1, 2, Confidence.HIGH, False),
+        (12, 0, 2, Confidence.HIGH, False),
+    ],
+    ids=["waits for files", "waits for a core", "the system does not tell", "not sampled", "computes"],
+)
+def test_no_more_workers_than_cores_where_a_batch_computes_or_may(
+    tmp_path, monkeypatch, cpu, core_wait, workers, level, said
+):
+    monkeypatch.setattr(throughput, "HANDOVER_NS", 0)
+    monkeypatch.setattr(late_batches, "_SHORT_BATCH_NS", 0)
+    insight = sure(produced_by_the_training(tmp_path, cpu, core_wait, cores=2), "no_workers")
+    assert (insight.how, insight.confidence) == (f"DataLoader(..., num_workers={workers})", level)
+    assert ("75 % of that time" in plain(insight.why_confidence).replace("\xa0", " ")) is said
+
+
+def test_workers_of_which_it_is_not_known_whether_they_compute_are_not_said_to(tmp_path: Path):
+    main = File(tmp_path, "main", num_workers=2)
+    main.header["usable_cores"] = 2
+    for batch in range(4):
+        main.received(batch, requested=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}", num_workers=2)
+        for batch in range(worker, 4, 2):
+            file.produced(batch, 7 * batch - 12, 7 * batch, 7 * batch + 2, cpu=-1)
+        file.write()
+    insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
+    assert card_sentence(insight).endswith("If they compute, 2 cores are too few.")
+    assert insight.confidence is Confidence.MEDIUM
 
 
 def test_more_workers_need_a_stall_of_a_twentieth():
@@ -246,7 +299,7 @@ def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguo
     assert insight.how is not None
     assert insight.how.startswith("LoaderRecorder(")
     assert card_sentence(insight) == (
-        "Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers."
+        "Ambiguous in this trace: too few workers or cores, a slow sampler, or slow transfers. Record the workers."
     )
     assert cards(trace) == {"input_bound"}
 
@@ -736,5 +789,7 @@ def test_the_headline_names_the_cause_that_costs_most():
 
 def test_the_headline_says_what_to_type():
     headline = judged(steps_that_wait(BURSTS, work=2)).headlines["data_loading"]
-    assert headline.code == "loader = DataLoader(dataset, num_workers=6,\n                    persistent_workers=True)"
+    assert headline.code == (
+        "loader = DataLoader(dataset, num_workers=min(6, os.cpu_count()),\n                    persistent_workers=True)"
+    )
     assert judged(steps_that_wait([8] * 9, work=2)).headlines["data_loading"].code is None
