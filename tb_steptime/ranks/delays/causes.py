@@ -22,8 +22,8 @@ So are their ops: do they take longer because of more work, or because all ops d
 aten::view     1,000 ns  1,300 ns     looks at no element, so it takes as long for any input: a slower CPU
 aten::mm         300 us  1,200 us     1.3 times as long for that, the rest for more rows
 
-A rank whose core other processes use takes longer, too, above all in its long ops. But it runs some calls of the same
-code as fast as the others do, and larger inputs make all of them longer: so undisturbed host times are compared as well.
+A rank whose core other processes use takes longer, too, above all in its long ops. But some of its calls of the same
+code are as fast as those of the others, while larger inputs lengthen all of them. So undisturbed host times count, too.
 
 A rank may also compute longer because the others send it more: the tokens that choose its experts, the rows of its
 embedding tables.
