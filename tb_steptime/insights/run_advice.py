@@ -101,7 +101,7 @@ def agreement(advice: RunAdvice) -> Phrase | None:
         values |= {"fewest": count(advice.workers[0]), "most": count(advice.workers[1])}
     least_ns, most_ns = advice.gain_ns
     if most_ns > _SAME_GAIN * least_ns:
-        ranges.append("up to {least_gain} in one and {most_gain} in another")
+        ranges.append("{least_gain} to {most_gain}")
         values |= {"least_gain": ns(least_ns), "most_gain": ns(most_ns)}
     if advice.saying == advice.spans:
         spans_of = "{spans} spans"

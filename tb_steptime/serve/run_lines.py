@@ -147,16 +147,18 @@ class RunLines:
 
 
 def _headline(lines: Sequence[RunLine]) -> Phrase | None:
-    """Says how many runs the GPU does not limit, among those whose limit is known."""
+    """Says how many runs the GPU does not limit, among those whose limit is known; the CPU, where no run has a GPU."""
     known = [line for line in lines if line.bound is not Bound.UNKNOWN]
-    others = sum(line.bound is not Bound.GPU for line in known)
     if not known:
         return None
+    on_gpu = any(line.parts_ns.kernel for line in known)
+    computes, bound = ("GPU", Bound.GPU) if on_gpu else ("CPU", Bound.CPU)
+    others = sum(line.bound is not bound for line in known)
     if not others:
-        return phrase("The GPU sets the pace in all [{runs} runs].", runs=count(len(known)))
+        return phrase(f"The {computes} sets the pace in all [{{runs}} runs].", runs=count(len(known)))
     which = "all [{runs} runs]" if others == len(known) else "[{others} of {runs} runs]"
     values = {"others": count(others), "runs": count(len(known))}
-    return phrase(f"In {which} something other than the GPU sets the pace.", **values)
+    return phrase(f"In {which} something other than the {computes} sets the pace.", **values)
 
 
 def _same(before: tuple[MeasuredSpan | None, ...], now: tuple[MeasuredSpan | None, ...]) -> bool:

@@ -22,7 +22,7 @@ NONE = SpanAdvice(None)
         (
             [THREE, TWO],
             RunAdvice(TWO.card, 2, 2, (2, 3), (20_000_000, 24_000_000)),
-            "2 spans: 2 to 3 workers, up to 20.0 ms in one and 24.0 ms in another",
+            "2 spans: 2 to 3 workers, 20.0 ms to 24.0 ms",
         ),
         (
             [TWO, NONE, workers_card(8, 20_500_000), TWO],
