@@ -17,8 +17,17 @@ from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.job_ranks import recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.ranks import judge_job
-from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, agreement, job_advice, run_advice, span_advice
+from tb_steptime.insights.run_advice import (
+    RunAdvice,
+    SpanAdvice,
+    agreement,
+    is_surer,
+    job_advice,
+    run_advice,
+    span_advice,
+)
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.ranks.result import JobRanks
@@ -78,8 +87,9 @@ class RunLines:
         newest = spans[-1]
         work = self._work(newest)
         try:
-            job = self._of_job(newest, all_spans)
-            shown, advice, ranks = (newest, *job) if job else (*self._of_spans(spans[-MOST_JUDGED:]), None)
+            shown, advice, ranks = (*self._of_spans(spans[-MOST_JUDGED:]), None)
+            if job := self._of_job(newest, all_spans, advice.card):
+                shown, advice, ranks = (newest, *job)
             judged = self._cached.judgement(shown)
             overview = shown.at_hand().result("overview", OverviewResult)
             trend_ns = _trend(spans, newest.at_hand().result("overview", OverviewResult))
@@ -120,15 +130,17 @@ class RunLines:
         cards = self._cached.judgement(span).insights
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
-    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan]) -> tuple[RunAdvice, JobRanks] | None:
+    def _of_job(
+        self, newest: ServedSpan, all_spans: Sequence[ServedSpan], own: Insight | None
+    ) -> tuple[RunAdvice, JobRanks] | None:
         """Returns the advice of the job and its ranks, if the span is of one rank of a job that has a card that saves
-        time."""
+        time, and no surer one of its own."""
         job = find_job(newest, all_spans)
         if len(job.recorded) < 2 or len(job.recorded) > MOST_RANKS:
             return None
         ranks = self._jobs.get(job).ranks
         first = next((card for card in judge_job(ranks) if card.gain_ns > 0), None)
-        return (job_advice(first, len(job.recorded)), ranks) if first else None
+        return None if first is None or is_surer(own, first) else (job_advice(first, len(job.recorded)), ranks)
 
     def _work(self, span: ServedSpan) -> int | None:
         """Returns the number of its work; None where that cannot be told."""
