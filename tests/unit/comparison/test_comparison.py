@@ -182,6 +182,14 @@ def test_other_work_is_neither_faster_nor_slower():
     assert plain(comparison_headline(found)) == "b takes 6 µs a step, a 10 µs, for different work."
 
 
+def test_spans_that_promise_different_gains_promise_their_mean():
+    """What comes of it is measured over all spans, too. A span without the card says nothing of its gain."""
+    gains = [(ExpectedGain("no_workers", ns, "data_loader"),) for ns in (4_000, 2_000)]
+    trace = timeline(WAITS.replace("loader  ", "loader single"))
+    base = Side("a", tuple(span_of(trace, expected=expected) for expected in (*gains, ())))
+    assert base.expected == [ExpectedGain("no_workers", 3_000, "data_loader")]
+
+
 def test_a_promise_stands_beside_what_came_of_it():
     """The marks show that the candidate's loader has workers; nobody declared what was changed."""
     base = side_of(
