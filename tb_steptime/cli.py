@@ -60,7 +60,11 @@ def _apart(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | Non
 def _parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Returns a parser of the command that the first argument names, else of all commands, which takes 5 ms."""
     named = [command for command in COMMANDS if list(arguments[:1]) == [command.name]]
-    parser = argparse.ArgumentParser(prog="tb-steptime", description="Where the step time of a PyTorch job goes.")
+    parser = argparse.ArgumentParser(
+        prog="tb-steptime",
+        description="Where the step time of a PyTorch job goes.",
+        epilog="Begin with tb-steptime summarize LOGDIR: it says what limits each run, and what to do first.",
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and what reads traces, and exit")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     for command in named or COMMANDS:

@@ -2503,6 +2503,7 @@ export interface LateRank {
  * unlinked            number of activities in the steps whose launch is not recorded
  * queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
  * empty_share         share of the window in which nothing is queued
+ * These three are None where no activity in the steps has a recorded launch.
  * graphs              launches of captured graphs per step
  */
 export interface LaunchFigures {
@@ -2511,9 +2512,9 @@ export interface LaunchFigures {
   run_ahead_p50_ns: number | null;
   starved_share: number | null;
   unlinked: number;
-  queue_mean: number;
-  queue_max: number;
-  empty_share: number;
+  queue_mean: number | null;
+  queue_max: number | null;
+  empty_share: number | null;
   graphs: number;
 }
 

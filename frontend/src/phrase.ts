@@ -69,7 +69,7 @@ function paired(
   return { text: next ? scale.number(own.value) : scale.text(own.value), code: false };
 }
 
-const PAIR = /^ (?:to|and|less|of|\/) \+?$/;
+const PAIR = /^(?:, not| (?:to|and|less|of|of a steady|\/)) \+?$/;
 
 /** A figure that is a smaller part of the other one keeps its own unit. */
 const SAME_UNIT_FROM = 0.01;

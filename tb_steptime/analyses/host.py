@@ -40,7 +40,7 @@ from tb_steptime.metrics.launches import (
     full_queue_ns,
     launch_figures,
     queue_levels,
-    queue_per_step,
+    queue_mean,
 )
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_labels, phase_spans
 from tb_steptime.metrics.steady.device import find_excess
@@ -449,7 +449,7 @@ def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostSt
     columns = zip(
         _steps_of_host(trace),
         aggregates.idle_of_steps,
-        queue_per_step(trace, device),
+        queue_mean(trace, device).steps,
         starts_per_step(trace, device).tolist(),
         strict=True,
     )

@@ -125,7 +125,7 @@ def predictions(base: Side, candidate: Side, changes: Sequence[KnownChange]) -> 
     """Returns the predictions, the largest first. A card that shortens no single part is left out if more than one
     thing was changed, since its own effect is not known."""
     change_of = {id: change.id for change in changes for id in change.answers}
-    followed = [gain for gain in base.first.expected if gain.insight in change_of]
+    followed = [gain for gain in base.expected if gain.insight in change_of]
     alone = len(changes) == 1
     candidates = [_prediction(base, candidate, gain, change_of[gain.insight], alone) for gain in followed]
     return sorted(filter(None, candidates), key=lambda each: -each.predicted_ns)

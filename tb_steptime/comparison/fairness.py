@@ -13,7 +13,7 @@ from tb_steptime.text import Note, count, fraction, text
 FEW_STEPS = 5
 #: Notes with which the two do not do the same work: then what cards promised for one says nothing about the other.
 OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose",
-              "other_ops", "other_kernels", "other_amount"}  # fmt: skip
+              "other_ops", "other_kernels", "other_amount", "other_gradients"}  # fmt: skip
 #: Minimum share of op calls that both sides make: below it, if shapes are not recorded, nothing shows that the work is
 #: the same.
 COMMON_FRACTION = 0.1
@@ -72,11 +72,30 @@ def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
             yield _differ("other_shapes", _first(one.shapes), _first(other.shapes))
         if _first(one.dtypes) != _first(other.dtypes):
             yield _differ("other_dtypes", _first(one.dtypes), _first(other.dtypes))
-    if not any(in_graphs) and not (before and after) and _common_ops(base, candidate) < COMMON_FRACTION:
-        yield Note("other_ops")
+    if not any(in_graphs) and not (before and after):
+        yield from _without_shapes(base, candidate)
     yield from _amount(base, candidate)
     if base.overview.job.purpose != candidate.overview.job.purpose:
         yield _differ("other_purpose", base.overview.job.purpose, candidate.overview.job.purpose)
+
+
+def _without_shapes(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
+    """Yields what shows other work where the shapes of inputs are not recorded. Two small models have most ops in
+    common, but not as many parameters. FSDP counts several parameters as one, so ranks of a job are left out."""
+    gradients = [_gradients(span) for span in (base, candidate)]
+    if _common_ops(base, candidate) < COMMON_FRACTION:
+        yield Note("other_ops")
+    elif (
+        base.world_size is None and candidate.world_size is None and max(gradients) >= OTHER_CALLS * min(gradients) > 0
+    ):
+        side = "base" if gradients[0] > gradients[1] else "candidate"
+        yield Note("other_gradients", {"times": count(round(max(gradients) / min(gradients))), "side": text(side)})
+
+
+def _gradients(span: ComparedSpan) -> float:
+    """Returns how many gradients of parameters a step adds up; 0 where autograd is not recorded."""
+    calls = max((op.count for op in span.compare.ops if op.name.endswith("AccumulateGrad")), default=0)
+    return calls / max(1, int(span.whole.sum()))
 
 
 def _recorded(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:

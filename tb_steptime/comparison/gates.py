@@ -86,7 +86,8 @@ class GateResult(msgspec.Struct, frozen=True):
     """value: what was compared with the limit, a fraction for "%", ns for times; None where it is not measurable on a
     side, and then passed is None, too. spread: of a change in percent, how much the spans of one run differ by at most,
     as a fraction of their mean; None where each run has one. Above the limit they say little of it. For fast steps and
-    undisturbed time it is how much the two fastest runs of a side differ by."""
+    undisturbed time it is how much the two fastest runs of a side differ by. nearest: the end of the value's interval
+    that was compared with the limit; None where the value itself was, or single runs."""
 
     run: str
     rule: str
@@ -94,6 +95,7 @@ class GateResult(msgspec.Struct, frozen=True):
     limit: float
     passed: bool | None
     spread: float | None = None
+    nearest: float | None = None
 
     @property
     def is_noisy(self) -> bool:
@@ -242,15 +244,15 @@ def _judged(
     change = change_between(before, after, period, _LEVEL)
     if gate.of == "relative" and not change.base:
         return GateResult(run, gate.rule, None, gate.limit, None)
-    value, nearest = _value_and_nearest(gate, change, strict)
+    value, end = _value_and_nearest(gate, change, strict)
+    nearest = value if end is None else end
     passed = nearest <= gate.limit if gate.above else nearest >= gate.limit
-    return GateResult(run, gate.rule, value, gate.limit, passed)
+    return GateResult(run, gate.rule, value, gate.limit, passed, nearest=end)
 
 
-def _value_and_nearest(gate: Gate, measured: Change, strict: bool) -> tuple[float, float]:
-    """Returns the value, and the end of its interval that passes most easily."""
+def _value_and_nearest(gate: Gate, measured: Change, strict: bool) -> tuple[float, float | None]:
+    """Returns the value, and the end of its interval that passes most easily; None where only the value counts."""
     value = measured.candidate if gate.of == "value" else measured.change
     edge = measured.low if gate.above else measured.high
-    nearest = value if strict or edge is None else value + edge - measured.change
     scale = abs(measured.base) if gate.of == "relative" else 1.0
-    return value / scale, nearest / scale
+    return value / scale, None if strict or edge is None else (value + edge - measured.change) / scale

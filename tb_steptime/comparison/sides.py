@@ -7,7 +7,7 @@ candidate   span 1: steps 5 6 7 8                                    four
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -127,6 +127,17 @@ class Side:
         if any(span.host.device is None for span in self.spans):
             return None
         return self._rows(_idle_rows)
+
+    @property
+    def expected(self) -> list[ExpectedGain]:
+        """Gains of the first span's cards, each a mean over the compared steps of all spans that promise it: what comes
+        of it is measured over all spans, too."""
+        return [replace(gain, gain_ns=self._mean_gain_ns(gain)) for gain in self.spans[0].expected]
+
+    def _mean_gain_ns(self, gain: ExpectedGain) -> int:
+        promised = [(each.gain_ns, max(1, int(span.whole.sum()))) for span in self.spans for each in span.expected
+                    if each.insight == gain.insight]  # fmt: skip
+        return round(sum(ns * steps for ns, steps in promised) / sum(steps for _, steps in promised))
 
     @cached_property
     def left_out(self) -> list[str]:

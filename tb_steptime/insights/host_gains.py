@@ -46,6 +46,7 @@ _WAITS_FOR_RANKS = phrase(
     "Now it is at most what the change gains if other ranks arrive at the collectives of this rank as recorded: this "
     "one only waits longer for them."
 )
+_WAITS_FOR_BATCHES = phrase("Now it is at most what an instant CPU gains while batches come as late as recorded.")
 
 
 def host_card(
@@ -62,6 +63,7 @@ def host_card(
     part: str | None = "cpu_exec",
     colour: str | None = None,
     sure_ns: int | None = None,
+    most_now_ns: int | None = None,
     rare: bool = False,
     across: bool = False,
     **details: Unpack[Details],
@@ -69,22 +71,25 @@ def host_card(
     """Returns the card if its gain is worth one and the recording shows how the job runs.
 
     gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
-    much, which decides how grave the card is; None for all of it. best: the confidence in the best recording. rare:
-    pauses, which the replayed steady step does not have. across: the gain is of GPUs together; where one waits for the
-    results of another, other cards gain no more than the time in which none works. A rank that waits for others gains
-    only later what these waits take up.
+    much, which decides how grave the card is; None for all of it. most_now_ns: what it gains at most while batches
+    come late, as a replay shows; None where they do not. best: the confidence in the best recording. rare: pauses,
+    which the replayed steady step does not have. across: the gain is of GPUs together; where one waits for the results
+    of another, other cards gain no more than the time in which none works. A rank that waits for others gains only
+    later what these waits take up.
     """
     if facts.hands_over and not across:
         gain_ns = min(gain_ns, facts.all_idle_ns)
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
-    now_ns = facts.worth(facts.pauses_alone_ns(gain_ns) if rare else facts.alone_ns(gain_ns))
+    alone_ns = facts.pauses_alone_ns(gain_ns) if rare else facts.alone_ns(gain_ns)
+    now_ns = facts.worth(alone_ns if most_now_ns is None else min(alone_ns, most_now_ns))
+    waits = _WAITS_FOR_RANKS if most_now_ns is None else _WAITS_FOR_BATCHES
     sure_ns = now_ns if sure_ns is None else min(now_ns, sure_ns)
     here = _confidence(facts, best, why_confidence)
     if severity_of_gain(facts.share(sure_ns)) is not severity_of_gain(facts.share(now_ns)):
         here = Confidence.LOW, _ONLY_PROFILED
     return card(
-        facts, id, title, why, formula if now_ns == gain_ns else joined(formula, _WAITS_FOR_RANKS), why_confidence,
+        facts, id, title, why, formula if now_ns == gain_ns else joined(formula, waits), why_confidence,
         best, gain_ns, now_ns=now_ns, sure_ns=sure_ns, here=here, view=view, part=part, colour=colour,
         **details,
     )  # fmt: skip

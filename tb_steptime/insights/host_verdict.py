@@ -55,10 +55,9 @@ _WITH_INSTANT_DEVICE = f"an instant {{device}} {_STILL}"
 _PACES = {
     Bound.HOST: f"The CPU sets the pace: {_WITH_INSTANT_DEVICE}",
     Bound.GPU: f"{{Gpu}} sets the pace: an instant CPU {_STILL}",
-    Bound.INPUT: "The loader sets the pace: without its waits, a step would take est. {left} instead of {step}.",
-    Bound.SYNC: "Blocking calls set the pace: if none waited, a step would take est. {left} instead of {step}.",
-    Bound.COMMUNICATION: "Exchanges with {others} set the pace: without them, a step would take est. {left} instead "
-    "of {step}.",
+    Bound.INPUT: "The loader sets the pace: without waits, a step takes est. {left}, not {step}.",
+    Bound.SYNC: "Blocking calls set the pace: if none waited, a step takes est. {left}, not {step}.",
+    Bound.COMMUNICATION: "Exchanges with {others} set the pace: without them, a step takes est. {left}, not {step}.",
     Bound.DEPENDENCY: "Work for {gpu} waits for another stream, another GPU or an event: an instant CPU would still "
     "leave est. {left} of {step}, in which no stream is busy for long.",
 }
@@ -128,7 +127,7 @@ def _of_steady_step(sentence: Phrase) -> Phrase:
 
     >>> words = ("a step of {step}", "A step takes {step}", "{left} of {step}", "{share}")
     >>> [_of_steady_step(Phrase(each, {})).template for each in words]
-    ['a steady step of {step}', 'A steady step takes {step}', "{left} of a steady step's {step}", '{share}']
+    ['a steady step of {step}', 'A steady step takes {step}', '{left} of a steady {step}', '{share}']
     """
     template = sentence.template
     if "{step}" not in template and _AS_LONG not in template:
@@ -136,7 +135,7 @@ def _of_steady_step(sentence: Phrase) -> Phrase:
     for plain, steady in (("a step", "a steady step"), ("A step", "A steady step")):
         if plain in template:
             return Phrase(template.replace(plain, steady, 1), sentence.values)
-    return Phrase(template.replace("{step}", "a steady step's {step}", 1), sentence.values)
+    return Phrase(template.replace("{step}", "a steady {step}", 1), sentence.values)
 
 
 def _template(facts: Facts, idle: IdleNs) -> str:
@@ -325,17 +324,10 @@ def sentence_of_little(facts: Facts) -> Phrase:
             "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left."
         )
         return phrase(template, time=ns(facts.left_out_ns - profiler_ns), recorded=ns(recorded_ns))
-    longest_ns = costs[0].worst_ns
-    template = "{time} of the recorded {recorded} is one-time work, mostly {name} ({longest})."
-    if longest_ns > _MOST_OF_ONCE * once_ns:
-        template = "{time} of the recorded {recorded} is one-time work in {name}."
-    return phrase(
-        template,
-        time=ns(once_ns),
-        recorded=ns(recorded_ns),
-        longest=ns(longest_ns),
-        name=text(costs[0].place.format(name=brief(costs[0].where))),
-    )
+    where = " in {name}" if costs[0].worst_ns > _MOST_OF_ONCE * once_ns else ", mostly {name}"
+    name = text(costs[0].place.format(name=brief(costs[0].where)))
+    template = f"{{time}} of {{recorded}} recorded is one-time work{where}."
+    return phrase(template, time=ns(once_ns), recorded=ns(recorded_ns), name=name)
 
 
 def _has_no_ops(facts: Facts) -> bool:
@@ -448,7 +440,7 @@ def _computes(facts: Facts) -> Phrase:
     values = {"step": ns(facts.step_ns), "share": computes, "op": text(op_name(longest))}
     values |= {"part": fraction(facts.share(lasting_ns))}
     often = "usually " if lasting_ns < cpu.ops[0].self_ns else ""  # the op with the largest mean
-    return Phrase(f"The CPU computes for {{share}} of a step of {{step}}; {{op}} {often}takes most, {{part}}.", values)
+    return Phrase(f"The CPU computes for {{share}} of a step of {{step}}, {often}{{part}} in {{op}}.", values)
 
 
 def op_name(row: CpuOpRow) -> str:

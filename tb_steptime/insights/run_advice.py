@@ -5,6 +5,7 @@ span 2   Use 3 workers   up to 24 ms    ->   Use 2 workers, up to 20 ms (2 of 3 
 span 3   no card
 
 Where the spans are ranks of one job, the first card of the job comes before theirs: a rank cannot know why it waits.
+But a hint of the job does not come before what a rank is surer of.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.wording.card_text import gain_words, severity_word
 from tb_steptime.text import Phrase, Quantity, count, ns
 from tb_steptime.text.printer import percent, render
@@ -78,6 +79,12 @@ def job_advice(card: Insight, spans: int) -> RunAdvice:
     return RunAdvice(card, spans, spans, None, (card.gain_ns, card.gain_ns))
 
 
+def is_surer(own: Insight | None, of_job: Insight) -> bool:
+    """Whether the card of the ranks comes before the first one of their job, which is only a hint."""
+    hint = of_job.severity is Severity.MINOR
+    return hint and own is not None and own.severity is not Severity.MINOR
+
+
 #: Gains of spans count as equal if they differ by less than this factor.
 _SAME_GAIN = 1.1
 
@@ -101,7 +108,7 @@ def agreement(advice: RunAdvice) -> Phrase | None:
         values |= {"fewest": count(advice.workers[0]), "most": count(advice.workers[1])}
     least_ns, most_ns = advice.gain_ns
     if most_ns > _SAME_GAIN * least_ns:
-        ranges.append("up to {least_gain} in one and {most_gain} in another")
+        ranges.append("{least_gain} to {most_gain}")
         values |= {"least_gain": ns(least_ns), "most_gain": ns(most_ns)}
     if advice.saying == advice.spans:
         spans_of = "{spans} spans"

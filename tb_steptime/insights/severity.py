@@ -122,8 +122,9 @@ def _is_about(insight: Insight, bound: Bound) -> bool:
 
 
 def sum_of_gains(insights: Sequence[Insight], addable: Collection[str]) -> Phrase | None:
-    """Says how many gains, from the first on, may be added, and to what. addable: ids of those with disjoint gains."""
-    first = list(itertools.takewhile(lambda insight: insight.id in addable, insights))
+    """Says how many gains, from the first on, may be added, and to what; gains of 0 add nothing. addable: ids of those
+    with disjoint gains."""
+    first = list(itertools.takewhile(lambda insight: insight.id in addable and insight.gain_ns > 0, insights))
     if len(first) < 2:
         return None
     total = sum(insight.gain_ns for insight in first)

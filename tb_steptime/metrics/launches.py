@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Figure, Metric
+from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, SITES, activity_sites
@@ -266,6 +266,7 @@ class LaunchFigures(msgspec.Struct, frozen=True):
     unlinked            number of activities in the steps whose launch is not recorded
     queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
     empty_share         share of the window in which nothing is queued
+                        These three are None where no activity in the steps has a recorded launch.
     graphs              launches of captured graphs per step
     """
 
@@ -274,9 +275,9 @@ class LaunchFigures(msgspec.Struct, frozen=True):
     run_ahead_p50_ns: int | None
     starved_share: float | None
     unlinked: int
-    queue_mean: float
-    queue_max: int
-    empty_share: float
+    queue_mean: float | None
+    queue_max: int | None
+    empty_share: float | None
     graphs: float
 
 
@@ -328,7 +329,7 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     linked = call >= 0
     calls = distinct_in(call[linked])
     ahead = run_ahead_ns(trace)[within][linked]
-    mean, peak, empty_share = _queue_figures(trace, device)
+    mean, peak, empty_share = _queue_figures(trace, device) if len(ahead) else (None, None, None)
     return LaunchFigures(
         calls=len(calls) / steps,
         activities=len(within) / steps,
@@ -392,7 +393,8 @@ def _median(values: Int64) -> int | None:
 
 def queue_mean(trace: Trace, device: int) -> Figure:
     """Returns the mean over the window and, for each step, the mean within the step."""
-    return Figure(launch_figures(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
+    mean = launch_figures(trace, device).queue_mean
+    return unknown(trace, _NO_LAUNCHES) if mean is None else Figure(mean, tuple(queue_per_step(trace, device)))
 
 
 def run_ahead(trace: Trace, device: int) -> Figure:

@@ -48,6 +48,8 @@ TOO_FEW_STEPS = (
     "No trace was written to %s: the training had %d steps, and the first span ends after %d. Train longer, or pass a "
     "smaller skip_first, wait, warmup or active."
 )
+#: The value in this message: directory.
+NO_STEP = "No trace was written to %s: step() of the profiler was never called. Call it at the end of each step."
 #: Key in a trace's metadata with the number of the unfinished step, written where the loop ended inside a span. torch
 #: ends that step's mark with the recording, so it looks like any other.
 UNFINISHED_STEP = "tb_steptime_unfinished_step"
@@ -185,7 +187,8 @@ class StepProfiler:
             self._snapshots.stop()
         self.recorder.close()
         if self._enabled and not self._written:
-            _log.warning(TOO_FEW_STEPS, self.directory, self._steps, self._first_end)
+            too_few = (TOO_FEW_STEPS, self.directory, self._steps, self._first_end)
+            _log.warning(*too_few if self._steps else (NO_STEP, self.directory))
         self._enabled = False
 
     def __enter__(self) -> StepProfiler:

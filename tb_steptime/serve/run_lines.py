@@ -17,8 +17,17 @@ from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.job_ranks import recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.ranks import judge_job
-from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, agreement, job_advice, run_advice, span_advice
+from tb_steptime.insights.run_advice import (
+    RunAdvice,
+    SpanAdvice,
+    agreement,
+    is_surer,
+    job_advice,
+    run_advice,
+    span_advice,
+)
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.ranks.result import JobRanks
@@ -78,8 +87,9 @@ class RunLines:
         newest = spans[-1]
         work = self._work(newest)
         try:
-            job = self._of_job(newest, all_spans)
-            shown, advice, ranks = (newest, *job) if job else (*self._of_spans(spans[-MOST_JUDGED:]), None)
+            shown, advice, ranks = (*self._of_spans(spans[-MOST_JUDGED:]), None)
+            if job := self._of_job(newest, all_spans, advice.card):
+                shown, advice, ranks = (newest, *job)
             judged = self._cached.judgement(shown)
             overview = shown.at_hand().result("overview", OverviewResult)
             trend_ns = _trend(spans, newest.at_hand().result("overview", OverviewResult))
@@ -120,15 +130,17 @@ class RunLines:
         cards = self._cached.judgement(span).insights
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
-    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan]) -> tuple[RunAdvice, JobRanks] | None:
+    def _of_job(
+        self, newest: ServedSpan, all_spans: Sequence[ServedSpan], own: Insight | None
+    ) -> tuple[RunAdvice, JobRanks] | None:
         """Returns the advice of the job and its ranks, if the span is of one rank of a job that has a card that saves
-        time."""
+        time, and no surer one of its own."""
         job = find_job(newest, all_spans)
         if len(job.recorded) < 2 or len(job.recorded) > MOST_RANKS:
             return None
         ranks = self._jobs.get(job).ranks
         first = next((card for card in judge_job(ranks) if card.gain_ns > 0), None)
-        return (job_advice(first, len(job.recorded)), ranks) if first else None
+        return None if first is None or is_surer(own, first) else (job_advice(first, len(job.recorded)), ranks)
 
     def _work(self, span: ServedSpan) -> int | None:
         """Returns the number of its work; None where that cannot be told."""
@@ -147,16 +159,18 @@ class RunLines:
 
 
 def _headline(lines: Sequence[RunLine]) -> Phrase | None:
-    """Says how many runs the GPU does not limit, among those whose limit is known."""
+    """Says how many runs the GPU does not limit, among those whose limit is known; the CPU, where no run has a GPU."""
     known = [line for line in lines if line.bound is not Bound.UNKNOWN]
-    others = sum(line.bound is not Bound.GPU for line in known)
     if not known:
         return None
+    on_gpu = any(line.parts_ns.kernel for line in known)
+    computes, bound = ("GPU", Bound.GPU) if on_gpu else ("CPU", Bound.CPU)
+    others = sum(line.bound is not bound for line in known)
     if not others:
-        return phrase("The GPU sets the pace in all [{runs} runs].", runs=count(len(known)))
+        return phrase(f"The {computes} sets the pace in all [{{runs}} runs].", runs=count(len(known)))
     which = "all [{runs} runs]" if others == len(known) else "[{others} of {runs} runs]"
     values = {"others": count(others), "runs": count(len(known))}
-    return phrase(f"In {which} something other than the GPU sets the pace.", **values)
+    return phrase(f"In {which} something other than the {computes} sets the pace.", **values)
 
 
 def _same(before: tuple[MeasuredSpan | None, ...], now: tuple[MeasuredSpan | None, ...]) -> bool:

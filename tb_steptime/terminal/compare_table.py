@@ -60,7 +60,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
 
 
 def gate_line(gate: Gate, result: GateResult) -> str:
-    """ "FAILED  step_time>+5%: +7.1 %" """
+    """ "FAILED  b: step_time>+5%: +7.1 %, with 95 % confidence at least +6.2 %" """
     word = {True: "passed", False: "FAILED", None: "UNKNOWN"}[result.passed]
     line = f"{word:<8}{result.run}: {gate.rule}: {_measured_value(gate, result)}"
     return "\n".join([line, *_noise(gate, result)]).replace(GAP, " ")
@@ -105,12 +105,22 @@ def gates_markdown(gates: Sequence[tuple[Gate, GateResult]]) -> str:
 
 
 def _measured_value(gate: Gate, result: GateResult) -> str:
+    """The value, and the end of its interval that decides: without it, a gate that passes beside a large change looks
+    wrong."""
     if result.value is None:
         return "not measurable"
+    value = _gated_value(gate, result.value)
+    if result.nearest is None:
+        return value
+    bound = "at least" if gate.above else "at most"
+    return f"{value}, with 95{GAP}% confidence {bound} {_gated_value(gate, result.nearest)}"
+
+
+def _gated_value(gate: Gate, value: float) -> str:
     if gate.of == "relative":
-        return f"{100 * result.value:+.1f}{GAP}%"
-    text = quantity(Quantity(result.value, GATED[gate.metric].unit))
-    return f"+{text}" if gate.of == "change" and result.value > 0 else text
+        return f"{100 * value:+.1f}{GAP}%"
+    text = quantity(Quantity(value, GATED[gate.metric].unit))
+    return f"+{text}" if gate.of == "change" and value > 0 else text
 
 
 def _wrapped(text: str, width: int) -> list[str]:

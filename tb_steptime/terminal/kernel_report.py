@@ -54,7 +54,7 @@ def kernel_text(span: SpanKernels, width: int) -> str:
         heading = f"GPU {device}" if device >= 0 else "GPU"
         lines += ["", heading, *_table([row for row in span.kernels if row.device == device], span.by, width)]
     if not devices:
-        lines.append("No kernel starts within the steps.")
+        lines.append("No kernel starts within the steps. tb-steptime operators shows what the CPU computes.")
     elif "line" in span.by and all(row.source is None for row in span.kernels):
         lines += ["", plain(MISSING["no_stacks"])]
     return "\n".join(lines).replace(GAP, " ")

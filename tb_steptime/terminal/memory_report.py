@@ -78,7 +78,7 @@ def _modules(device: DeviceFit) -> list[str]:
         return []
     names = (printable(row.path) if row.path is not None else MADE[row.kind] for row in device.modules)
     cells = table_cells(MODULES, device.modules)
-    table = [(name, *row) for name, row in zip(("At the peak, made in", *names), cells, strict=True)]
+    table = [(name, *row) for name, row in zip(("Peak, allocated in", *names), cells, strict=True)]
     unnamed = [] if device.unnamed is None else [plain(explain(device.unnamed))]
     return ["", *aligned(table), *unnamed]
 
@@ -92,7 +92,7 @@ def _settings(device: DeviceFit) -> list[str]:
     if not device.settings:
         return []
     table: list[tuple[str, ...]] = [
-        ("Setting", "peak, est.", "again", "copied", "copies, est.", "step, est.", "largest batch", "best")
+        ("Setting", "peak, est.", "recompute", "copied", "copies, est.", "step, est.", "largest batch", "best")
     ]
     for setting in device.settings:
         table.append((

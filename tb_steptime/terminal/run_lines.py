@@ -30,6 +30,7 @@ from tb_steptime.insights.run_advice import (
     SpanAdvice,
     agreement,
     first_card_words,
+    is_surer,
     job_advice,
     run_advice,
     span_advice,
@@ -187,8 +188,8 @@ class Runs:
 
     def _advice(self, key: _Key) -> RunAdvice:
         spans = self.found[key][1]
-        of_job = self._of_jobs.get(key)
-        return job_advice(of_job, len(spans)) if of_job else run_advice([span.advice for span in spans])
+        own, of_job = run_advice([span.advice for span in spans]), self._of_jobs.get(key)
+        return own if of_job is None or is_surer(own.card, of_job) else job_advice(of_job, len(spans))
 
 
 def _workers(spans: Sequence[RunSpan]) -> list[str]:

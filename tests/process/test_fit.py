@@ -40,17 +40,17 @@ def test_the_largest_batch_and_the_peaks_as_text():
 def test_what_fills_the_peak_and_the_settings_as_text():
     lines = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(with_modules())), code=True).splitlines()
     assert lines[10:] == [
-        "At the peak, made in  bytes  constant  per sample",
+        "Peak, allocated in    bytes  constant  per sample",
         "Net › Block           10\u00a0kB       0\u00a0B        2\u00a0kB",
         "before the recording   1\u00a0kB      1\u00a0kB         0\u00a0B",
         "outside of ops        400\u00a0B       0\u00a0B       100\u00a0B",
         "aten::sum               4\u00a0B       0\u00a0B         1\u00a0B",
         "",
-        "Setting                     peak, est.   again  step, est.  largest batch  best",
-        "As recorded                      11\u00a0kB       -       24\u00a0µs              -   yes",
-        "Checkpoint every Block            8\u00a0kB  1.3\u00a0ms      1.4\u00a0ms              -   yes",
-        "Other optimizers, and FSDP           -       -           -              -",
-        "All in BF16                          -       -           -              -",
+        "Setting                     peak, est.  recompute  step, est.  largest batch  best",
+        "As recorded                      11\u00a0kB          -       24\u00a0µs              -   yes",
+        "Checkpoint every Block            8\u00a0kB     1.3\u00a0ms      1.4\u00a0ms              -   yes",
+        "Other optimizers, and FSDP           -          -           -              -",
+        "All in BF16                          -          -           -              -",
         *(plain(explain(why)) for why in (NO_STATE, NO_TIME, SMALL)),
         "",
         "Checkpoint every Block:",

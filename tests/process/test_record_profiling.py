@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.analyses import data_loading
 from tb_steptime.record.file.format import BEGAN, PRODUCED, RECEIVED
-from tb_steptime.record.profiling import TOO_FEW_STEPS
+from tb_steptime.record.profiling import NO_STEP, TOO_FEW_STEPS
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.recorded import Stamped, recordings, rows, rows_of
@@ -97,7 +97,7 @@ def test_steps_that_were_not_over_are_none(tmp_path, caplog, steps):
     recorded = [[number - LATE for number in span if number < steps] for span in ([3, 4, 5], [8, 9, 10])]
     found = [[step.number for step in find_steps(read_trace(path)).steps] for path in spans(tmp_path)]
     assert found == [span for span in recorded if span]
-    too_few = [TOO_FEW_STEPS % (tmp_path, steps, 6)]
+    too_few = [TOO_FEW_STEPS % (tmp_path, steps, 6) if steps else NO_STEP % tmp_path]
     assert [record.message for record in caplog.records] == ([] if found else too_few)
 
 

@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Judgement, Tried
+from tb_steptime.insights.base import Judgement, Severity, Tried
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.tried import tried
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.reading import read_trace
 from tests.drawn.cards import analysed
@@ -72,6 +73,13 @@ def test_what_helps_only_after_another_change_is_replayed_with_it(judged):
     loader = found.ids[0]
     assert step_ns(found, "launch_graphs") == step_ns(found)
     assert step_ns(found, loader, "launch_graphs") < step_ns(found, loader)
+
+
+def test_what_late_batches_hide_gains_nothing_now(judged):
+    (graphs,) = [card for card in judged.insights if card.id == "launch_graphs"]
+    assert (graphs.gain_ns, graphs.severity) == (0, Severity.MINOR)
+    assert graphs.later_ns is not None and judged.verdict.bound is Bound.INPUT
+    assert graphs.later_ns >= 0.15 * step_ns(judged.tried, judged.tried.ids[0])
 
 
 def test_sets_agree_with_the_changes_one_by_one():

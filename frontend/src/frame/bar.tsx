@@ -69,7 +69,9 @@ export function Bar(props: BarProps) {
               Simulated
             </b>
           )}
-          <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
+          <span class="state push" {...hint(failures(index))}>
+            {tab.written_ms === undefined && readState(index, spansAtFirst)}
+          </span>
           {one && hasTotals(view) && hasSteps(one.span) && <TotalsPicker tab={tab} />}
         </div>
       </div>
@@ -242,7 +244,7 @@ export function readState(index: Index, spansAtFirst: number): string {
   const read = reading.reduce((sum, span) => sum + span.progress!.read_bytes, 0);
   if (total > 0) return `Reading ${bytesOf(read, total)}`;
   if (index.spans_total === 0) return "";
-  const failed = spansOf(index).filter((span) => span.state === "failed").length;
+  const failed = failedIn(index).length;
   const all =
     `${count(index.spans_ready)} of ${counted(index.spans_total, "span")} ` +
     `read${failed > 0 ? `, ${count(failed)} failed` : ""}`;
@@ -252,6 +254,15 @@ export function readState(index: Index, spansAtFirst: number): string {
 
 const spansOf = (index: Index): SpanEntry[] =>
   index.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
+
+const failedIn = (index: Index): SpanEntry[] => spansOf(index).filter((span) => span.state === "failed");
+
+/** Which files could not be read, and why; no more than a popover holds. */
+const failures = (index: Index): string =>
+  failedIn(index)
+    .slice(0, 5)
+    .map(({ file, error }) => `${file}: ${error?.problem}.`)
+    .join(" ");
 
 const readingNow = (index: Index): SpanEntry[] =>
   spansOf(index).filter((span) => span.state === "reading" && span.progress !== null);

@@ -197,6 +197,9 @@ export function Empty({ index }: { index: Index }) {
         Looked in {index.places.join(", ") || "no directory"} and {counted(index.folders, "folder")} below, last at{" "}
         {clock(index.scanned_at_ms)}. Names end in .json, .json.gz, .pftrace or .pftrace.gz.
       </p>
+      <p class="faint small">
+        For a job that hangs, <code>tb-steptime hang DUMPS</code> names the ranks that block it.
+      </p>
       {index.problems.map((problem) => (
         <Note key={problem.file} cause={`${problem.problem}.`}>
           <code>{problem.file}</code>. {problem.hint}

@@ -80,9 +80,18 @@ test("an empty log directory shows how to record, and a first trace appears by i
   server.index = ready(index([]));
   await openTab("", server);
   expect(await screen.findByText("No traces in this log directory yet.")).toBeTruthy();
+  expect(screen.getByText("tb-steptime hang DUMPS"), "a job that hangs writes no trace").toBeTruthy();
   server.index = ready(index([run("a", [span(1)])], { version: "2" }));
   await seconds(6);
   expect(await screen.findByText("A step takes long.")).toBeTruthy();
+});
+
+test("the bar says which files could not be read, and why", async () => {
+  const server = says();
+  const error = { problem: "The file is empty", file: "a/b.json", hint: "Record it again." };
+  server.index = ready(index([run("a", [span(1), span(2, "failed", { file: "a/b.json", error })])]));
+  await openTab("", server);
+  expect((await screen.findByText(/1 failed/)).dataset.hint).toBe("a/b.json: The file is empty.");
 });
 
 test("a view that throws leaves the frame usable", async () => {

@@ -99,7 +99,7 @@ _ANSWERS = {
 
 def _queue_title(facts: Facts) -> Phrase:
     launches, bound = facts.host.launches, facts.host.bound
-    if launches is None or launches.starved_share is None or facts.idle_is_unexplained:
+    if launches is None or launches.empty_share is None or launches.queue_max is None or facts.idle_is_unexplained:
         return phrase("How far ahead of the GPU is the CPU?")
     if waits_for_queue(facts) and bound not in (Bound.HOST, Bound.SYNC):
         return phrase(

@@ -22,6 +22,9 @@ So are their ops: do they take longer because of more work, or because all ops d
 aten::view     1,000 ns  1,300 ns     looks at no element, so it takes as long for any input: a slower CPU
 aten::mm         300 us  1,200 us     1.3 times as long for that, the rest for more rows
 
+A rank whose core other processes use takes longer, too, above all in its long ops. But some of its calls of the same
+code are as fast as those of the others, while larger inputs lengthen all of them. So undisturbed host times count, too.
+
 A rank may also compute longer because the others send it more: the tokens that choose its experts, the rows of its
 embedding tables.
 
@@ -45,6 +48,7 @@ from tb_steptime.metrics.communication.exchanges import unpacked
 from tb_steptime.metrics.idle.bottleneck import UNRECORDED_FRACTION
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
+from tb_steptime.metrics.steady.host import UNDISTURBED_HOST_TIME
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan, matrix_values
 from tb_steptime.trace.table import Float64, Int64, distinct
@@ -390,7 +394,15 @@ def has_more_work(span: RankSpan, other: RankSpan) -> bool:
     total, usual = (
         sum(ns for _, ns in ops.values()) / steps for ops, steps in ((own, _steps(span)), (base, _steps(other)))
     )
-    return total > _LONGER * usual and total > _BEYOND_CPU * slower * usual
+    if not (total > _LONGER * usual and total > _BEYOND_CPU * slower * usual):
+        return False
+    undisturbed, least = (_undisturbed_ns(each) for each in (span, other))
+    return undisturbed is None or least is None or undisturbed > _BEYOND_CPU * slower * least
+
+
+def _undisturbed_ns(span: RankSpan) -> float | None:
+    figure = span.figures.get(UNDISTURBED_HOST_TIME.id)
+    return None if figure is None else float(np.nanmean(figure))
 
 
 def _ops(span: RankSpan) -> dict[str, tuple[int, int]]:

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from tb_steptime.comparison.comparison import compare
 from tb_steptime.comparison.fairness import unfair
 from tb_steptime.comparison.row_changes import table_of, tables
-from tb_steptime.comparison.sides import ExpectedGain
+from tb_steptime.comparison.sides import ExpectedGain, Side
 from tb_steptime.insights.wording.compare import comparison_headline
 from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import REAL, cases, read_real
 from tests.drawn.timeline import A100, V100, timeline
-from tests.unit.comparison.sides import side_of
+from tests.unit.comparison.sides import side_of, span_of
 
 #: Each step waits 4 us for its batch.
 WAITS = """
@@ -155,11 +155,39 @@ def test_a_step_with_several_times_the_calls_of_the_same_kernels_does_more_work(
         assert not (tells and compare(*pair).same_work)
 
 
+@pytest.mark.parametrize(
+    ("few", "many", "world_size", "tells"),
+    [(2, 6, None, True), (2, 5, None, False), (0, 6, None, False), (2, 6, 4, False)],
+)
+def test_without_shapes_the_number_of_gradients_tells_models_apart(few, many, world_size, tells):
+    """The ops of small models have the same names. FSDP joins parameters, so it does not tell there."""
+
+    def side(name, gradients):
+        step = "mbs" + "g." * gradients + "." * (20 - 2 * gradients)
+        steps = "".join(str(place) * len(step) for place in range(5))
+        names = {"m": "aten::mm", "b": "aten::sum", "s": "aten::add_", "g": "torch::autograd::AccumulateGrad"}
+        trace = timeline(f"step | {steps} |\n op | {step * 5} |", names=names)
+        return Side(name, (span_of(trace, world_size=world_size),))
+
+    fewer, more = side("a", few), side("b", many)
+    found = [note.id for note in unfair(fewer, more)]
+    assert ("other_gradients" in found) == tells
+    assert not (tells and compare(fewer, more).same_work)
+
+
 def test_other_work_is_neither_faster_nor_slower():
     base, other = side_of("a", timeline(WAITS, devices={0: V100})), side_of("b", timeline(READY, devices={0: A100}))
     found = compare(base, other)
     assert (found.same_work, found.changes, found.predictions) == (False, [], [])
     assert plain(comparison_headline(found)) == "b takes 6 µs a step, a 10 µs, for different work."
+
+
+def test_spans_that_promise_different_gains_promise_their_mean():
+    """What comes of it is measured over all spans, too. A span without the card says nothing of its gain."""
+    gains = [(ExpectedGain("no_workers", ns, "data_loader"),) for ns in (4_000, 2_000)]
+    trace = timeline(WAITS.replace("loader  ", "loader single"))
+    base = Side("a", tuple(span_of(trace, expected=expected) for expected in (*gains, ())))
+    assert base.expected == [ExpectedGain("no_workers", 3_000, "data_loader")]
 
 
 def test_a_promise_stands_beside_what_came_of_it():

@@ -62,12 +62,16 @@ def test_a_gate_fails_where_the_whole_interval_is_beyond():
     assert (clear.passed, unclear.passed) == (False, True)
     assert unclear.value == pytest.approx(11.75 / 10.25 - 1), "the mean is beyond"
     assert judge_gate(gate, base, noisy, strict=True).passed is False
+    assert clear.nearest is not None and clear.value is not None and gate.limit < clear.nearest <= clear.value
+    assert unclear.nearest is not None and unclear.nearest <= gate.limit, "this end lets it pass"
+    assert judge_gate(gate, base, noisy, strict=True).nearest is None
     assert judge_gate(parse_gate("step_time<+5%"), base, slow).passed is True
 
 
 def test_the_candidates_own_value_needs_no_base():
     base, other = steps_of("a", 10, 10, 10), steps_of("b", 12, 12, 12)
-    assert judge_gate(parse_gate("step_time>11us"), base, other) == GateResult("b", "step_time>11us", 12e3, 11e3, False)
+    above = GateResult("b", "step_time>11us", 12e3, 11e3, False, nearest=12e3)
+    assert judge_gate(parse_gate("step_time>11us"), base, other) == above
     assert judge_gate(parse_gate("step_time>13us"), base, other).passed is True
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, agreement, run_advice
+from tb_steptime.insights.base import Severity
+from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, agreement, is_surer, run_advice
 from tb_steptime.text import Phrase
 from tb_steptime.text.printer import plain
 from tests.unit.insights.cards import card, workers_card
@@ -22,7 +24,7 @@ NONE = SpanAdvice(None)
         (
             [THREE, TWO],
             RunAdvice(TWO.card, 2, 2, (2, 3), (20_000_000, 24_000_000)),
-            "2 spans: 2 to 3 workers, up to 20.0 ms in one and 24.0 ms in another",
+            "2 spans: 2 to 3 workers, 20.0 ms to 24.0 ms",
         ),
         (
             [TWO, NONE, workers_card(8, 20_500_000), TWO],
@@ -38,3 +40,11 @@ def test_spans_give_one_recommendation(spans, found, text):
     assert run_advice(spans) == found == run_advice(spans[::-1])
     advice = agreement(found)
     assert (advice and plain(advice)) == text
+
+
+def test_a_hint_of_the_job_does_not_come_before_what_a_rank_is_surer_of():
+    major = ITEM.card
+    assert major is not None
+    hint = replace(major, severity=Severity.MINOR)
+    assert is_surer(major, hint)
+    assert not any((is_surer(major, major), is_surer(hint, hint), is_surer(None, hint)))

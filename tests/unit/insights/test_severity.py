@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Insight, Severity
-from tb_steptime.insights.severity import in_order, lowered, most_gain, severity
+from tb_steptime.insights.severity import in_order, lowered, may_be_added, most_gain, severity
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import phrase
@@ -161,3 +161,12 @@ def test_severity_order_and_gain_agree_on_real_traces(path: str):
     trace = read_real(real_path(path))
     judgement = judge({each.id: each.analyse(trace) for each in ANALYSES if each.id != "timeline"})
     assert contradictions(judgement.insights) == []
+
+
+def test_gains_that_are_added_are_not_nothing():
+    """Behind a loader, cards gain only later: that their gains of 0 may be added says nothing."""
+    now, later = card("a", 0.2, Severity.MAJOR), card("b", 0.0, Severity.MINOR)
+    assert may_be_added([later, later], {"b"}) is None
+    assert may_be_added([now, later], {"a", "b"}) is None
+    remark = may_be_added([now, now, card("c", 0.1, Severity.WARNING)], {"a"})
+    assert remark is not None and plain(remark).startswith("the first 2 gains add up to ")

@@ -145,7 +145,7 @@ def test_work_without_a_recorded_launch_is_no_phase():
 
 
 def test_the_queue_has_no_depth_where_no_launch_is_recorded():
-    unlinked = msgspec.structs.replace(LAUNCHES, starved_share=None, queue_mean=0.0, queue_max=0, empty_share=1.0)
+    unlinked = msgspec.structs.replace(LAUNCHES, queue_mean=None, queue_max=None, empty_share=None)
     result = msgspec.structs.replace(host(), launches=unlinked)
     assert (title("queue", host()), title("queue", result)) == (
         "The CPU is not ahead 87 % of the time: the launch queue is empty",

@@ -25,10 +25,12 @@ from tb_steptime.metrics.launches import (
     full_queue_ns,
     launch_figures,
     queue_levels,
+    queue_mean,
     queue_per_step,
     queued_intervals,
     run_ahead_ns,
     stalled_launches,
+    starved_share,
 )
 from tb_steptime.text import Reason
 from tb_steptime.trace.intervals import Intervals
@@ -71,6 +73,18 @@ def test_figures_of_a_span():
         empty_share=0.75,
         graphs=0.5,
     )
+
+
+def test_without_a_recorded_launch_the_queue_has_no_depth():
+    """Whether it was empty or full, no event shows."""
+    trace = timeline("""
+        step     | 0000011111 |
+        kernel 7 | .aaa..bbb. |""")
+    figures = launch_figures(trace, 0)
+    assert (figures.calls, figures.activities, figures.unlinked) == (0.0, 1.0, 2)
+    assert (figures.queue_mean, figures.queue_max, figures.empty_share) == (None, None, None)
+    assert (queue_mean(trace, 0).value, queue_mean(trace, 0).steps) == (None, (None, None))
+    assert queue_mean(trace, 0).reason == starved_share(trace, 0).reason
 
 
 def test_a_captured_graph_is_queued_until_its_first_activity_starts():

@@ -105,6 +105,15 @@ def test_without_sizes_more_blocks_are_more_work(gemm_ms: int, blocks: tuple[int
     assert found.id == cause
 
 
+@pytest.mark.parametrize(("undisturbed_ms", "cause"), [(12, "cpu_work"), (40, "more_work"), (None, "more_work")])
+def test_other_processes_on_the_cores_of_a_rank_are_no_more_work(undisturbed_ms: int | None, cause: str):
+    """They lengthen its long ops by any factor, but not its fastest calls."""
+    usual = [with_ops(span(at, {"cpu_exec_time": 20, "undisturbed_host_time": 11}), 10, 1_000) for at in (0, 1)]
+    measured = {} if undisturbed_ms is None else {"undisturbed_host_time": undisturbed_ms}
+    late = with_ops(span(2, {"cpu_exec_time": 30, **measured}), 10, 3_000)
+    assert [each.id for each in why(late, *usual)] == [cause]
+
+
 def with_ops(names: RankSpan, views_us: int, product_us: int, views: int = 20) -> RankSpan:
     """Three view ops, which touch no elements and take views_us each, and a product, in both steps."""
     ops = [OpTime(name, views, views * views_us * 1_000) for name in ("aten::view", "aten::t", "aten::expand")]

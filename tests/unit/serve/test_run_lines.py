@@ -12,6 +12,7 @@ from tb_steptime.serve.jobs import Jobs, find_job
 from tb_steptime.serve.pages import CachedResults
 from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan
+from tb_steptime.text.printer import plain
 from tests.golden.compare import DEMO
 
 RUNS = ("cpu_baseline", "cpu_transforms", "cpu_resnet50_baseline")
@@ -31,7 +32,7 @@ def test_runs_of_the_same_work_share_a_number(spans):
     page = RunLines(CachedResults(), Jobs()).page(spans, budget_seconds=600)
     works = {line.run: line.work for line in page.lines}
     assert (page.left, list(works)) == (0, list(RUNS))
-    assert {name: each.value for name, each in page.headline.values.items()} == {"others": 3, "runs": 3}
+    assert plain(page.headline) == "The CPU sets the pace in all 3 runs.", "none has a GPU that could"
     assert works["cpu_baseline"] == works["cpu_transforms"] != works["cpu_resnet50_baseline"]
 
 

@@ -162,7 +162,8 @@ def test_what_the_table_leaves_out_is_one_line():
 def test_a_trace_without_kernels(tmp_path: Path):
     trace = timeline("step | 0000 |\nop | aaaa |")
     text = kernel_text(span_kernels(found(1), trace, "op"), 120)
-    assert text == "run · host · span 1\nNo kernel starts within the steps."
+    assert text.splitlines()[0] == "run · host · span 1"
+    assert "No kernel starts" in text and "tb-steptime operators" in text, "it says what to ask instead"
 
 
 @pytest.mark.parametrize("command", ["summarize", "kernels"])

@@ -38,7 +38,7 @@ def test_spans_that_disagree_are_counted():
         "Run        Spans  Mean step  Limited by                  First card",
         "a              1    20.0 ms  input-bound                 Major: Use 4 workers, up to 9.0 ms a step (30 %)",
         "long/name      3    27.5 ms  input-bound (2 of 3 spans)  Major: Use 4 workers, up to 9.0 ms a step (30 %) "
-        "(2 of 3 spans: 4 to 8 workers, up to 9.0 ms in one and 30.0 ms in another)",
+        "(2 of 3 spans: 4 to 8 workers, 9.0 ms to 30.0 ms)",
         "a              2    20.0 ms  host-bound                  no card",
     ]
 
@@ -107,7 +107,7 @@ def test_spans_of_one_run_that_disagree_get_a_line_and_a_report(capsys):
     """Both spans wait for their loader, one of them for twice as long."""
     output = printed(capsys, DEMO / "cpu_baseline")[-1].removeprefix("First card of cpu_baseline: ")
     assert output.startswith("Warning: Produce batches faster, up to 2.4 ms a step")
-    assert output.endswith(" (2 spans: up to 2.4 ms in one and 4.9 ms in another)")
+    assert output.endswith(" (2 spans: 2.4 ms to 4.9 ms)")
     report = json.loads("".join(printed(capsys, DEMO / "cpu_baseline", "--format", "json")))
     least_ns, most_ns = sorted(span["insights"][0]["gain_ns"] for span in report["spans"])
     of_two = {"spans": 2, "saying": 2, "card": "input_bound", "least_workers": None, "most_workers": None}

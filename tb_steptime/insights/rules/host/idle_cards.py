@@ -280,6 +280,7 @@ def late_card(
     slowed_ns = facts.step_ns - facts.step_ns / facts.slowed
     plain = 1.0 if long else _left_without_profiler(facts, max(slowed_ns, _observed_ns(facts)))
     gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
+    input_bound = facts.host.bound is Bound.INPUT
     return host_card(
         facts,
         id=id,
@@ -288,6 +289,7 @@ def late_card(
         how=how,
         gain_ns=gain_ns,
         sure_ns=None if long else round(gain_ns * _sure(facts)),
+        most_now_ns=facts.at_most_ns(gain_ns, "host") if input_bound else None,
         formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
         best=Confidence.HIGH if certain else Confidence.LOW if guess else Confidence.MEDIUM,
         why_confidence=_MEASURED if certain else guess or PROFILING_SLOWS,
@@ -331,8 +333,8 @@ def _observed_ns(facts: Facts) -> float:
 
 def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:
     """Returns the card's gain, limited to what a replay of the change gains. Without a replay it is limited to what an
-    instant CPU gains, unless the CPU or the loader sets the pace. Where the loader does, the card says what is worth
-    doing once batches come in time."""
+    instant CPU gains, unless the CPU or the loader sets the pace. Where the loader does, that is what it is worth once
+    batches come in time."""
     change = facts.replayed_gain(id) if id == "between_graphs" else None
     if change is not None:
         return min(gain_ns, change.gain_ns or 0)

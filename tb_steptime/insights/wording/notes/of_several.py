@@ -44,6 +44,11 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
         "The same kernels run about {times} times as often in a step of the [{side}].",
         "A step does a different amount of work: compare times per sample.",
     ),
+    "other_gradients": NoteWords(
+        "A step of the [{side}] computes about {times} times as many gradients.",
+        "The models differ, or a step adds up several batches: compare times per sample.",
+        more="The shapes of inputs are not recorded; record_shapes=True would show more.",
+    ),
     "other_options": NoteWords(
         "Only one of the two was recorded with [{options}].", "Recording more slows the host: record both alike."
     ),
