@@ -5023,8 +5023,8 @@ export interface Waterfall {
  * wait_error        relative difference of replayed and recorded blocking calls; None without such calls
  * unexplained       share of the steady step that no edge explains
  * unlinked          share of device work without a recorded launch, apart from work from before the recording
- * trusted           whether the replay reproduces the recorded step, covers most of the mean step, and shows what sets
- * the pace
+ * trusted           whether the replay reproduces the recorded step, covers most of the mean step and its waits for
+ * batches, and shows what sets the pace
  * holds_unprofiled  whether the pace is the same if profiling has doubled the host's time
  * half_host_ns      the steady step in that case; 0 where a device sets the pace in any case
  * for_ranks_ns      waits of its collectives for other ranks. The sensitivity changes all ranks equally. The changes
