@@ -42,7 +42,7 @@ from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
@@ -192,7 +192,7 @@ def _undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals)
     work in turns. Calls are left out: a graph saves the launches.
     """
     events = trace.events
-    threads = np.array([*training_threads(trace), *autograd_threads(trace), *launching], np.int32)
+    threads = np.array([*step_threads(trace), *launching], np.int32)
     ops, calls = (
         rows[is_in(events.thread[rows], threads)] for rows in (events.rows(Kind.CPU_OP), events.rows(*CALL_KINDS))
     )

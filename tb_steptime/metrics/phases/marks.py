@@ -246,6 +246,11 @@ def autograd_threads(trace: Trace) -> tuple[int, ...]:
     )
 
 
+def step_threads(trace: Trace) -> tuple[int, ...]:
+    """Threads that run the steps, one at a time: those of the training loop and of the autograd engine."""
+    return (*training_threads(trace), *autograd_threads(trace))
+
+
 @shared
 def backward_passes(trace: Trace) -> Intervals:
     """From the first to the last node of each backward pass, on whichever threads they run."""

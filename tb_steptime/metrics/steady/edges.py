@@ -53,6 +53,7 @@ EMPTY_NS = 50_000
 PAUSE_NS = 10_000_000
 
 
+@shared
 def before_recording(trace: Trace, device: int) -> Intervals:
     """Returns when the device runs work from before the recording, recorded or not, as far as that is known."""
     launches = find_launches(trace)
@@ -227,6 +228,7 @@ def first_lost_ns(trace: Trace) -> int | None:
     return int(trace.events.start_ns[lost[0]]) if len(lost) else None
 
 
+@shared
 def cut_off_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when a device is idle after its last recorded work, except in waits for a batch, which are judged."""
     return after_recording(trace, device) - loader_intervals(trace) - before_recording(trace, device)
