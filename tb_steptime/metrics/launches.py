@@ -224,9 +224,8 @@ def _time_since(knots: Int64, instants: Int64) -> Int64:
 def blocked_intervals(trace: Trace) -> Intervals:
     """Returns when a host thread is inside a call that waits for the device, or waits for room in the full queue of
     one."""
-    events, calls = trace.events, blocking_calls(trace)
-    rows = calls.row[is_in(calls.kind, WAITING)]
-    blocked = Intervals.of_events(events, rows)
+    events = trace.events
+    blocked = Intervals.of_events(events, blocking_calls(trace).of(*WAITING))
     for device in devices_with_activity(trace):
         stalled = stalled_launches(trace, device)
         start = events.start_ns[stalled.call]

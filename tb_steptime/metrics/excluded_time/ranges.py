@@ -331,8 +331,7 @@ def warm_up(trace: Trace, device: int) -> Intervals:
     cold = COLD_FRACTION * (end - start) <= Intervals.joined(cost.when for cost in costs).total_ns
     if not cold or not _ahead_from(trace, device, end):
         return Intervals.empty()
-    calls = blocking_calls(trace)
-    return Intervals.of((start, end)) - Intervals.of_events(trace.events, calls.row[is_in(calls.kind, WAITING)])
+    return Intervals.of((start, end)) - Intervals.of_events(trace.events, blocking_calls(trace).of(*WAITING))
 
 
 def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
@@ -351,16 +350,14 @@ def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
 
 def _causes(trace: Trace, excess: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
     """Yields the costs of each cause, in the order of attribution."""
-    events, calls = trace.events, blocking_calls(trace)
-    compiled = compilations(trace)
-    compiling = Intervals.of_events(events, compiled)
-    yield "compilation", _within(compiling, excess)
+    events = trace.events
+    yield "compilation", _within(Intervals.of_events(events, compilations(trace)), excess)
     yield "graph_capture", _within(capture_intervals(trace), excess)
     # a kernel's first call loads the kernel
     launches = find_launches(trace)
     launched = (launches.call >= 0) & (trace.events.kind[launches.activity] == Kind.KERNEL)
     yield "loading", is_in(excess.event, np.concatenate((loading_calls(trace), launches.call[launched])))
-    yield "allocation", is_in(excess.event, calls.row[calls.kind == Blocks.ALLOCATOR])
+    yield "allocation", is_in(excess.event, blocking_calls(trace).of(Blocks.ALLOCATOR))
     kind = np.where(excess.event >= 0, events.kind[excess.event].astype(np.int64), -1)
     yield "set_up", is_in(kind, CALL_KINDS)
     yield "first_call", row >= 0

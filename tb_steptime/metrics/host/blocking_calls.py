@@ -76,6 +76,10 @@ class BlockingCalls(msgspec.Struct, frozen=True, eq=False):
     row: Int64
     kind: UInt8
 
+    def of(self, *kinds: Blocks) -> Int64:
+        """The rows of these kinds only."""
+        return self.row[is_in(self.kind, kinds)]
+
 
 @shared
 def blocking_calls(trace: Trace) -> BlockingCalls:

@@ -58,7 +58,7 @@ from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows, unre
 from tb_steptime.metrics.idle.host_activity import activity_in
 from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.phases.assignment import SITES, optimizer_marks, site_of, training_threads
+from tb_steptime.metrics.phases.assignment import SITES, site_of, training_threads
 from tb_steptime.metrics.phases.marks import PhaseId, Site
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
@@ -69,6 +69,7 @@ from tb_steptime.trace.nesting import innermost, op_rows, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import Steps, find_steps
+from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 

@@ -43,12 +43,12 @@ from tb_steptime.metrics.phases.marks import (
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import open_at
 from tb_steptime.trace.ops import op_by_id
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_courses",
@@ -180,11 +180,6 @@ def host_time_ns(trace: Trace) -> Int64:
     steps = find_steps(trace)
     columns = [steps.overlap_ns(host_phases(trace)[phase]) for phase in PHASES]
     return np.stack(columns, axis=1)
-
-
-def optimizer_marks(trace: Trace) -> Int64:
-    """Rows of the ranges of optimizer steps, in time order."""
-    return rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
 
 
 def optimizer_updates(trace: Trace) -> Intervals:

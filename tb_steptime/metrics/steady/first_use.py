@@ -148,8 +148,7 @@ def _handles(trace: Trace) -> Int64:
     op       [aten::mm                    ]   [aten::mm]
     runtime   [cudaMalloc][cudaFree]   [l]          [l]
     """
-    calls, events = blocking_calls(trace), trace.events
-    rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
+    events, rows = trace.events, blocking_calls(trace).of(Blocks.ALLOCATOR)
     rows = rows[are_named(trace, rows, FREES.match)]
     rows = rows[is_in(rows, allocation_retries(trace).rows, invert=True)]
     ops = rows_named(trace, (Kind.CPU_OP,), _OF_LIBRARIES.match)
@@ -196,8 +195,7 @@ def _first_tensor(trace: Trace) -> Int64:
 def _first_memory(trace: Trace) -> Int64:
     """Allocation calls, if all are in the first of several steps, or the process begins in the recording: later steps
     take their memory from the allocator's cache."""
-    calls, steps = blocking_calls(trace), find_steps(trace)
-    rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
+    steps, rows = find_steps(trace), blocking_calls(trace).of(Blocks.ALLOCATOR)
     rows = rows[is_in(rows, allocation_retries(trace).rows, invert=True)]  # memory may run short in any step
     if starts_up(trace) and len(steps.steps) == 1:
         return rows
