@@ -39,7 +39,7 @@ from tb_steptime.text import Finding, Quantity, count, fraction, ns
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals, loading_calls
 from tb_steptime.trace.intervals import Intervals, longest_ranges
-from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.model import Trace, calls_that_launch, find_launches, shared
 from tb_steptime.trace.ops import places
 from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.steps import find_steps
@@ -354,9 +354,8 @@ def _causes(trace: Trace, excess: Excess, row: Int64) -> Iterator[tuple[OneTimeC
     yield "compilation", _within(Intervals.of_events(events, compilations(trace)), excess)
     yield "graph_capture", _within(capture_intervals(trace), excess)
     # a kernel's first call loads the kernel
-    launches = find_launches(trace)
-    launched = (launches.call >= 0) & (trace.events.kind[launches.activity] == Kind.KERNEL)
-    yield "loading", is_in(excess.event, np.concatenate((loading_calls(trace), launches.call[launched])))
+    loads = np.concatenate((loading_calls(trace), calls_that_launch(trace, Kind.KERNEL)))
+    yield "loading", is_in(excess.event, loads)
     yield "allocation", is_in(excess.event, blocking_calls(trace).of(Blocks.ALLOCATOR))
     kind = np.where(excess.event >= 0, events.kind[excess.event].astype(np.int64), -1)
     yield "set_up", is_in(kind, CALL_KINDS)

@@ -37,10 +37,10 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.ops import RUNTIME, graph_calls
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, distinct_in, is_in, median, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, is_in, median, values_at
 
 
 class Gaps(msgspec.Struct, frozen=True, eq=False):
@@ -212,8 +212,7 @@ def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
                             uuuuuuuuuuuuuuu
     """
     calls, graphs = _calls(trace, gaps), graphs_without_kernels(trace)
-    launched = find_launches(trace).call
-    launching = np.append(-1, distinct_in(launched[launched >= 0]).astype(np.int64))
+    launching = np.append(-1, calls_that_launch(trace))
     before = launching[np.searchsorted(launching, calls) - 1]
     behind = np.searchsorted(graphs, calls) > np.searchsorted(graphs, before)
     behind_graph = np.flatnonzero(behind & (calls >= 0) & ~_begun_by(trace, gaps, *WAITING))

@@ -45,7 +45,7 @@ from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites
 from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.model import Trace, find_launches, in_order_of_calls, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import graph_calls
 from tb_steptime.trace.steps import Steps, find_steps
@@ -358,9 +358,7 @@ def _is_refill(trace: Trace, device: int) -> Bool:
     reason, too."""
     events, launches, waits = trace.events, find_launches(trace), blocking_calls(trace).of(*WAITING)
     is_refill = np.zeros(len(launches.call), bool)
-    rows = launch_rows(trace, device).astype(np.int64)
-    rows = rows[launches.call[rows] >= 0]
-    rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
+    rows = in_order_of_calls(trace, launch_rows(trace, device))
     call = launches.call[rows].astype(np.int64)
     call_starts, reach = (
         events.start_ns[call],
