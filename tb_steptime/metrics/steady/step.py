@@ -175,7 +175,8 @@ def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:
 
 
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
-KINDS: tuple[ExcessId, ...] = get_args(ExcessId)
+#: Each kind and its id, in the order of `ExcessNs`.
+KINDS: dict[ExcessKind, ExcessId] = {ExcessKind[id.upper()]: id for id in get_args(ExcessId)}
 
 #: Maximum number of names, as many as fit in a sentence.
 NAMES = 3
@@ -223,7 +224,7 @@ class ExcessRow(msgspec.Struct, frozen=True):
 def step_excess(trace: Trace, device: int | None) -> list[ExcessNs]:
     """Returns the excess of each step."""
     by_kind = excess_ns(trace, device)
-    columns = [by_kind[ExcessKind[kind.upper()]].tolist() for kind in KINDS]
+    columns = [by_kind[kind].tolist() for kind in KINDS]
     return [ExcessNs(*row) for row in zip(*columns, strict=True)]
 
 
@@ -237,11 +238,10 @@ def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
     """Returns a row for every kind that makes a step longer, most first."""
     within, rows, activity = find_steps(trace).intervals, [], find_launches(trace).activity
     activity = activity[trace.events.device[activity] == device] if device is not None else activity[:0]
-    for kind in KINDS:
-        when = excess_by_kind(trace, device)[ExcessKind[kind.upper()]] & within
+    for kind, id in KINDS.items():
+        when = excess_by_kind(trace, device)[kind] & within
         if when.total_ns:
-            excess = _excess_on(trace, find_excess(trace).of(ExcessKind[kind.upper()]), activity)
-            rows.append(_row(trace, kind, when, excess))
+            rows.append(_row(trace, id, when, _excess_on(trace, find_excess(trace).of(kind), activity)))
     return sorted(rows, key=lambda row: -row.total_ns)
 
 
@@ -289,7 +289,8 @@ def longest_excess(trace: Trace) -> Excess:
 def excess_names(trace: Trace, excess: Excess) -> list[tuple[ExcessId, str | None]]:
     """Returns for each its kind and its op, call, range or kernel; None stands for Python code between ops."""
     row = named_rows(trace, excess)
-    return [(KINDS[kind], _name(trace, each)) for kind, each in zip(excess.kind.tolist(), row.tolist(), strict=True)]
+    ids = [KINDS[ExcessKind(kind)] for kind in excess.kind.tolist()]
+    return [(id, _name(trace, each)) for id, each in zip(ids, row.tolist(), strict=True)]
 
 
 def named_rows(trace: Trace, excess: Excess) -> Int64:
