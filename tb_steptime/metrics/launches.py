@@ -252,7 +252,7 @@ STARVED_SHARE = Metric(
     "starved_share", "Starved launches", Unit.FRACTION,
     "Share of the work that starts within 15 us of its launch call: the GPU was waiting for it.", colour="runtime",
 )  # fmt: skip
-_NO_LAUNCHES = Reason("no_launch_calls")
+NO_LAUNCHES = Reason("no_launch_calls")
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):
@@ -405,7 +405,7 @@ def starved_share(trace: Trace, device: int) -> Figure:
 
 
 def _figure(whole: float | None, steps: list[float | None]) -> Figure:
-    return Figure(whole, tuple(steps), _NO_LAUNCHES if whole is None else None)
+    return Figure(whole, tuple(steps), NO_LAUNCHES if whole is None else None)
 
 
 @shared

@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.launches import NO_LAUNCHES
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.edges import between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import (
@@ -28,7 +29,7 @@ from tb_steptime.metrics.steady.excess import (
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, host_events, host_segments, waits_ns
 from tb_steptime.metrics.steady.sites import host_code, op_sites, segment_sites
-from tb_steptime.text import Reason, Unit
+from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
@@ -56,7 +57,6 @@ UNDISTURBED_HOST_TIME = Metric(
     "Time per step in which the main threads work, if each call took as long as the second fastest one of the same "
     "code and shapes (est.). Waits are left out. Other processes hardly change it.",
 )  # fmt: skip
-_NOTHING_OF_THE_HOST = Reason("no_launch_calls")
 
 
 @shared
@@ -188,7 +188,7 @@ def _explained(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8)
 
 def undisturbed_host_time(trace: Trace) -> Figure:
     ns = on_host(trace).undisturbed_ns
-    return unknown(trace, _NOTHING_OF_THE_HOST) if ns is None else mean_figure(ns)
+    return unknown(trace, NO_LAUNCHES) if ns is None else mean_figure(ns)
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
