@@ -206,15 +206,8 @@ def _metric_levels(metric: str, finest: Bins, edges: Int64, levels: int) -> Metr
     return MetricLevels(
         metric,
         None if np.isnan(value) else value,
-        [BinLevel(bin_ns * count, _permille(finest.joined(count))) for count in joined],
+        [BinLevel(bin_ns * count, finest.joined(count).permille) for count in joined],
     )
-
-
-def _permille(bins: Bins) -> list[int | None]:
-    values = bins.values
-    finite = np.isfinite(values)
-    rounded = np.rint(1000 * np.where(finite, values, 0)).astype(np.int64).tolist()
-    return [value if is_measured else None for value, is_measured in zip(rounded, finite.tolist(), strict=True)]
 
 
 def _idle_time(trace: Trace, device: int) -> IdleTime:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
@@ -86,7 +88,7 @@ from tb_steptime.replay.whatif import WhatIf, replayed_step
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace, promised
 from tb_steptime.trace.quality import is_cpu_unrecorded
-from tb_steptime.trace.steps import averaged_over, find_steps
+from tb_steptime.trace.steps import Steps, averaged_over, find_steps
 from tb_steptime.trace.table import Bool
 
 
@@ -270,14 +272,13 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     aggregates = step_aggregates(trace, device)
     mean, idle = aggregates.mean, aggregates.mean.idle_of(0)
     launches, queue = launch_figures(trace, device), queue_levels(trace, device)
-    rows = blocking_rows(trace, device, waited_collectives(trace))
-    copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
+    blocking = blocking_rows(trace, device, waited_collectives(trace))
+    rows = _rows(trace, device, mean, None)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)
-    replayed, gaps = replayed_step(trace), long_gaps(trace, device)
-    whole = aggregates.of(whole_steps(trace, device)).mean
+    replayed, whole = replayed_step(trace), aggregates.of(whole_steps(trace, device)).mean
     bound = _bound(whole, launches, replayed, is_cpu_unrecorded(trace))
-    bound = _with_use_of_results(bound, whole.idle_of(0), rows, gaps)
+    bound = _with_use_of_results(bound, whole.idle_of(0), blocking, rows["long_gaps"])
     return HostResult(
         unknown=None,
         start_ns=low,
@@ -293,26 +294,15 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         device=device,
         tiles=[measure(trace, metric, device) for metric in HOST_TILES],
         segments=segments(mean, 0, labels),
-        sites=site_rows(trace, device, mean),
         devices=[_device(trace, device, step_aggregates(trace, device)) for device in devices_by_activity(trace)],
         launches=launches,
-        figures=host_figures(mean.step_ns, idle, host_floor_ns, launches, full_ns),
-        full_queue_ns=full_ns,
+        figures=host_figures(mean.step_ns, idle, host_floor_ns, launches, rows["full_queue_ns"]),
         queue=queue,
         device_levels=device_levels(trace, device, queue),
-        blocking=rows[:BLOCKING_ROWS],
-        more_blocking=len(rows[BLOCKING_ROWS:]),
-        blocking_bubble_ns=mean.bubble_ns(0),
-        copies=copy_rows(trace),
-        several_devices=several_devices(trace),
-        pauses=pauses(trace, device),
-        host_functions_ns=behind_host_functions_ns(trace, device),
-        long_gaps=gaps,
+        blocking=blocking[:BLOCKING_ROWS],
+        more_blocking=len(blocking[BLOCKING_ROWS:]),
         one_time=one_time_rows(trace, device),
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),
-        bucket_copies=copies.per_step,
-        bucket_late_ns=copies.late_ns,
-        before_graphs_ns=before_graphs_ns(trace, device),
         whatif=replayed,
         recaptures=recaptures(trace),
         recurring=recurring_work(trace, device),
@@ -320,9 +310,28 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         unused_graph=unused_graph(trace),
         recomputed=recomputed(trace, device),
         without_cache=without_cache(trace),
-        anomaly=anomaly_checks(trace),
         judged=_judged(trace, device, aggregates, bound),
+        **rows,
     )
+
+
+def _rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | None) -> dict[str, Any]:
+    """Returns the fields that `HostResult` and `JudgedRows` share. mean: of these steps; None for all."""
+    buckets = bucket_copies(trace, device, steps)
+    return {
+        "sites": site_rows(trace, device, mean, steps),
+        "blocking_bubble_ns": mean.bubble_ns(0),
+        "copies": copy_rows(trace, steps),
+        "pauses": pauses(trace, device, steps),
+        "long_gaps": long_gaps(trace, device, steps),
+        "full_queue_ns": full_queue_ns(trace, device, steps),
+        "bucket_copies": buckets.per_step,
+        "bucket_late_ns": buckets.late_ns,
+        "before_graphs_ns": before_graphs_ns(trace, device, steps),
+        "host_functions_ns": behind_host_functions_ns(trace, device, steps),
+        "several_devices": several_devices(trace, steps),
+        "anomaly": anomaly_checks(trace, steps),
+    }
 
 
 def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound) -> JudgedRows | None:
@@ -330,29 +339,17 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
     if are_counted.all():
         return None
     steps, mean = find_steps(trace).chosen(are_counted), aggregates.of(are_counted).mean
-    buckets = bucket_copies(trace, device, steps)
     return JudgedRows(
         steps=np.flatnonzero(are_counted).tolist(),
-        sites=site_rows(trace, device, mean, steps),
         blocking=blocking_rows(trace, device, waited_collectives(trace), steps)[:BLOCKING_ROWS],
-        blocking_bubble_ns=mean.bubble_ns(0),
-        copies=copy_rows(trace, steps),
-        pauses=pauses(trace, device, steps),
         exchange_ns=mean.works_of(0).communication,
         communication=communication(trace, steps),
         waste=launch_waste(trace, device, steps),
         obstacles=opportunities(trace, device, steps).obstacles,
         rates=slow_products(trace, device, steps) if device_has_tensor_cores(trace, device) else None,
         waits=step_waits(trace, steps),
-        long_gaps=long_gaps(trace, device, steps),
-        full_queue_ns=full_queue_ns(trace, device, steps),
-        bucket_copies=buckets.per_step,
-        bucket_late_ns=buckets.late_ns,
-        before_graphs_ns=before_graphs_ns(trace, device, steps),
-        host_functions_ns=behind_host_functions_ns(trace, device, steps),
-        several_devices=several_devices(trace, steps),
-        anomaly=anomaly_checks(trace, steps),
         observed_ns=observed_step_ns(trace, steps),
+        **_rows(trace, device, mean, steps),
     )
 
 

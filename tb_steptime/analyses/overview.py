@@ -18,7 +18,7 @@ from tb_steptime.metrics.gpu.utilization import (
     collective_kernels,
     has_device_activity,
 )
-from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.idle.reasons import EXCLUDED, devices_by_activity
 from tb_steptime.metrics.job import JobKind, job_kind
 from tb_steptime.metrics.means import slow
 from tb_steptime.metrics.phases.forward_only import forward_only
@@ -29,9 +29,6 @@ from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
 from tb_steptime.trace.steps import find_steps
-
-#: Ranges that verdicts, gains and cards leave out; a step has the length of each.
-_LEFT_OUT = ("before_recording", "once", "after_recording", "profiler")
 
 
 class StepRow(msgspec.Struct, frozen=True):
@@ -147,7 +144,7 @@ def _step_rows(trace: Trace) -> list[StepRow]:
     parts = step_breakdown(trace)
     device = main_device(trace)
     outlier, excluded = slow(judged_ns(trace, device)), excluded_time(trace, device)
-    left_out = {f"{reason}_ns": steps.overlap_ns(getattr(excluded, reason)).tolist() for reason in _LEFT_OUT}
+    left_out = {f"{reason}_ns": steps.overlap_ns(getattr(excluded, reason)).tolist() for reason in EXCLUDED}
     busy = steps.overlap_ns(device_busy(trace)).tolist()
     on_device = has_device_activity(trace)
     steady, excess = steady_ns(trace, device).tolist(), step_excess(trace, device)

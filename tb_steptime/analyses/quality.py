@@ -28,7 +28,7 @@ from tb_steptime.trace.nesting import innermost, op_rows
 from tb_steptime.trace.quality import is_cpu_unrecorded, recording_findings, unseen_device
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in, is_in, median
 
 #: Minimum share of kernel time with a wrong 0 in Kineto's occupancy for a note: from there on the two figures differ
@@ -104,7 +104,7 @@ def _several_updates(trace: Trace) -> list[Note]:
     if find_steps(trace).by != "marks":
         return []
     events, marks = trace.events, step_marks(trace)
-    rows = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
+    rows = optimizer_marks(trace)
     rows = rows[is_in(events.thread[rows], distinct_in(events.thread[marks]))]
     rows = rows[innermost(trace, op_rows, rows) < 0]
     nodes = events.start_ns[rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(NODE))]

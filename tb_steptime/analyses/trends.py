@@ -6,12 +6,16 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
-from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
+from tb_steptime.metrics.catalogue import METRICS, main_device, measure
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.gpu.counters import COUNTERS, sampled_ids
+from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY
+from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION
 from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
 from tb_steptime.metrics.means import slow
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
+from tb_steptime.metrics.tensor_cores.usage import TENSOR_CORE_SHARE
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, median
@@ -19,6 +23,8 @@ from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, median
 #: Number of time bins of a figure: one for each two or three pixels of the widest picture, and 4 kB in the summary
 #: file.
 TIME_BINS = 440
+#: Figures in time bins.
+BINNED = (EST_SM_EFFICIENCY, GPU_UTILIZATION, EST_ACHIEVED_OCCUPANCY, TENSOR_CORE_SHARE)
 
 
 class StepMark(msgspec.Struct, frozen=True):
@@ -92,13 +98,8 @@ def _time_bins(trace: Trace, device: int) -> list[MetricBins]:
     low, high = find_steps(trace).window
     bin_ns = max(1, -(-(high - low) // TIME_BINS))
     edges = low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64)
-    bins = []
-    for metric, in_bins in BINNED.items():
-        values = in_bins(trace, device, edges)
-        if values is not None:
-            permille = [None if np.isnan(value) else round(1000 * value) for value in values.tolist()]
-            bins.append(MetricBins(metric, device, low, bin_ns, permille))
-    return bins
+    binned = ((metric.id, TIME_BIN_METRICS[metric](trace, device, edges)) for metric in BINNED)
+    return [MetricBins(id, device, low, bin_ns, bins.permille) for id, bins in binned if bins is not None]
 
 
 def _slow_steps(trace: Trace) -> list[SlowStep]:

@@ -20,7 +20,6 @@ from tb_steptime.metrics.steps import parts
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Float64, Int64
 
 NO_DEVICE = Reason("no_gpu_activity")
 
@@ -115,11 +114,3 @@ DATA_LOADING_TILES = (
     "needed_workers",
 )
 HOST_TILES = ("host_bound_share", "starved_share", "queue_mean", "launches", "host_floor")
-
-#: Figures in time bins: (trace, device, edges of the bins) -> fraction per bin; None: not measurable.
-BINNED: Mapping[str, Callable[[Trace, int, Int64], Float64 | None]] = {
-    "est_sm_efficiency": gpu.sm_efficiency_in,
-    "gpu_utilization": gpu.utilization_in,
-    "est_achieved_occupancy": occupancy.occupancy_in,
-    "tensor_core_share": tensor_cores.tensor_core_share_in,
-}

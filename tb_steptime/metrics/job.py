@@ -44,7 +44,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace, find_launches, named_in, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import GRAPH_CALL, graph_kernels
+from tb_steptime.trace.ops import GRAPH_CALL, graph_calls, graph_kernels
 from tb_steptime.trace.quality import ASKS, accelerator, may_hide_device, unseen_device
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
@@ -216,7 +216,7 @@ def execution_of(trace: Trace) -> Execution:
 
 def graphs_without_kernels(trace: Trace) -> Int64:
     """Rows of graph launches, if no kernel of any graph is in the trace; otherwise empty."""
-    calls = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
+    calls = graph_calls(trace)
     return calls[:0] if is_in(find_launches(trace).call, calls).any() else calls
 
 
@@ -235,8 +235,7 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
     events, rows = trace.events, trace.kernels.event
     by_name = named_in(trace, rows, COMPILED_KERNEL.match)
     call = find_launches(trace).calls_of(rows)
-    names = named_in(trace, trace.events.rows(*CALL_KINDS), GRAPH_CALL.search)
-    graph = (call >= 0) & names[trace.events.name[call]]
+    graph = is_in(call, graph_calls(trace))
     compiled = ~graph & (by_name[events.name[rows]] | (innermost(trace, compiled_ranges(trace), call) >= 0))
     computes = ~collective_names(trace)[events.name[rows]]
     length = np.where(((call >= 0) | compiled) & computes, events.dur_ns[rows], 0)

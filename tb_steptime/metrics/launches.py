@@ -97,11 +97,9 @@ class Queue(msgspec.Struct, frozen=True, eq=False):
         return peak
 
 
-def launch_calls(trace: Trace, device: int | None = None) -> LaunchCalls:
-    """Returns the launch calls of one device, or of all."""
+def launch_calls(trace: Trace, device: int) -> LaunchCalls:
+    """Returns the calls that launch work of the device."""
     every = all_launch_calls(trace)
-    if device is None:
-        return every
     on_device = trace.events.device.take(every.activity) == device
     return LaunchCalls(every.call[on_device], every.activity[on_device])
 
@@ -114,8 +112,8 @@ def all_launch_calls(trace: Trace) -> LaunchCalls:
     return LaunchCalls(call.astype(np.int32), launches.activity[linked[first]])
 
 
-def find_queue(trace: Trace, device: int | None = None) -> Queue:
-    """Returns the queue of one device, or of all together, over the whole recording."""
+def find_queue(trace: Trace, device: int) -> Queue:
+    """Returns the queue of the device over the whole recording."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
     earlier = _queued_before(trace, device)
     started = np.concatenate((start.take(launches.activity), earlier))
@@ -125,19 +123,17 @@ def find_queue(trace: Trace, device: int | None = None) -> Queue:
     return Queue(launched, started)
 
 
-def _queued_before(trace: Trace, device: int | None) -> Int64:
+def _queued_before(trace: Trace, device: int) -> Int64:
     """Returns for each call from before the recording when its first activity starts; empty if no call is recorded."""
     events, activity = trace.events, find_launches(trace).activity.astype(np.int64)
-    is_linked = events.correlation_id.take(activity) > 0
-    if device is not None:
-        is_linked &= events.device.take(activity) == device
+    is_linked = (events.correlation_id.take(activity) > 0) & (events.device.take(activity) == device)
     activity = activity[is_linked] if len(all_launch_calls(trace).call) else activity[:0]
     activity = activity[launched_before(trace, activity)]
     _, first = np.unique(events.correlation_id[activity], return_index=True)
     return events.start_ns[activity[first]].astype(np.int64)
 
 
-def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
+def queued_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when anything is in the queue."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
     pieces = [Intervals.of((0, int(_queued_before(trace, device).max(initial=0))))]
@@ -147,7 +143,7 @@ def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
     return Intervals.joined(pieces)
 
 
-def queue_levels(trace: Trace, device: int | None = None) -> list[QueueLevel]:
+def queue_levels(trace: Trace, device: int) -> list[QueueLevel]:
     """Returns the queue over the span's window, coarse to fine; each bin is FINER bins of the next level."""
     queue, (low, high) = find_queue(trace, device), find_steps(trace).window
     if high <= low:
@@ -179,7 +175,7 @@ def _finest(window_ns: int, launches: int) -> int:
 
 
 @shared
-def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
+def queue_per_step(trace: Trace, device: int) -> list[float]:
     """Mean depth within each step."""
     steps = find_steps(trace)
     queue = find_queue(trace, device)
@@ -199,7 +195,7 @@ def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int
 
 
 @shared
-def stalled_launches(trace: Trace, device: int | None = None) -> StalledLaunches:
+def stalled_launches(trace: Trace, device: int) -> StalledLaunches:
     """Launch calls that began with a full queue and took far longer than usual. Blocking calls are left out: they wait
     for the device whatever is in the queue."""
     events, calls = trace.events, launch_calls(trace, device).call
@@ -224,9 +220,8 @@ def _time_since(knots: Int64, instants: Int64) -> Int64:
 def blocked_intervals(trace: Trace) -> Intervals:
     """Returns when a host thread is inside a call that waits for the device, or waits for room in the full queue of
     one."""
-    events, calls = trace.events, blocking_calls(trace)
-    rows = calls.row[is_in(calls.kind, WAITING)]
-    blocked = Intervals.of_events(events, rows)
+    events = trace.events
+    blocked = Intervals.of_events(events, blocking_calls(trace).of(*WAITING))
     for device in devices_with_activity(trace):
         stalled = stalled_launches(trace, device)
         start = events.start_ns[stalled.call]
@@ -253,7 +248,7 @@ STARVED_SHARE = Metric(
     "starved_share", "Starved launches", Unit.FRACTION,
     "Share of the work that starts within 15 us of its launch call: the GPU was waiting for it.", colour="runtime",
 )  # fmt: skip
-_NO_LAUNCHES = Reason("no_launch_calls")
+NO_LAUNCHES = Reason("no_launch_calls")
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):
@@ -394,7 +389,7 @@ def _median(values: Int64) -> int | None:
 def queue_mean(trace: Trace, device: int) -> Figure:
     """Returns the mean over the window and, for each step, the mean within the step."""
     mean = launch_figures(trace, device).queue_mean
-    return unknown(trace, _NO_LAUNCHES) if mean is None else Figure(mean, tuple(queue_per_step(trace, device)))
+    return unknown(trace, NO_LAUNCHES) if mean is None else Figure(mean, tuple(queue_per_step(trace, device)))
 
 
 def run_ahead(trace: Trace, device: int) -> Figure:
@@ -408,7 +403,7 @@ def starved_share(trace: Trace, device: int) -> Figure:
 
 
 def _figure(whole: float | None, steps: list[float | None]) -> Figure:
-    return Figure(whole, tuple(steps), _NO_LAUNCHES if whole is None else None)
+    return Figure(whole, tuple(steps), NO_LAUNCHES if whole is None else None)
 
 
 @shared

@@ -24,8 +24,8 @@ from tb_steptime.replay.steady import SteadyStep, overlap_ns
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, rows_named, shared
-from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.model import Trace, are_named, shared
+from tb_steptime.trace.ops import graph_calls
 from tb_steptime.trace.quality.lost_launches import CAPTURED_FRACTION, captured_share
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, is_in
 
@@ -148,7 +148,7 @@ def between_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step without host time between its launches, if calls launch graphs; the calls stay. No change where graphs
     are captured again and again, since that is the host's time between launches, nor for the only launch of a graph."""
     graph = step.graph
-    if len(rows_named(trace, CALL_KINDS, GRAPH_CALL.search)) < 2:
+    if len(graph_calls(trace)) < 2:
         return step
     launched = np.bincount(graph.edges.before[graph.edges.kind == EdgeKind.LAUNCH], minlength=1)
     if launched.max() <= 1 or recaptures(trace) is not None:

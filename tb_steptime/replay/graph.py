@@ -28,7 +28,7 @@ from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edg
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8, is_in, median, values_at
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in, median, values_at
 
 #: Maximum delay of the hardware between two activities of a stream, or from a launch to its start.
 LAG_NS = 10_000
@@ -118,12 +118,11 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
     caller = work.item + np.where(early, 0, len(host))
     number, base = np.arange(len(work)), 2 * len(host)
-    sure = _how_sure(work, other, crossing, delay > stream_lag)
     edges = [
         edges_of(EdgeKind.LAUNCH, caller[has_call], number[has_call] + base, launch[has_call]),
         edges_of(EdgeKind.STREAM, work.previous[follows] + base, number[follows] + base, order_lag[follows]),
         edges_of(EdgeKind.DEPENDENCY, recorded.before + base, recorded.after + base, recorded.lag_ns),
-        edges_of(EdgeKind.CROSSING, other[crossing] + base, number[crossing] + base, lag, sure),
+        edges_of(EdgeKind.CROSSING, other[crossing] + base, number[crossing] + base, lag),
     ]
     unexplained = np.where(orphan, np.maximum(gap - stream_lag, 0), left)
     return Starts(edges, np.where(shared, 0, unexplained), np.where(shared, left, 0))
@@ -209,16 +208,6 @@ def _crossings(work: Activities, delay: Int64, stream_lag: int) -> tuple[Int64, 
     waits = (delay > stream_lag) & (other >= 0) & (other != work.previous)
     near = work.start_ns - work.end_ns[other] < LAG_NS
     return other, waits & near & (work.start_ns > work.start_ns[other])
-
-
-def _how_sure(work: Activities, other: Int64, crossing: Bool, late: Bool) -> Float64:
-    """For each crossing the share of late starts on its stream that the same other stream explains."""
-    size = int(work.track.max(initial=0)) + 1
-    pair = work.track[crossing] * size + work.track[other[crossing]]
-    fits = np.bincount(pair, minlength=1)
-    delayed = np.bincount(work.track[late], minlength=size)
-    sure: Float64 = fits[pair] / np.maximum(delayed[work.track[crossing]], 1)
-    return np.minimum(sure, 1.0)
 
 
 #: A synchronize returns within this time after the work for which it waits; one that waits for nothing takes no longer.
@@ -356,7 +345,6 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
     drained = np.searchsorted(np.sort(work.start_ns), back, side="right") == last + 1
     holds = (last >= 0) & (ended > host.start_ns[calls]) & (back - ended < RETURN_NS) & (drained | ~allocates[calls])
     lag = round(float((back - ended)[holds].mean())) if holds.any() else 0
-    sure = float(holds[~allocates[calls]].mean()) if (~allocates[calls]).any() else 1.0
     copies, base = _staged_copies(host, work), 2 * len(host)
     staged = work.item[copies]
     holds &= ~is_in(calls, staged)
@@ -368,7 +356,7 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
     finished, after_ns = work.item[copies], np.zeros(len(host), np.int64)
     waits[finished], after_ns[finished] = True, host.end_ns[finished] - work.end_ns[copies]
     finishing = edges_of(EdgeKind.RETURN, copies + base, finished + len(host))
-    returning = edges_of(EdgeKind.RETURN, work_row[holds] + base, calls[holds] + len(host), lag, sure)
+    returning = edges_of(EdgeKind.RETURN, work_row[holds] + base, calls[holds] + len(host), lag)
     return waits, joined([returning, staging, finishing]), after_ns
 
 

@@ -165,7 +165,7 @@ def _cut(graph: Graph, in_step: Bool) -> tuple[Graph, Edges]:
     on_tracks = is_in(track, tracks)
     outside, track = outside.where(on_tracks), track[on_tracks]
     after = np.searchsorted(nodes, outside.after)
-    parts.append(edges_of(outside.kind, last[track], after, outside.lag_ns, outside.sure))
+    parts.append(edges_of(outside.kind, last[track], after, outside.lag_ns))
     loads = number[one.role == Role.LOADER]
     pace = _batch_ns(graph, near.where(entering)) if len(loads) else 0
     if pace:

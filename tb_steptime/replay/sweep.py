@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.extension import sweep_function
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
 
 
 class EdgeKind(enum.IntEnum):
@@ -44,14 +44,12 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
     before, after   int32, numbers of nodes
     lag_ns          int64, from the end of the first node to the start of the second; it may be negative
     kind            uint8, an `EdgeKind`
-    sure            float64 from 0 to 1, how often such an edge fits the recorded times; 1 if it is recorded
     """
 
     before: Int32
     after: Int32
     lag_ns: Int64
     kind: UInt8
-    sure: Float64
 
     def __len__(self) -> int:
         return len(self.before)
@@ -70,18 +68,10 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
         return Edges(*(column.take(rows) for column in columns))
 
 
-def edges_of(
-    kind: EdgeKind | UInt8,
-    before: Int32 | Int64,
-    after: Int32 | Int64,
-    lag_ns: Int64 | int = 0,
-    sure: Float64 | float = 1.0,
-) -> Edges:
-    """Edges in any order. kind, lag_ns, sure: of each, or of all."""
-    size = len(before)
-    lags, sures, kinds = np.full(size, lag_ns, np.int64), np.full(size, sure, np.float64), np.full(size, kind, np.uint8)
-    before, after = before.astype(np.int32, copy=False), after.astype(np.int32, copy=False)
-    return Edges(before, after, lags, kinds, sures)
+def edges_of(kind: EdgeKind | UInt8, before: Int32 | Int64, after: Int32 | Int64, lag_ns: Int64 | int = 0) -> Edges:
+    """Edges in any order. kind, lag_ns: of each, or of all."""
+    lags, kinds = np.full(len(before), lag_ns, np.int64), np.full(len(before), kind, np.uint8)
+    return Edges(before.astype(np.int32, copy=False), after.astype(np.int32, copy=False), lags, kinds)
 
 
 def joined(parts: list[Edges]) -> Edges:

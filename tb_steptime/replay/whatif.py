@@ -27,7 +27,7 @@ from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.step import steady_step_ns
@@ -263,7 +263,7 @@ def _pauses_alone_ns(trace: Trace, as_recorded: SteadyStep) -> int | None:
     graph, device, lanes = for_ranks.graph, main_device(trace), host_lanes(trace)
     if device is None:
         return None
-    training = lanes[[*training_threads(trace), *autograd_threads(trace)]]
+    training = lanes[[*step_threads(trace)]]
     nodes, own = np.flatnonzero(~graph.on_device & is_in(graph.track, training)), graph.own_ns.copy()
     own[nodes] -= np.minimum(overlap_ns(pause_intervals(trace, device), graph, nodes), own[nodes])
     return max(0, step_length(for_ranks) - step_length(replace(for_ranks, graph=replace(graph, own_ns=own))))

@@ -153,7 +153,7 @@ def _mean_excluded(overview: OverviewResult) -> dict[str, Any]:
     def mean(rows: Sequence[object], field: str) -> int:
         return whole_mean(sum(getattr(row, field) for row in rows), len(rows))
 
-    kinds = {kind: mean([row.excess_ns for row in overview.steps], kind) for kind in KINDS}
+    kinds = {kind: mean([row.excess_ns for row in overview.steps], kind) for kind in KINDS.values()}
     removed = sum(ns for kind, ns in kinds.items() if kind != "unknown")
     excluded = {field: mean(overview.steps, field) for field in _EXCLUDED}
     return {**excluded, "steady_ns": overview.mean_duration_ns - removed, "excess_ns": ExcessNs(**kinds)}

@@ -26,7 +26,7 @@ from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.sources import modules, sources
-from tb_steptime.trace.table import Int32
+from tb_steptime.trace.table import Int32, ranges_from
 
 
 def write_ties(trace: Trace, columns: Columns, first_string: int) -> list[str]:
@@ -131,6 +131,6 @@ def launched_by(events: EventFile, calls: Sequence[int] | Int32) -> Int32:
     numbers = events.column("call.event")
     first = np.searchsorted(numbers, calls)
     count = np.searchsorted(numbers, calls, side="right") - first
-    rows = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
+    rows = ranges_from(first, count)
     launched: Int32 = events.column("call.activity")[rows]
     return launched

@@ -21,7 +21,7 @@ import numpy as np
 
 from tb_steptime.text.notes import MOST_RANGES
 from tb_steptime.trace.extension import one_pass
-from tb_steptime.trace.table import EventTable, Float64, Int32, Int64
+from tb_steptime.trace.table import EventTable, Float64, Int32, Int64, ranges_from
 
 
 class Intervals(msgspec.Struct, frozen=True, eq=False):
@@ -97,8 +97,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         last = np.searchsorted(other.start, self.end, side="left")
         count = np.maximum(last - first, 0)
         own = np.repeat(np.arange(len(self)), count)
-        others = np.arange(len(own))
-        others += np.repeat(first - (np.cumsum(count) - count), count)
+        others = ranges_from(first, count)
         start = np.maximum(self.start.take(own), other.start.take(others))
         end = np.minimum(self.end.take(own), other.end.take(others))
         return Intervals(start, end)
@@ -247,7 +246,7 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
         last = np.searchsorted(self.start, end, side="left")
         count = np.where(end > start, last - first, 0)
         source = np.repeat(np.arange(len(start)), count)
-        place = np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count) + first[source]
+        place = ranges_from(first, count)
         source, place = source[place >= 0], place[place >= 0]
         ends = np.append(self.start[1:], np.iinfo(np.int64).max)
         return Cut(source, np.maximum(start.take(source), self.start.take(place)),

@@ -47,6 +47,7 @@ from tb_steptime.trace.table import (
     StackTable,
     StringTable,
     distinct_in,
+    is_in,
     no_collectives,
     no_memory,
     no_sequences,
@@ -435,6 +436,21 @@ def find_launches(trace: Trace) -> Launches:
     matches = ids[place] == ids_of_activity
     call = np.where(matches, calls[first[place]], -1)
     return Launches(activity.astype(np.int32), call.astype(np.int32))  # row numbers, in half the memory
+
+
+@shared
+def calls_that_launch(trace: Trace, *kinds: Kind) -> Int64:
+    """Rows of the calls that launch activities of these kinds, or of any if none is given, in time order."""
+    launches = find_launches(trace)
+    calls = launches.call[is_in(trace.events.kind[launches.activity], kinds)] if kinds else launches.call
+    return distinct_in(calls[calls >= 0]).astype(np.int64)
+
+
+def in_order_of_calls(trace: Trace, rows: Int32 | Int64) -> Int64:
+    """Those of these rows of `find_launches` whose call is recorded, in the order of their calls."""
+    call = find_launches(trace).call[rows]
+    linked = np.flatnonzero(call >= 0)
+    return rows[linked[np.argsort(call[linked], kind="stable")]].astype(np.int64)
 
 
 def launched_before(trace: Trace, activity: Int64) -> Bool:

@@ -21,7 +21,7 @@ from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames, source_frames
 from tb_steptime.trace.host_ranges import user_ranges
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace, find_launches, named_in, shared
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost, op_rows, outermost
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, is_in, values_at
 
@@ -78,6 +78,11 @@ class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
     call: Int32
     op: Int32
     reason: UInt8
+
+    @property
+    def place(self) -> Int64:
+        """Where each kernel comes from on the host: its call, or else its op."""
+        return np.where(self.call >= 0, self.call, self.op).astype(np.int64)
 
 
 @shared
@@ -192,9 +197,7 @@ def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
 
 def kernel_modules(trace: Trace) -> Int64:
     """Row of the innermost module frame around each kernel's launch; -1 for none."""
-    origins = kernel_origins(trace)
-    anchor = np.where(origins.call >= 0, origins.call, origins.op)
-    return innermost(trace, module_frames, anchor)
+    return innermost(trace, module_frames, kernel_origins(trace).place)
 
 
 def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
@@ -226,19 +229,18 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     return np.where(distinct[place] == ids, ops[first[place]], -1)
 
 
+@shared
+def graph_calls(trace: Trace) -> Int64:
+    """Rows of the calls that launch a whole graph, in time order."""
+    return rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
+
+
 def graph_kernels(trace: Trace) -> Bool:
     """Which rows of the kernel table were launched by a call that launches a whole graph."""
-    call = kernel_origins(trace).call
-    result: Bool = (call >= 0) & _launches_graph(trace)[trace.events.name[call]]
-    return result
-
-
-def _launches_graph(trace: Trace) -> Bool:
-    """For each string: is it a call that launches a whole graph?"""
-    return named_in(trace, trace.events.rows(*CALL_KINDS), GRAPH_CALL.search)
+    return is_in(kernel_origins(trace).call, graph_calls(trace))
 
 
 def _reasons(trace: Trace, call: Rows, op: Rows) -> UInt8:
-    without = np.where(_launches_graph(trace)[trace.events.name[call]], NoOp.GRAPH, NoOp.OUTSIDE)
+    without = np.where(is_in(call, graph_calls(trace)), NoOp.GRAPH, NoOp.OUTSIDE)
     without = np.where(call < 0, NoOp.NO_LAUNCH, without)
     return np.where(op >= 0, NoOp.LINKED, without).astype(np.uint8)

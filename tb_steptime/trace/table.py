@@ -128,6 +128,16 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
     return ~result if invert else result
 
 
+def ranges_from(first: Int64, count: Int64) -> Int64:
+    """The numbers from each first one on, as many as it counts.
+
+    >>> ranges_from(np.array([5, 2]), np.array([3, 1])).tolist()
+    [5, 6, 7, 2]
+    """
+    numbers: Int64 = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
+    return numbers
+
+
 def places_in(rows: Int64, searched: Int64) -> Int64:
     """Where each wanted row is among ascending ones, which hold it; -1 for a negative one."""
     return np.where(searched >= 0, np.searchsorted(rows, searched), -1)

@@ -25,7 +25,7 @@ def test_healthy_jobs_have_no_excess() -> None:
 
 
 @needs("traces")
-def test_little_comes_once_if_another_step_is_taken_for_the_first() -> None:
+def test_little_comes_once_in_a_recording_that_begins_with_a_later_step() -> None:
     for placebo in placebos():
         recorded = find_steps(read_real(real_path(placebo.path))).steps
         assert placebo.placebo_ms <= 0.02 * sum(step.duration_ns for step in recorded) / 1e6, placebo

@@ -37,7 +37,7 @@ from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_s
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
@@ -453,7 +453,7 @@ def _last_before(trace: Trace, collectives: Collectives, groups: BlockingGroups)
     is_small = ((nbytes >= 0) & (nbytes <= MOST_BYTES)) | (collectives.kind == _BARRIER)
     small = np.flatnonzero(is_small & (call >= 0))
     small = small[np.argsort(call[small], kind="stable")]
-    launching = distinct_in(launches.call[launches.call >= 0]).astype(np.int64)
+    launching = calls_that_launch(trace)
     last = np.full(len(groups), -1, np.int64)
     for number in distinct_in(thread[call[small]]).tolist():
         own, small_here = launching[thread[launching] == number], small[thread[call[small]] == number]

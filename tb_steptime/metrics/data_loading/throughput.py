@@ -366,8 +366,12 @@ def _limits(loader: LoaderThroughput, mean: MeanStep, now_ns: int, other_loaders
     if loader.cores is None:
         limits.append(Reason("curve_cores_not_known"))
     elif loader.busy and loader.most < loader.needed:
-        code = "curve_limited_by_cores" if loader.cpu_ns is not None else "curve_limited_if_workers_compute"
-        limits.append(Reason(code, {"cores": count(loader.cores)}))
+        computes, cores = loader.cpu_ns is not None, count(loader.cores)
+        limits.append(
+            Reason("curve_limited_by_cores", {"cores": cores})
+            if computes
+            else Reason("curve_limited_if_workers_compute", {"cores": cores})
+        )
     elif not loader.busy:
         limits.append(Reason("curve_as_far_as_disk_allows"))
     if other_loaders:

@@ -27,22 +27,21 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.host.profiler_cost import observed_ops
 from tb_steptime.metrics.phases.forward_only import comparable, forward_only
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import find_excess
-from tb_steptime.metrics.steady.edges import after_recording, before_recording, between_recordings
+from tb_steptime.metrics.steady.edges import before_recording, between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
 from tb_steptime.metrics.steady.host import profiler_intervals
-from tb_steptime.metrics.steady.step import on_host_once
-from tb_steptime.metrics.steady.trials import op_of_trial, trial_intervals, trials
+from tb_steptime.metrics.steady.step import named_rows, on_host_once
+from tb_steptime.metrics.steady.trials import trial_intervals, trials
 from tb_steptime.text import Finding, Quantity, count, fraction, ns
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals, loading_calls
 from tb_steptime.trace.intervals import Intervals, longest_ranges
-from tb_steptime.trace.model import Trace, find_launches, shared
-from tb_steptime.trace.ops import op_at, places
+from tb_steptime.trace.model import Trace, calls_that_launch, find_launches, shared
+from tb_steptime.trace.ops import places
 from tb_steptime.trace.quality import recording_findings
-from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in, median
 
@@ -72,7 +71,7 @@ def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
         off = between_recordings(trace)
         return ExcludedTime(Intervals.empty(), once(trace, device) - off, off, Intervals.empty())
     before = before_recording(trace, device)
-    after = after_recording(trace, device) - loader_intervals(trace) - before
+    after = cut_off_intervals(trace, device)
     own = profiler_intervals(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
     at_once = once(trace, device) | (warm_up(trace, device) - loader_intervals(trace))
     free = at_once - (busy_intervals(trace, device) - trial_intervals(trace, device)) - own
@@ -295,13 +294,11 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
     """Returns the one-time costs of every cause within the steps, as far as they lengthen the steps for this device.
     Waits for the loader are not included."""
     steps, excess = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
-    host, on_device = (*training_threads(trace), *autograd_threads(trace)), trace.events.device[excess.event]
-    excess = excess.where(
-        is_in(excess.track, host) | (is_in(excess.event, trials(trace).event) & (on_device == device))
-    )
+    on_host, on_device = is_in(excess.track, step_threads(trace)), trace.events.device[excess.event] == device
+    excess = excess.where(on_host | (is_in(excess.event, trials(trace).event) & on_device))
     tried = trial_intervals(trace, device) if device is not None else Intervals.empty()
     rest = steps.intervals & ((on_host_once(trace, device) - loader_intervals(trace)) | tried)
-    row, costs, left = _rows(trace, excess), [], np.ones(len(excess), bool)
+    row, costs, left = named_rows(trace, excess), [], np.ones(len(excess), bool)
     for cause, of_cause in _causes(trace, excess, row):
         selected = excess.where(of_cause & left)
         when = (selected.intervals() | tried if cause == "first_call" else selected.intervals()) & rest
@@ -337,8 +334,7 @@ def warm_up(trace: Trace, device: int) -> Intervals:
     cold = COLD_FRACTION * (end - start) <= Intervals.joined(cost.when for cost in costs).total_ns
     if not cold or not _ahead_from(trace, device, end):
         return Intervals.empty()
-    calls = blocking_calls(trace)
-    return Intervals.of((start, end)) - Intervals.of_events(trace.events, calls.row[is_in(calls.kind, WAITING)])
+    return Intervals.of((start, end)) - Intervals.of_events(trace.events, blocking_calls(trace).of(*WAITING))
 
 
 def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
@@ -355,29 +351,15 @@ def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
     return bool(np.maximum(late_ns, 0).sum() <= AHEAD_FRACTION * (int(busy.end[-1]) - int(later[0])))
 
 
-def _rows(trace: Trace, excess: Excess) -> Int64:
-    """Returns the innermost op that contains each cost; or the call or the user's range; -1 between ops."""
-    events, event = trace.events, excess.event.astype(np.int64)
-    inside = (event >= 0) & (events.start_ns[event] <= excess.start_ns) & (excess.end_ns <= events.ends(event))
-    inside &= is_in(event, step_marks(trace), invert=True)
-    row = np.full(len(event), -1, np.int64)
-    op = op_at(trace, event[inside])
-    row[inside] = np.where(op >= 0, op, event[inside])
-    return op_of_trial(trace, event, row)
-
-
 def _causes(trace: Trace, excess: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
     """Yields the costs of each cause, in the order of attribution."""
-    events, calls = trace.events, blocking_calls(trace)
-    compiled = compilations(trace)
-    compiling = Intervals.of_events(events, compiled)
-    yield "compilation", _within(compiling, excess)
+    events = trace.events
+    yield "compilation", _within(Intervals.of_events(events, compilations(trace)), excess)
     yield "graph_capture", _within(capture_intervals(trace), excess)
     # a kernel's first call loads the kernel
-    launches = find_launches(trace)
-    launched = (launches.call >= 0) & (trace.events.kind[launches.activity] == Kind.KERNEL)
-    yield "loading", is_in(excess.event, np.concatenate((loading_calls(trace), launches.call[launched])))
-    yield "allocation", is_in(excess.event, calls.row[calls.kind == Blocks.ALLOCATOR])
+    loads = np.concatenate((loading_calls(trace), calls_that_launch(trace, Kind.KERNEL)))
+    yield "loading", is_in(excess.event, loads)
+    yield "allocation", is_in(excess.event, blocking_calls(trace).of(Blocks.ALLOCATOR))
     kind = np.where(excess.event >= 0, events.kind[excess.event].astype(np.int64), -1)
     yield "set_up", is_in(kind, CALL_KINDS)
     yield "first_call", row >= 0

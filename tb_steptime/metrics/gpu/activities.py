@@ -61,8 +61,7 @@ def find_products(trace: Trace) -> Products:
     """The product of each row of the kernel table. Of nested ops the inner one counts, as it is nearer to the
     kernel."""
     rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
-    origins = kernel_origins(trace)
-    op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
+    op = innermost(trace, rows, kernel_origins(trace).place)
     labels = kernel_labels(trace)
     if labels is not None:  # no product if the labelled op is none, or if its work is not known to be the kernel's
         op = np.where(labels.op < 0, op, np.where(names_among(trace, labels.op, OPS), labelled_ops(trace), -1))

@@ -170,10 +170,16 @@ def validated_sm_efficiency(trace: Trace, device: int) -> Validation | None:
     sampled, levels = samples(trace, device, SM_ACTIVE.id), sm_levels(trace, device)
     if sampled is None or levels is None:
         return None
+    return beside_samples(trace, sampled, levels.integral_ns)
+
+
+def beside_samples(trace: Trace, sampled: Samples, estimated: Callable[[Int64, Int64], Float64]) -> Validation | None:
+    """Returns the mean of an estimate and that of these samples, over the part of the window that they cover; None if
+    they cover nothing. estimated: the estimate's integral from each start to each end."""
     low, high = find_steps(trace).window
     start, end = np.clip(sampled.start, low, high), np.clip(sampled.end, low, high)
     covered = int((end - start).sum())
     if not covered:
         return None
-    estimated = float(levels.integral_ns(start, end).sum()) / covered
-    return Validation(estimated, float((sampled.value * (end - start)).sum()) / covered)
+    measured = float((sampled.value * (end - start)).sum()) / covered
+    return Validation(min(float(estimated(start, end).sum()) / covered, 1.0), measured)

@@ -204,16 +204,6 @@ def kineto_zero_fraction(trace: Trace, device: int) -> float | None:
     return int(dur[wrong].sum()) / int(dur.sum()) if dur.any() else None
 
 
-def occupancy_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
-    """Est. achieved occupancy in each bin [edges[i], edges[i+1]), by exact overlap; NaN where no kernel runs."""
-    rows = _measured_rows(trace, device, filling(trace).occupancy)
-    if not len(rows):
-        return None
-    part, whole = _weighted(trace, rows, filling(trace).occupancy, edges)
-    mean: Float64 = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-    return mean
-
-
 def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -> Figure:
     rows = _measured_rows(trace, device, values)
     if not len(rows):

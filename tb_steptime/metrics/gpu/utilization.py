@@ -180,17 +180,6 @@ def est_sm_efficiency(trace: Trace, device: int) -> Figure:
     return ratio_figure(level.integral_ns(*windows(trace)), windows_ns(trace), None)
 
 
-def utilization_in(trace: Trace, device: int, edges: Int64) -> Float64:
-    """GPU utilization in each bin [edges[i], edges[i+1]), by exact overlap; bins must have a length."""
-    return kernel_intervals(trace, device).overlap_ns(edges[:-1], edges[1:]) / np.diff(edges)
-
-
-def sm_efficiency_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
-    """Est. SM efficiency in each bin [edges[i], edges[i+1]), by exact overlap; None where it is not measurable."""
-    level = sm_levels(trace, device)
-    return None if level is None else level.integral_ns(edges[:-1], edges[1:]) / np.diff(edges)
-
-
 def windows(trace: Trace) -> tuple[Int64, Int64]:
     """Starts and ends of the windows for which figures are measured: first the span's, then each step's."""
     steps = find_steps(trace)

@@ -26,7 +26,7 @@ from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, none_if_nan
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import op_rows, outermost, parent_places
 from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, op_at
 from tb_steptime.trace.quality.memory_calls import allocation_retries, waits_of_retries
@@ -75,6 +75,10 @@ class BlockingCalls(msgspec.Struct, frozen=True, eq=False):
 
     row: Int64
     kind: UInt8
+
+    def of(self, *kinds: Blocks) -> Int64:
+        """The rows of these kinds only."""
+        return self.row[is_in(self.kind, kinds)]
 
 
 @shared
@@ -253,8 +257,7 @@ def _host_copies(trace: Trace) -> Int64:
 
 def _launched_before(trace: Trace, rows: Int64) -> Int64:
     """How many launch calls of its thread begin before each call."""
-    call = find_launches(trace).call
-    launching = distinct_in(call[call >= 0])
+    launching = calls_that_launch(trace)
     thread, before = trace.events.thread[launching], np.zeros(len(rows), np.int64)
     for number in distinct_in(trace.events.thread[rows]).tolist():
         on_thread = trace.events.thread[rows] == number

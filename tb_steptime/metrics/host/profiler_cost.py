@@ -24,7 +24,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.text import Finding, Trust, fraction, ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
@@ -92,7 +92,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
 def _counts(trace: Trace, thread: Int32, at: Int64, chosen: Steps | None = None) -> Bool:
     """Says which events begin in a step, on one of these threads. chosen: None for all steps."""
     on = np.zeros(len(trace.threads), bool)
-    on[[*training_threads(trace), *autograd_threads(trace)]] = True
+    on[[*step_threads(trace)]] = True
     return ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]
 
 

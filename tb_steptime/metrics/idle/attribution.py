@@ -21,11 +21,11 @@ import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import ExcludedTime, excluded_time
 from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
-from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
+from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, reached_ns, unrecorded_work
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, Segments
 from tb_steptime.trace.model import Trace, find_launches, shared
@@ -222,7 +222,7 @@ class _Threads:
     def __init__(self, trace: Trace, unrecorded: Intervals) -> None:
         self._trace = trace
         self.before_all = [loader_intervals(trace), unrecorded]
-        self._one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
+        self._one_at_a_time = {*step_threads(trace)}
         self._own_known: dict[int, list[Intervals]] = {}
         self._known: dict[int, list[Intervals]] = {}
 
@@ -239,8 +239,7 @@ class _Threads:
     def _own(self, thread: int) -> list[Intervals]:
         if thread not in self._own_known:
             events, calls = self._trace.events, blocking_calls(self._trace)
-            allocates = calls.kind == Blocks.ALLOCATOR
-            rows = (calls.row[~allocates], calls.row[allocates])
+            rows = (calls.of(*WAITING), calls.of(Blocks.ALLOCATOR))
             blocked = [Intervals.of_events(events, each[events.thread[each] == thread]) for each in rows]
             self._own_known[thread] = [*blocked, _cpu_work(self._trace, thread)]
         return self._own_known[thread]

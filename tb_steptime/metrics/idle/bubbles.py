@@ -60,17 +60,26 @@ from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.round_trips import computes_between
 from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.phases.assignment import SITES, optimizer_marks, site_of, training_threads
+from tb_steptime.metrics.phases.assignment import SITES, site_of, training_threads
 from tb_steptime.metrics.phases.marks import PhaseId, Site
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals, short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.model import (
+    Trace,
+    are_named,
+    calls_that_launch,
+    find_launches,
+    in_order_of_calls,
+    rows_named,
+    shared,
+)
 from tb_steptime.trace.nesting import innermost, op_rows, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import Steps, find_steps
+from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 
@@ -180,11 +189,9 @@ def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, I
     """Returns when each group's stall begins and ends: from the drain, or the group's start, to the next activity
     launched after the group, or the start of the next group."""
     events, launches = trace.events, find_launches(trace)
-    rows = launch_rows(trace, device)
-    rows = rows[launches.call[rows] >= 0]
+    rows = in_order_of_calls(trace, launch_rows(trace, device))
     if not len(rows) or not len(groups):
         return groups.start, groups.start
-    rows = rows[np.argsort(events.start_ns.take(launches.call.take(rows)), kind="stable")]
     call_starts, activity = events.start_ns.take(launches.call.take(rows)), launches.activity[rows]
     reach = np.maximum.accumulate(events.ends(activity))
     coming = np.minimum.accumulate(events.start_ns[activity][::-1])[::-1]
@@ -354,9 +361,7 @@ def cpu_updates(trace: Trace) -> Intervals:
     events, marks = trace.events, optimizer_marks(trace)
     if not len(marks):
         return _unmarked(trace)
-    launches = find_launches(trace)
-    kernels = (launches.call >= 0) & (events.kind[launches.activity] == Kind.KERNEL)
-    call_starts = np.sort(events.start_ns[launches.call[kernels]])
+    call_starts = events.start_ns[calls_that_launch(trace, Kind.KERNEL)]
     inside = np.searchsorted(call_starts, events.ends(marks)) - np.searchsorted(call_starts, events.start_ns[marks])
     return Intervals.of_events(events, marks[(inside == 0) & (events.dur_ns[marks] >= LEAST_UPDATE_NS)])
 
@@ -391,8 +396,7 @@ def _next_weights(trace: Trace, waited: Int64) -> Int64:
     """Returns for the end of each wait when the next launch begins, if it is a copy to the device in the same step and
     about as many bytes are copied to the host before as to the device after; else the end of the wait."""
     events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
-    rows = np.flatnonzero(launches.call >= 0)
-    rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
+    rows = in_order_of_calls(trace, np.arange(len(launches.call)))
     call_starts, activity = events.start_ns[launches.call[rows]], launches.activity[rows]
     to_host, to_device = (_copied(trace, activity, direction) for direction in ("DtoH", "HtoD"))
     step = steps.holding_on_host(waited)
@@ -448,8 +452,7 @@ def token_waits(trace: Trace) -> Bool:
 def _before_updates(trace: Trace, ends: Int64) -> Bool:
     """Whether optimizers run on the CPU for most of the time from each instant to the next launch, or to the end of
     the steps."""
-    launches = find_launches(trace)
-    call_starts = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
+    call_starts = trace.events.start_ns[calls_that_launch(trace)]
     following = np.append(call_starts, ends.max(initial=find_steps(trace).window[1]))[
         np.searchsorted(call_starts, ends)
     ]

@@ -37,10 +37,10 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
-from tb_steptime.trace.ops import GRAPH_CALL, RUNTIME
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
+from tb_steptime.trace.ops import RUNTIME, graph_calls
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, distinct_in, is_in, median, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, is_in, median, values_at
 
 
 class Gaps(msgspec.Struct, frozen=True, eq=False):
@@ -126,9 +126,8 @@ def _within_graphs(trace: Trace, device: int) -> Intervals:
     device             kcc        ckk        kcc         ckk       kcc       ckk
     waits                 wwwwwwww              wwwwwwwww             wwwwwww
     """
-    graphs, launches = rows_named(trace, CALL_KINDS, GRAPH_CALL.search), find_launches(trace)
-    rows = launch_rows(trace, device)
-    rows = rows[is_in(launches.call[rows], graphs)]
+    launches, rows = find_launches(trace), launch_rows(trace, device)
+    rows = rows[is_in(launches.call[rows], graph_calls(trace))]
     if not len(rows):
         return Intervals.empty()
     order = np.argsort(launches.call[rows], kind="stable")  # activities of each launch, in time order
@@ -213,8 +212,7 @@ def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
                             uuuuuuuuuuuuuuu
     """
     calls, graphs = _calls(trace, gaps), graphs_without_kernels(trace)
-    launched = find_launches(trace).call
-    launching = np.append(-1, distinct_in(launched[launched >= 0]).astype(np.int64))
+    launching = np.append(-1, calls_that_launch(trace))
     before = launching[np.searchsorted(launching, calls) - 1]
     behind = np.searchsorted(graphs, calls) > np.searchsorted(graphs, before)
     behind_graph = np.flatnonzero(behind & (calls >= 0) & ~_begun_by(trace, gaps, *WAITING))
@@ -249,9 +247,7 @@ def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
 
 
 def _blocked(trace: Trace, *kinds: Blocks) -> Intervals:
-    calls = blocking_calls(trace)
-    rows = calls.row[is_in(calls.kind, kinds)]
-    return Intervals.of_events(trace.events, rows)
+    return Intervals.of_events(trace.events, blocking_calls(trace).of(*kinds))
 
 
 def _calls(trace: Trace, gaps: Gaps) -> Int64:
@@ -268,5 +264,4 @@ def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
     """Says which gaps end with work that a blocking call of these kinds launched."""
-    calls = blocking_calls(trace)
-    return np.asarray(is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)]), bool)
+    return is_in(_calls(trace, gaps), blocking_calls(trace).of(*kinds))

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_names, short_range
@@ -157,8 +157,8 @@ NOTHING = HostActivity("nothing", None, None, False)
 def activity_in(trace: Trace, thread: int, start: int, end: int) -> HostActivity:
     """Returns what the thread does; if nothing, what those of the autograd engine and the training do, which work while
     it waits."""
-    one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
-    others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
+    one_at_a_time = step_threads(trace)
+    others = sorted({*one_at_a_time} - {thread}) if thread in one_at_a_time else []
     rows = _lasting(trace, start, end)
     of_thread = (rows[trace.events.thread[rows] == number] for number in (thread, *others))
     candidates = [_activity(trace, thread_rows, start, end) for thread_rows in of_thread]

@@ -12,8 +12,8 @@ from __future__ import annotations
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.launches import blocked_intervals
-from tb_steptime.text import Reason, Unit
+from tb_steptime.metrics.launches import NO_LAUNCHES, blocked_intervals
+from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
@@ -26,14 +26,11 @@ HOST_FLOOR = Metric(
 )  # fmt: skip
 
 
-_NOTHING_OF_THE_HOST = Reason("no_launch_calls")
-
-
 def host_floor(trace: Trace) -> Figure:
     """Returns the floor of the mean step. It is not known if nothing of the host is recorded, because the step is then
     only that of the device."""
     if not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)):
-        return unknown(trace, _NOTHING_OF_THE_HOST)
+        return unknown(trace, NO_LAUNCHES)
     return mean_figure(host_floor_ns(trace))
 
 

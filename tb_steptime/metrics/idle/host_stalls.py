@@ -23,7 +23,7 @@ from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.host_activity import is_explained
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.text.patterns import expression
@@ -132,7 +132,7 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
     rows = garbage_collections(trace)
     yield _Stops("garbage_collection", True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
     # time between ops does not belong to them: it is Python, which may have had something to do
-    excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
+    excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*step_threads(trace))
     excess = excess.where((excess.dur_ns >= INTERRUPTED_NS) & _is_in_code(trace, excess))
     excess = excess.where(is_in(excess.event, allocation_retries(trace).rows, invert=True))  # these have their own card
     yield _Stops("interrupted", False, excess.start_ns, excess.end_ns, excess.event.astype(np.int64))

@@ -42,12 +42,12 @@ from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, find_launches, in_order_of_calls, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.ops import graph_calls
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 
@@ -156,9 +156,8 @@ def before_graphs_ns(trace: Trace, device: int, steps: Steps | None = None) -> i
     step. steps: those in which the gaps begin; None for all."""
     gaps, (gap_late_ns, long) = find_gaps(trace, device), late_gaps(trace, device)
     rows = np.flatnonzero((gaps.launch >= 0) & ~long & _begin_in(gaps, steps))
-    call = find_launches(trace).call[gaps.launch[rows]]
-    graph = np.append(is_in(np.arange(len(trace.events)), rows_named(trace, CALL_KINDS, GRAPH_CALL.search)), False)
-    return int(gap_late_ns[rows[graph[call]]].sum()) // len((steps or find_steps(trace)).steps)
+    rows = rows[is_in(find_launches(trace).call[gaps.launch[rows]], graph_calls(trace))]
+    return int(gap_late_ns[rows].sum()) // len((steps or find_steps(trace)).steps)
 
 
 def _begin_in(gaps: Gaps, steps: Steps | None) -> Bool:
@@ -192,7 +191,7 @@ def _undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals)
     work in turns. Calls are left out: a graph saves the launches.
     """
     events = trace.events
-    threads = np.array([*training_threads(trace), *autograd_threads(trace), *launching], np.int32)
+    threads = np.array([*step_threads(trace), *launching], np.int32)
     ops, calls = (
         rows[is_in(events.thread[rows], threads)] for rows in (events.rows(Kind.CPU_OP), events.rows(*CALL_KINDS))
     )
@@ -342,8 +341,7 @@ def _by_site_ns(trace: Trace, device: int, chosen: Bool, steps: Steps | None) ->
 def _is_split(trace: Trace) -> Bool:
     """Returns for each row of `find_launches`, whether few activities are launched between its thread's waiting calls
     before and after it. A graph's launch counts as many."""
-    events, call, calls = trace.events, find_launches(trace).call, blocking_calls(trace)
-    waits = calls.row[is_in(calls.kind, WAITING)]
+    events, call, waits = trace.events, find_launches(trace).call, blocking_calls(trace).of(*WAITING)
     is_split = np.zeros(len(call), bool)
     for thread in distinct(events.thread[waits]).tolist():
         on_thread = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
@@ -358,11 +356,9 @@ def _is_refill(trace: Trace, device: int) -> Bool:
     """Returns for each row of `find_launches`, whether it is launched after a waiting call of its thread, and before
     the first launch that returns while the device still works. Without such a launch the host is late for another
     reason, too."""
-    events, launches, calls = trace.events, find_launches(trace), blocking_calls(trace)
-    waits, is_refill = calls.row[is_in(calls.kind, WAITING)], np.zeros(len(launches.call), bool)
-    rows = launch_rows(trace, device).astype(np.int64)
-    rows = rows[launches.call[rows] >= 0]
-    rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
+    events, launches, waits = trace.events, find_launches(trace), blocking_calls(trace).of(*WAITING)
+    is_refill = np.zeros(len(launches.call), bool)
+    rows = in_order_of_calls(trace, launch_rows(trace, device))
     call = launches.call[rows].astype(np.int64)
     call_starts, reach = (
         events.start_ns[call],

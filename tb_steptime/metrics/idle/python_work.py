@@ -35,7 +35,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost, parent_places, top_level
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
 #: A function that spends more than this share in ops, calls of a runtime or waits is not Python code to speed up.
@@ -214,7 +214,7 @@ def _hold_a_pass(trace: Trace, calls: _Calls, thread: int) -> Bool:
     loop can do without. Without a backward pass: most of the time of ops."""
     nodes, events = backward_nodes(trace), trace.events
     forward, ops = nodes.forward[nodes.forward >= 0], events.rows(Kind.CPU_OP)
-    optimizer = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
+    optimizer = optimizer_marks(trace)
     passes = (nodes.event, distinct_in(forward), optimizer) if len(nodes.event) else (ops, optimizer)
     holds = np.zeros(len(calls.row), bool)
     for rows in passes:

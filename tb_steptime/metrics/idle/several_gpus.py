@@ -18,7 +18,7 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_act
 from tb_steptime.metrics.host.blocking_calls import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches
+from tb_steptime.trace.model import Trace, find_launches, in_order_of_calls
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, distinct_in
@@ -115,8 +115,7 @@ def _blocked_ns(trace: Trace, groups: BlockingGroups, by: Int64, device: int) ->
 def group_devices(trace: Trace) -> Int64:
     """Returns for each of `blocking_groups` the device for which it waits; -1 if its thread had launched nothing."""
     groups, events, launches = blocking_groups(trace), trace.events, find_launches(trace)
-    linked = np.flatnonzero(launches.call >= 0)
-    linked = linked[np.argsort(launches.call[linked], kind="stable")]
+    linked = in_order_of_calls(trace, np.arange(len(launches.call)))
     call, device = launches.call[linked], events.device[launches.activity[linked]]
     thread, of_call = events.thread[call], np.full(len(groups), -1, np.int64)
     for number in distinct_in(events.thread[groups.call]).tolist():

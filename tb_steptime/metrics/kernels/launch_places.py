@@ -175,7 +175,6 @@ def kernel_module_rows(trace: Trace) -> Int64:
 
 def _made_by(trace: Trace) -> Int64:
     """For each kernel the row of its launch or op; for a backward kernel, of the op that created its node."""
-    origins = kernel_origins(trace)
-    anchor = np.where(origins.call >= 0, origins.call, origins.op)
-    forward_ops = forward_of(trace, anchor)
-    return np.where(forward_ops >= 0, forward_ops, anchor).astype(np.int64)
+    place = kernel_origins(trace).place
+    forward_ops = forward_of(trace, place)
+    return np.where(forward_ops >= 0, forward_ops, place)

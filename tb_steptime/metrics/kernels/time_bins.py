@@ -26,7 +26,13 @@ from tb_steptime.metrics.gpu.utilization import (
     kernel_rows,
     sm_levels,
 )
-from tb_steptime.metrics.tensor_cores.usage import BINS, TENSOR_CORE_SHARE, device_has_tensor_cores, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import (
+    BINS,
+    TENSOR_CORE_SHARE,
+    device_has_tensor_cores,
+    kernel_bins,
+    split_kernel_time,
+)
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, weighted_overlap
@@ -71,6 +77,14 @@ class Bins(msgspec.Struct, frozen=True, eq=False):
         """The figure of each bin; NaN if the whole is 0."""
         shares: Float64 = np.divide(self.part, self.whole, out=np.full(len(self.part), np.nan), where=self.whole > 0)
         return np.clip(shares, 0.0, 1.0)
+
+    @property
+    def permille(self) -> list[int | None]:
+        """The figure of each bin in whole thousandths; None if the whole is 0."""
+        values = self.values
+        finite = np.isfinite(values)
+        rounded = np.rint(1000 * np.where(finite, values, 0)).astype(np.int64).tolist()
+        return [value if is_measured else None for value, is_measured in zip(rounded, finite.tolist(), strict=True)]
 
     def joined(self, count: int) -> Bins:
         """Every `count` neighbouring bins merged into one; the last may have fewer."""
@@ -126,10 +140,12 @@ def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
 
 
 def _share_of(bin: str) -> InBins:
+    """The share of kernel time in a bin of `BINS`; None if the names of most kernels do not tell their bin."""
     of_kernels = _of_kernels(lambda trace: (kernel_bins(trace) == BINS.index(bin)).astype(np.float64))
 
     def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
-        return of_kernels(trace, device, edges) if device_has_tensor_cores(trace, device) else None
+        known = split_kernel_time(trace, device).total.unclassified is None
+        return of_kernels(trace, device, edges) if known and device_has_tensor_cores(trace, device) else None
 
     return in_bins
 

@@ -41,14 +41,14 @@ from tb_steptime.metrics.phases.marks import (
     training_threads,
 )
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import Intervals, Segments
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import open_at
 from tb_steptime.trace.ops import op_by_id
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_courses",
@@ -182,11 +182,6 @@ def host_time_ns(trace: Trace) -> Int64:
     return np.stack(columns, axis=1)
 
 
-def optimizer_marks(trace: Trace) -> Int64:
-    """Rows of the ranges of optimizer steps, in time order."""
-    return rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
-
-
 def optimizer_updates(trace: Trace) -> Intervals:
     """Says when optimizers run, without the closures that they call."""
     events, rows = trace.events, optimizer_marks(trace)
@@ -283,13 +278,9 @@ def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
 
 def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:
     """(step, start, end) of each interval's part in each step, if it is long enough to draw."""
-    first, end_row = np.searchsorted(end, low, side="right"), np.searchsorted(start, high, side="left")
-    count = np.maximum(end_row - first, 0)
-    step = np.repeat(np.arange(len(low)), count)
-    row = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
-    begins, ends = np.maximum(start[row], low[step]), np.minimum(end[row], high[step])
-    drawn = ends - begins >= LEAST_SHARE * (high - low)[step]
-    return list(zip(step[drawn].tolist(), begins[drawn].tolist(), ends[drawn].tolist(), strict=True))
+    cut = Segments.numbered(low, high).cut(start, end)
+    drawn = (cut.label >= 0) & (cut.end - cut.start >= LEAST_SHARE * (high - low)[cut.label])
+    return list(zip(cut.label[drawn].tolist(), cut.start[drawn].tolist(), cut.end[drawn].tolist(), strict=True))
 
 
 def _site_ranges(trace: Trace, phase: PhaseId, site: int) -> list[tuple[int, int, int]]:

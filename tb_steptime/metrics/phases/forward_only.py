@@ -13,10 +13,10 @@ import numpy.typing as npt
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.trace.model import Trace, rows_named, shared
-from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.ops import graph_calls
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
+from tb_steptime.trace.steps.calls import optimizer_marks
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 
 @shared
@@ -28,13 +28,11 @@ def forward_only(trace: Trace) -> Bool:
     launches graphs may hold its backward pass in them. A step that only adds gradients up has a backward pass.
     """
     layers, nodes = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match), engine_nodes(trace)
-    optimizers = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
     numbered = layers[is_in(layers, trace.sequences.event)]
-    trains = _holds(trace, nodes) | _holds(trace, optimizers)
+    trains = _holds(trace, nodes) | _holds(trace, optimizer_marks(trace))
     if not trains.any():
         return trains
-    graphs = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
-    return _holds(trace, layers) & ~(trains | _holds(trace, numbered) | _holds(trace, graphs))
+    return _holds(trace, layers) & ~(trains | _holds(trace, numbered) | _holds(trace, graph_calls(trace)))
 
 
 def _holds(trace: Trace, rows: Int64) -> Bool:

@@ -37,7 +37,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE, backward_nodes
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BACKEND
 from tb_steptime.trace.step_marks import step_marks
@@ -246,6 +246,11 @@ def autograd_threads(trace: Trace) -> tuple[int, ...]:
     )
 
 
+def step_threads(trace: Trace) -> tuple[int, ...]:
+    """Threads that run the steps, one at a time: those of the training loop and of the autograd engine."""
+    return (*training_threads(trace), *autograd_threads(trace))
+
+
 @shared
 def backward_passes(trace: Trace) -> Intervals:
     """From the first to the last node of each backward pass, on whichever threads they run."""
@@ -325,9 +330,8 @@ def inputs_prepared(trace: Trace, marks: Int64) -> dict[int, Intervals]:
     layers, users = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match), events.rows(Kind.USER)
     users = users[range_sites(trace)[events.name[users]] == SITE["forward.model"]]
     begins_model = distinct_in(np.concatenate((creators, layers, users)))
-    launches = find_launches(trace)
-    calls = launches.call[(launches.call >= 0) & (events.kind[launches.activity] == Kind.KERNEL)]
-    calls = distinct_in(calls[innermost(trace, marks, calls) < 0])
+    calls = calls_that_launch(trace, Kind.KERNEL)
+    calls = calls[innermost(trace, marks, calls) < 0]
     start = np.sort(np.concatenate((steps.host_start_ns, passes.end)))
     by_thread = {}
     for thread in training_threads(trace):

@@ -47,7 +47,7 @@ from tb_steptime.metrics.gpu.activities import (
     labelled_ops,
     names_among,
 )
-from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, samples
+from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, beside_samples, samples
 from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, Unit
@@ -329,18 +329,18 @@ def _validated(trace: Trace, counter: Samples, rows: Int64, ops: Products, at_pe
     """Returns the estimate for the time of these samples beside their mean; None where the work of too little kernel
     time is known. at_peak_ns: for each of these rows of the kernel table the time that its whole op would take at the
     peak; NaN if unknown."""
-    low, high = find_steps(trace).window
-    start, end = np.clip(counter.start, low, high), np.clip(counter.end, low, high)
-    covered = int((end - start).sum())
     event = trace.kernels.event[rows]
     length, has_bound = trace.events.dur_ns[event], (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
-    if not covered or not has_bound.any() or length[has_bound].sum() < LEAST_VALIDATED * length.sum():
+    if not has_bound.any() or length[has_bound].sum() < LEAST_VALIDATED * length.sum():
         return None
     begin, finish = trace.events.start_ns[event[has_bound]], trace.events.ends(event[has_bound])
     groups = Groups.of(ops.op[rows[has_bound]].astype(np.int64))
     rate = at_peak_ns[has_bound] / np.maximum(groups.sum(length[has_bound]).astype(np.float64)[groups.place], 1)
-    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
-    before = sums_before(weighted_overlap(begin, finish, rate, edges))
-    first, last = place.reshape(2, -1)
-    estimated = float((before[last] - before[first]).sum()) / covered
-    return Validation(min(estimated, 1.0), float((counter.value * (end - start)).sum()) / covered)
+
+    def estimated(start: Int64, end: Int64) -> Float64:
+        edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
+        before = sums_before(weighted_overlap(begin, finish, rate, edges))
+        first, last = place.reshape(2, -1)
+        return np.subtract(before[last], before[first])
+
+    return beside_samples(trace, counter, estimated)

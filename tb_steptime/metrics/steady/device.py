@@ -21,17 +21,13 @@ TIMES_SURE = 20
 
 
 @shared
-def find_excess(trace: Trace, first_step: int = 0) -> Excess:
-    """Returns where calls took longer than the steady duration of their site.
-
-    first_step: the number of the step that is treated as the first one; those before it are treated as the last ones. A
-    value other than 0 is a placebo test: one-time work does not occur in that step.
-    """
-    return joined((on_host(trace, first_step).excess, excess_on_devices(trace, first_step)))
+def find_excess(trace: Trace) -> Excess:
+    """Returns where calls took longer than the steady duration of their site."""
+    return joined((on_host(trace).excess, excess_on_devices(trace)))
 
 
 @shared
-def excess_on_devices(trace: Trace, first_step: int) -> Excess:
+def excess_on_devices(trace: Trace) -> Excess:
     """Returns activities that are too long, those that a library only tries, and the edges. Activities that share the
     device with others for half of their time are contended, and are not judged by their length."""
     events, launches = trace.events, find_launches(trace)
@@ -40,8 +36,8 @@ def excess_on_devices(trace: Trace, first_step: int) -> Excess:
     start, end = events.start_ns[launches.activity], events.ends(launches.activity)
     launched_ns = np.where(launches.call >= 0, events.start_ns[launches.call], start)
     step, exchanges = step_at(trace, launched_ns), collective_names(trace)[events.name[launches.activity]]
-    judged = judge(end - start, step, *activity_sites(trace), first_step)
-    tried = is_in(launches.activity, trials(trace, first_step).event)
+    judged = judge(end - start, step, *activity_sites(trace))
+    tried = is_in(launches.activity, trials(trace).event)
     waits = exchanges & _shows_no_cause(step, judged.kind)
     excess = np.where(tried, end - start, judged.excess_ns)
     kind = np.where(tried, ExcessKind.ONCE, np.where(waits, ExcessKind.UNKNOWN, judged.kind))

@@ -32,7 +32,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
-from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
+from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
@@ -53,6 +53,7 @@ EMPTY_NS = 50_000
 PAUSE_NS = 10_000_000
 
 
+@shared
 def before_recording(trace: Trace, device: int) -> Intervals:
     """Returns when the device runs work from before the recording, recorded or not, as far as that is known."""
     launches = find_launches(trace)
@@ -124,8 +125,7 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
 
 def _awaited(trace: Trace, low: int) -> Intervals:
     """Returns the time up to the end of the last synchronize that waits although no earlier launch is recorded."""
-    events, calls, call = trace.events, blocking_calls(trace), find_launches(trace).call
-    syncs = calls.row[calls.kind == Blocks.SYNC]
+    events, call, syncs = trace.events, find_launches(trace).call, blocking_calls(trace).of(Blocks.SYNC)
     before = syncs[events.ends(syncs) <= events.start_ns[call[call >= 0]].min()]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
     return Intervals.of((low, int(events.ends(waiting).max()))) if len(waiting) else Intervals.empty()
@@ -164,8 +164,7 @@ def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
 def _reaches(trace: Trace, call: Int32) -> Int64:
     """Returns when work of each call should start on an idle device: when the call returns, or when it begins if the
     call waits for the work."""
-    calls = blocking_calls(trace)
-    waits = is_in(call, calls.row[calls.kind != Blocks.ALLOCATOR])
+    waits = is_in(call, blocking_calls(trace).of(*WAITING))
     return trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
 
 
@@ -230,6 +229,7 @@ def first_lost_ns(trace: Trace) -> int | None:
     return int(trace.events.start_ns[lost[0]]) if len(lost) else None
 
 
+@shared
 def cut_off_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when a device is idle after its last recorded work, except in waits for a batch, which are judged."""
     return after_recording(trace, device) - loader_intervals(trace) - before_recording(trace, device)

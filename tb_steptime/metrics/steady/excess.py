@@ -162,25 +162,20 @@ class CallExcess(NamedTuple):
     kind: UInt8
 
 
-def judge(
-    length: Int64, step: Int64, sites: SiteColumns, like: Likeness | None = None, first_step: int = 0
-) -> CallExcess:
+def judge(length: Int64, step: Int64, sites: SiteColumns, like: Likeness) -> CallExcess:
     """Compare calls with those of their sites.
 
     length: of each call without waits, ns; step: number of the step that contains it; sites: site numbers of each call,
-    the most exact first, each counted from 0; like: fixed for all calls if not given. Calls are in time order within
-    each site. The step with number `first_step` is treated as the first one, those before it as the last ones, which
-    only a test needs.
+    the most exact first, each counted from 0. Calls are in time order within each site.
     """
-    fixed, shaped = like if like is not None else (np.ones(len(length), bool), np.zeros(len(length), bool))
-    turn = (step - first_step) % (int(step.max(initial=0)) + 1) if first_step else step
-    may = _may_be_long(length, turn, sites[0], fixed)
+    fixed, shaped = like
+    may = _may_be_long(length, step, sites[0], fixed)
     rows = _compared(may, sites, fixed)
     excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
     if not len(rows):
         return CallExcess(excess, kind)
     one_step = bool(step.min() == step.max())
-    rows = rows[np.argsort(turn[rows], kind="stable")]
+    rows = rows[np.argsort(step[rows], kind="stable")]
     like = Likeness(fixed[rows], shaped[rows])
     steps = None if one_step else step[rows]
     long = np.flatnonzero(may[rows])
@@ -189,19 +184,19 @@ def judge(
     return CallExcess(excess, kind)
 
 
-def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
+def _may_be_long(length: Int64, step: Int64, site: Int64, fixed: Bool) -> Bool:
     """Says which calls are long enough for any excess: no steady duration is below the shortest call of the site, or
     below that of all sites if a call is alone at its own. They are few, and only they and similar calls are
     examined."""
-    if columns := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
+    if columns := one_pass("may_be_long", (bool,), length, step, site, fixed, _LIMITS):
         return np.asarray(columns[0], bool)
     sites = int(site.max(initial=-1)) + 1
     least, first = np.full(sites, _NEVER), np.full(sites, _NEVER)
     np.minimum.at(least, site, length)
-    np.minimum.at(first, site, turn)
+    np.minimum.at(first, site, step)
     over = length - least[site]
     may: Bool = (over >= LEAST_FIRST_NS) & (length >= TIMES_FIRST * least[site])
-    may &= (turn == first[site]) | (over >= LEAST_LATER_NS) & (length >= TIMES_LATER * least[site])
+    may &= (step == first[site]) | (over >= LEAST_LATER_NS) & (length >= TIMES_LATER * least[site])
     alone = fixed & (np.bincount(site, minlength=1)[site] < FEWEST)
     may |= alone & (length - int(length.min(initial=0)) >= LEAST_ALIKE_NS)
     return may

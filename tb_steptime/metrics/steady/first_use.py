@@ -24,7 +24,7 @@ from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import loading_calls
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BEGINS_CAPTURE, RUNTIME
 from tb_steptime.trace.quality.memory_calls import FREES, allocation_retries
@@ -148,8 +148,7 @@ def _handles(trace: Trace) -> Int64:
     op       [aten::mm                    ]   [aten::mm]
     runtime   [cudaMalloc][cudaFree]   [l]          [l]
     """
-    calls, events = blocking_calls(trace), trace.events
-    rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
+    events, rows = trace.events, blocking_calls(trace).of(Blocks.ALLOCATOR)
     rows = rows[are_named(trace, rows, FREES.match)]
     rows = rows[is_in(rows, allocation_retries(trace).rows, invert=True)]
     ops = rows_named(trace, (Kind.CPU_OP,), _OF_LIBRARIES.match)
@@ -158,8 +157,7 @@ def _handles(trace: Trace) -> Int64:
     if not len(rows):
         return rows
     firsts = ops[np.unique(np.stack((events.thread[ops], events.name[ops])), axis=1, return_index=True)[1]]
-    launched = find_launches(trace).call.astype(np.int64)
-    before = np.sort(events.start_ns[launched[launched >= 0]])
+    before = events.start_ns[calls_that_launch(trace)]
     idle = np.searchsorted(before, events.start_ns[op]) == np.searchsorted(before, events.start_ns[rows])
     return rows if idle.all() and is_in(op, firsts).all() else rows[:0]
 
@@ -169,8 +167,7 @@ def _first_launch(trace: Trace) -> Int64:
     begins on an idle device soon after it returns: it loads the kernel. A queue for which it may wait holds a thousand
     launches, so that its kernel would begin much later."""
     events, launches = trace.events, find_launches(trace)
-    kernels = (launches.call >= 0) & (events.kind[launches.activity] == Kind.KERNEL)
-    rows = distinct_in(launches.call[kernels].astype(np.int64))
+    rows = calls_that_launch(trace, Kind.KERNEL)
     if len(rows) < 2 or events.dur_ns[rows[0]] < max(LONG_NS, TIMES_LONGER * events.dur_ns[rows[1:]].max()):
         return rows[:0]
     returned = events.ends(rows[:1])
@@ -196,8 +193,7 @@ def _first_tensor(trace: Trace) -> Int64:
 def _first_memory(trace: Trace) -> Int64:
     """Allocation calls, if all are in the first of several steps, or the process begins in the recording: later steps
     take their memory from the allocator's cache."""
-    calls, steps = blocking_calls(trace), find_steps(trace)
-    rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
+    steps, rows = find_steps(trace), blocking_calls(trace).of(Blocks.ALLOCATOR)
     rows = rows[is_in(rows, allocation_retries(trace).rows, invert=True)]  # memory may run short in any step
     if starts_up(trace) and len(steps.steps) == 1:
         return rows

@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.launches import NO_LAUNCHES
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.edges import between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import (
@@ -28,7 +29,7 @@ from tb_steptime.metrics.steady.excess import (
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, host_events, host_segments, waits_ns
 from tb_steptime.metrics.steady.sites import host_code, op_sites, segment_sites
-from tb_steptime.text import Reason, Unit
+from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
@@ -56,13 +57,12 @@ UNDISTURBED_HOST_TIME = Metric(
     "Time per step in which the main threads work, if each call took as long as the second fastest one of the same "
     "code and shapes (est.). Waits are left out. Other processes hardly change it.",
 )  # fmt: skip
-_NOTHING_OF_THE_HOST = Reason("no_launch_calls")
 
 
 @shared
-def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
+def on_host(trace: Trace) -> HostComparison:
     """Returns the segments that are too long, without the waits of their thread. Threads that do not train rest
-    between their events, which is not time of the job. first_step: as in `find_excess`."""
+    between their events, which is not time of the job."""
     host, segments = host_events(trace), host_segments(trace)
     trains = is_in(segments.thread, training_threads(trace))
     segments = segments.where((segments.inside >= 0) | trains)
@@ -71,16 +71,16 @@ def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
     own = segments.end_ns - segments.start_ns
     own -= waits_ns(trace, host, segments)
     step = step_at(trace, segments.start_ns)
-    judged, site, only_first = _judged(trace, segments, own, step, first_step)
+    judged, site, only_first = _judged(trace, segments, own, step)
     undisturbed_ns = _undisturbed_ns(trace, segments, own, site, step)
     steps = int(np.count_nonzero(np.bincount(step)))
     del step  # of a million segments each column is 8 MB
-    excess, kind = _of_ops(trace, segments, own, site, judged, first_step)
+    excess, kind = _of_ops(trace, segments, own, site, judged)
     kind = _explained(trace, segments, excess, kind)
     kind[_noise_rows(trace, segments, excess, kind, steps)] = ExcessKind.INTERRUPTED
     late = np.flatnonzero((excess > 0) & (kind == ExcessKind.INTERRUPTED))  # the kind of others means nothing
     kind[late[_in_first_call(trace, host, segments, site, late)]] = ExcessKind.ONCE
-    kind[_begins_again(trace, segments, excess, kind, steps, first_step)] = ExcessKind.ONCE
+    kind[_begins_again(trace, segments, excess, kind, steps)] = ExcessKind.ONCE
     short = is_in(host.row, allocation_retries(trace).rows)  # memory may run short in any op and any step
     in_short = (segments.inside >= 0) & short.take(segments.inside)
     kind[(kind == ExcessKind.ONCE) & in_short] = ExcessKind.INTERRUPTED
@@ -119,16 +119,14 @@ def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: I
     return rounded
 
 
-def _judged(
-    trace: Trace, segments: HostSegments, own: Int64, step: Int64, first_step: int
-) -> tuple[CallExcess, Int64, Bool]:
+def _judged(trace: Trace, segments: HostSegments, own: Int64, step: Int64) -> tuple[CallExcess, Int64, Bool]:
     """Each segment compared with those of its sites, the number of its exact site, and whether only the first step has
     its code. The less exact sites are not needed afterwards; of a million segments each takes 8 MB."""
     sites, like = segment_sites(trace, segments)
-    return judge(own, step, sites, like, first_step), sites[0], _only_in_first(trace, sites[2], own, step, first_step)
+    return judge(own, step, sites, like), sites[0], _only_in_first(trace, sites[2], own, step)
 
 
-def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_step: int) -> Bool:
+def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64) -> Bool:
     """Says which segments are code that no later step runs, if all of it takes far longer than any later step:
     candidates that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded
     steps may be such code, too; what it costs is no cost of the other steps either."""
@@ -136,26 +134,24 @@ def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_ste
     length = steps.duration_ns
     if len(length) < LEAST_STEPS:
         return np.zeros(len(site), bool)
-    first = first_step or 1
-    in_first, only = np.flatnonzero(step == first), np.zeros(len(site), bool)
-    least_ns = TIMES_ALL_LATER * int(np.delete(length, first - 1).max())
+    in_first, only = np.flatnonzero(step == 1), np.zeros(len(site), bool)
+    least_ns = TIMES_ALL_LATER * int(length[1:].max())
     if int(own[in_first].sum()) >= least_ns:
-        in_first = in_first[is_in(site[in_first], site[(step > 0) & (step != first)], invert=True)]
+        in_first = in_first[is_in(site[in_first], site[step > 1], invert=True)]
         only[in_first] = int(own[in_first].sum()) >= least_ns
     return only
 
 
-def only_first_calls(trace: Trace, first_step: int) -> Int64:
+def only_first_calls(trace: Trace) -> Int64:
     """Returns the rows of the calls in code that only a far longer first step runs, in order of thread and time."""
-    length = find_steps(trace).end_ns - find_steps(trace).start_ns
-    first = (first_step or 1) - 1
-    if len(length) < LEAST_STEPS or length[first] < TIMES_ALL_LATER * int(np.delete(length, first).max()):
+    length = find_steps(trace).duration_ns
+    if len(length) < LEAST_STEPS or length[0] < TIMES_ALL_LATER * int(length[1:].max()):
         return np.zeros(0, np.int64)  # only a longer first step can have so much code of its own
     host, segments = host_events(trace), host_segments(trace)
     segments = segments.where(is_in(segments.thread, training_threads(trace)))
     own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
     site = segment_sites(trace, segments).sites[2]
-    only = _only_in_first(trace, site, own, step_at(trace, segments.start_ns), first_step)
+    only = _only_in_first(trace, site, own, step_at(trace, segments.start_ns))
     segment = np.flatnonzero(_with_calls_between(trace, segments, only) & (segments.inside >= 0))
     rows: Int64 = host.row[segments.inside[segment]].astype(np.int64)
     return rows[is_in(trace.events.kind[rows], CALL_KINDS)]
@@ -192,7 +188,7 @@ def _explained(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8)
 
 def undisturbed_host_time(trace: Trace) -> Figure:
     ns = on_host(trace).undisturbed_ns
-    return unknown(trace, _NOTHING_OF_THE_HOST) if ns is None else mean_figure(ns)
+    return unknown(trace, NO_LAUNCHES) if ns is None else mean_figure(ns)
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
@@ -207,9 +203,7 @@ def profiler_intervals(trace: Trace) -> Intervals:
     return Intervals.of_events(trace.events, rows)
 
 
-def _of_ops(
-    trace: Trace, segments: HostSegments, own: Int64, site: Int64, repeats: CallExcess, first_step: int
-) -> tuple[Int64, UInt8]:
+def _of_ops(trace: Trace, segments: HostSegments, own: Int64, site: Int64, repeats: CallExcess) -> tuple[Int64, UInt8]:
     """Returns the excess of each segment and its kind, including that of ops with unusual calls: the time of an op
     beyond the steady duration of its site is attributed to its longest segments that have no equivalent in other calls
     of the op. It is added to the columns of `repeats` itself, which are as long as the segments."""
@@ -226,7 +220,7 @@ def _of_ops(
     np.cumsum(own, out=sums[1:])
     length, step = sums.take(end) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
     del sums
-    judged = judge(length, step, sites, like, first_step)
+    judged = judge(length, step, sites, like)
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
     for place in long[np.argsort(host.depth[ops[long]], kind="stable")].tolist():
@@ -277,16 +271,14 @@ def _noise_rows(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8
     return noise
 
 
-def _begins_again(
-    trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int, first_step: int
-) -> Int64:
+def _begins_again(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int) -> Int64:
     """Returns the segments of the first step that would count as interrupted, although it has longer one-time work and
     no later step has an interruption half as long: a kernel that is compiled again for other inputs, for example.
     steps: number of steps with segments."""
     long = np.flatnonzero(excess)
     if steps < LEAST_STEPS or not len(long):
         return long[:0]
-    ns, first = excess[long], step_at(trace, segments.start_ns[long]) == (first_step or 1)
+    ns, first = excess[long], step_at(trace, segments.start_ns[long]) == 1
     interrupted = kind[long] == ExcessKind.INTERRUPTED
     longest = int(ns[interrupted & ~first].max(initial=0))
     once_ns = int(ns[(kind[long] == ExcessKind.ONCE) & first].sum())

@@ -165,8 +165,8 @@ def waits_ns(trace: Trace, host: HostEvents, segments: HostSegments) -> Int64:
     """
     start, end, inside = segments.start_ns, segments.end_ns, segments.inside
     calls = blocking_calls(trace)
-    waits = _is_inside(host, inside, is_in(host.row, calls.row[is_in(calls.kind, WAITING)]))
-    frees = _is_inside(host, inside, is_in(host.row, calls.row[calls.kind == Blocks.ALLOCATOR]))
+    waits = _is_inside(host, inside, is_in(host.row, calls.of(*WAITING)))
+    frees = _is_inside(host, inside, is_in(host.row, calls.of(Blocks.ALLOCATOR)))
     if not has_device_activity(trace):
         waits |= _is_inside(host, inside, _named(trace, host, _READS))
     waiting: Int64 = np.where(waits, end - start, 0)

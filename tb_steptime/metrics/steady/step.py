@@ -20,7 +20,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.metrics.phases.forward_only import comparable, forward_only
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.first_use import first_uses
@@ -125,7 +125,7 @@ def _excess_times(trace: Trace, device: int | None, excess: Excess) -> Intervals
 
 def host_excess(trace: Trace, excess: Excess) -> Intervals:
     """Returns when there is excess on a thread that trains, or that computes gradients."""
-    return excess.on(*training_threads(trace), *autograd_threads(trace)).intervals()
+    return excess.on(*step_threads(trace)).intervals()
 
 
 def _on_device(trace: Trace, device: int, excess: Excess) -> Excess:
@@ -165,7 +165,7 @@ def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:
 
     If one of three equal products was interrupted for 2.4 ms, that shows nothing about the gain of faster products.
     """
-    excess = excess_on_devices(trace, 0).of(*REMOVED)  # takes a tenth of the time of all excess
+    excess = excess_on_devices(trace).of(*REMOVED)  # takes a tenth of the time of all excess
     excess = excess.where(excess.event >= 0)
     order = np.argsort(excess.event, kind="stable")
     event, sums = excess.event[order], np.append(0, np.cumsum(excess.dur_ns[order]))
@@ -175,7 +175,8 @@ def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:
 
 
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
-KINDS: tuple[ExcessId, ...] = get_args(ExcessId)
+#: Each kind and its id, in the order of `ExcessNs`.
+KINDS: dict[ExcessKind, ExcessId] = {ExcessKind[id.upper()]: id for id in get_args(ExcessId)}
 
 #: Maximum number of names, as many as fit in a sentence.
 NAMES = 3
@@ -223,7 +224,7 @@ class ExcessRow(msgspec.Struct, frozen=True):
 def step_excess(trace: Trace, device: int | None) -> list[ExcessNs]:
     """Returns the excess of each step."""
     by_kind = excess_ns(trace, device)
-    columns = [by_kind[ExcessKind[kind.upper()]].tolist() for kind in KINDS]
+    columns = [by_kind[kind].tolist() for kind in KINDS]
     return [ExcessNs(*row) for row in zip(*columns, strict=True)]
 
 
@@ -237,18 +238,17 @@ def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
     """Returns a row for every kind that makes a step longer, most first."""
     within, rows, activity = find_steps(trace).intervals, [], find_launches(trace).activity
     activity = activity[trace.events.device[activity] == device] if device is not None else activity[:0]
-    for kind in KINDS:
-        when = excess_by_kind(trace, device)[ExcessKind[kind.upper()]] & within
+    for kind, id in KINDS.items():
+        when = excess_by_kind(trace, device)[kind] & within
         if when.total_ns:
-            excess = _excess_on(trace, find_excess(trace).of(ExcessKind[kind.upper()]), activity)
-            rows.append(_row(trace, kind, when, excess))
+            rows.append(_row(trace, id, when, _excess_on(trace, find_excess(trace).of(kind), activity)))
     return sorted(rows, key=lambda row: -row.total_ns)
 
 
 def _excess_on(trace: Trace, excess: Excess, streams: Int32) -> Excess:
     """Returns the excess on threads that train, and on streams of these activities."""
-    threads = np.array([*training_threads(trace), *autograd_threads(trace)], np.int64)
-    return excess.where(is_in(excess.track, distinct_in(np.append(trace.events.thread[streams], threads))))
+    tracks = distinct_in(np.append(trace.events.thread[streams], np.array(step_threads(trace), np.int64)))
+    return excess.where(is_in(excess.track, tracks))
 
 
 def _row(trace: Trace, kind: ExcessId, when: Intervals, excess: Excess) -> ExcessRow:
@@ -272,7 +272,7 @@ def _names(trace: Trace, excess: Excess, own_ns: Int64) -> list[ExcessName]:
     named = np.flatnonzero(excess.event >= 0)
     if not len(named):
         return []
-    row = _named_rows(trace, excess.where(named))
+    row = named_rows(trace, excess.where(named))
     groups = Groups.of(values_at(trace.events.name, row))
     sums = groups.sum(own_ns[named])
     most = np.argsort(-sums, kind="stable")[:NAMES].tolist()
@@ -288,11 +288,12 @@ def longest_excess(trace: Trace) -> Excess:
 
 def excess_names(trace: Trace, excess: Excess) -> list[tuple[ExcessId, str | None]]:
     """Returns for each its kind and its op, call, range or kernel; None stands for Python code between ops."""
-    row = _named_rows(trace, excess)
-    return [(KINDS[kind], _name(trace, each)) for kind, each in zip(excess.kind.tolist(), row.tolist(), strict=True)]
+    row = named_rows(trace, excess)
+    ids = [KINDS[ExcessKind(kind)] for kind in excess.kind.tolist()]
+    return [(id, _name(trace, each)) for id, each in zip(ids, row.tolist(), strict=True)]
 
 
-def _named_rows(trace: Trace, excess: Excess) -> Int64:
+def named_rows(trace: Trace, excess: Excess) -> Int64:
     """Returns the event that names each excess: the innermost op around it, or else its call, range or kernel; -1 for
     none."""
     events, event = trace.events, excess.event.astype(np.int64)

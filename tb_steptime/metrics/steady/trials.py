@@ -37,19 +37,19 @@ class Trials(msgspec.Struct, frozen=True, eq=False):
 
 
 @shared
-def trials(trace: Trace, first_step: int = 0) -> Trials:
+def trials(trace: Trace) -> Trials:
     """Returns all trials. Calls are compared with those of later steps or, in a recording of one step, the first call
-    of an op with its later ones. first_step: as in `find_excess`."""
+    of an op with its later ones."""
     launches, host = find_launches(trace), host_events(trace)
     op = values_at(host.parent, host_places(trace, launches.call))
-    in_ops = _of_ops(trace, op, first_step)
-    in_code = is_in(launches.call, only_first_calls(trace, first_step)) & ~in_ops
+    in_ops = _of_ops(trace, op)
+    in_code = is_in(launches.call, only_first_calls(trace)) & ~in_ops
     rows = np.flatnonzero(in_ops | in_code)
     event = launches.activity[rows].astype(np.int64)
     return Trials(event, np.where(in_ops[rows], host.row[op[rows]] if len(host) else event, event))
 
 
-def _of_ops(trace: Trace, op: Int64, first_step: int) -> Bool:
+def _of_ops(trace: Trace, op: Int64) -> Bool:
     """Says which activities are trials of ops. op: the place in `host_events` of the event around each one's call, or
     -1."""
     events, host, is_trial = trace.events, host_events(trace), np.zeros(len(op), bool)
@@ -59,7 +59,7 @@ def _of_ops(trace: Trace, op: Int64, first_step: int) -> Bool:
         return is_trial
     calls, call, launched = np.unique(op[rows], return_inverse=True, return_counts=True)
     site = numbered(host_code(trace).exact[calls])
-    first = _first_calls(trace, events.start_ns[host.row[calls]], site, first_step)
+    first = _first_calls(trace, events.start_ns[host.row[calls]], site)
     later = np.bincount(site[~first], minlength=int(site.max()) + 1)
     most = np.zeros(len(later), np.int64)
     np.maximum.at(most, site[~first], launched[~first])
@@ -95,11 +95,11 @@ def op_of_trial(trace: Trace, event: Int64, other: Int64) -> Int64:
     return np.where(tried.event[place] == event, tried.op[place], other)
 
 
-def _first_calls(trace: Trace, start: Int64, site: Int64, first_step: int) -> Bool:
+def _first_calls(trace: Trace, start: Int64, site: Int64) -> Bool:
     """Says which calls are in the first step or, in a recording of one step, the first of their site."""
     steps = find_steps(trace)
     if len(steps.steps) > 1:
-        return np.asarray(steps.begun_on_host(start) + 1 == (first_step or 1), bool)
+        return np.asarray(steps.begun_on_host(start) == 0, bool)
     first = np.zeros(len(start), bool)
     order = np.argsort(start, kind="stable")
     first[order[np.unique(site[order], return_index=True)[1]]] = True

@@ -28,10 +28,10 @@ from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import loader_intervals
-from tb_steptime.trace.model import Trace, rows_named
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_times, top_level
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, distinct_in, is_in, median
 
 #: REGULAR steps at equal distances are not chance. Of fewer, FEWEST suffice if they all call the same number of ops,
@@ -272,7 +272,7 @@ def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWo
 
 def _are_updates(trace: Trace, has_work: Bool) -> bool:
     """Whether an optimizer steps only in these steps."""
-    marks = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
+    marks = optimizer_marks(trace)
     step = _step_of(trace, marks)
     return len(marks) > 0 and bool(has_work[step[step >= 0]].all())
 

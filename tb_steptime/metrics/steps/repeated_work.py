@@ -26,7 +26,7 @@ from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
+from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, graph_calls
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Float64, Int64, Kind, distinct, distinct_in, is_in, median
 
@@ -57,7 +57,7 @@ def recaptures(trace: Trace) -> Recaptures | None:
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     if len(begins) < 2:
         return None
-    launches = trace.events.start_ns[rows_named(trace, CALL_KINDS, GRAPH_CALL.search)]
+    launches = trace.events.start_ns[graph_calls(trace)]
     start, works = trace.events.start_ns[begins], _works(trace, begins)
     repeated = {work for place, work in enumerate(works) if _has_run(start, launches, works, place)}
     again_places = [place for place, work in enumerate(works) if work in repeated]

@@ -191,11 +191,8 @@ def _is_convolution(op: str) -> bool:
 
 def _in_decompositions(trace: Trace) -> Bool:
     """Says which kernels are launched within a decomposition, a solver, or the gradient of one."""
-    rows, origins = rows_named(trace, (Kind.CPU_OP,), _DECOMPOSES.match), kernel_origins(trace)
-    if not len(rows):
-        return np.zeros(len(trace.kernels), bool)
-    at = np.where(origins.call >= 0, origins.call, origins.op).astype(np.int64)
-    return np.asarray(innermost(trace, rows, at) >= 0, bool)
+    rows = rows_named(trace, (Kind.CPU_OP,), _DECOMPOSES.match)
+    return np.asarray(innermost(trace, rows, kernel_origins(trace).place) >= 0, bool)
 
 
 def _in_math_attention(trace: Trace) -> UInt8:

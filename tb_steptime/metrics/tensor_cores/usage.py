@@ -26,7 +26,6 @@ from tb_steptime.metrics.kernel_names.name_rules import Answer, classify, has_te
 from tb_steptime.text import Reason, Unit, fraction
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import kernel_origins
@@ -320,20 +319,6 @@ def time_of(column: str) -> Callable[[Trace, int], Figure]:
         return Figure(sum(steps) / len(steps), tuple(steps))
 
     return measured
-
-
-def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
-    """Share of the kernel time in each bin [edges[i], edges[i+1]) that is on tensor cores, by exact overlap; NaN if no
-    kernel runs, None if the device has no tensor cores or most of the time is unclassified."""
-    if not device_has_tensor_cores(trace, device) or split_kernel_time(trace, device).total.unclassified is not None:
-        return None
-    rows = kernel_rows(trace, device)
-    event, on_them = trace.kernels.event[rows], (kernel_bins(trace)[rows] == _TENSOR_CORE).astype(float)
-    start, end = trace.events.start_ns[event], trace.events.ends(event)
-    whole = np.rint(weighted_overlap(start, end, np.ones(len(rows)), edges))
-    part = np.rint(weighted_overlap(start, end, on_them, edges))
-    share: Float64 = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-    return share
 
 
 def device_has_tensor_cores(trace: Trace, device: int) -> bool:

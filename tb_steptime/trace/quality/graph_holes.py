@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from tb_steptime.text import Finding, Trust, count, fraction
 from tb_steptime.trace.intervals import Intervals, longest_ranges
-from tb_steptime.trace.model import Trace, find_launches, is_cut_short, rows_named
-from tb_steptime.trace.ops import GRAPH_CALL
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64
+from tb_steptime.trace.model import Trace, find_launches, is_cut_short
+from tb_steptime.trace.ops import graph_calls
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, is_in
 
 #: Minimum number of complete replays that show what a graph consists of.
 LEAST_WHOLE = 2
@@ -94,9 +94,7 @@ def graph_findings(trace: Trace) -> list[Finding]:
 def _replays(trace: Trace) -> _Replays | None:
     """The replays; None if no graph with recorded work is launched."""
     launches = find_launches(trace)
-    is_call = np.zeros(len(trace.events), bool)
-    is_call[rows_named(trace, CALL_KINDS, GRAPH_CALL.search)] = True
-    rows = np.flatnonzero((launches.call >= 0) & is_call[launches.call])
+    rows = np.flatnonzero(is_in(launches.call, graph_calls(trace)))
     if not len(rows):
         return None
     rows = rows[np.argsort(launches.call[rows], kind="stable")]

@@ -39,9 +39,9 @@ from msgspec.structs import replace
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.host_ranges import LOADER_MARK, marked_waits
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
-from tb_steptime.trace.ops import BACKEND, GRAPH_CALL, SYNC_DEVICE_CALL
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.ops import BACKEND, SYNC_DEVICE_CALL, graph_calls
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
 ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
@@ -94,6 +94,12 @@ class StepCalls(msgspec.Struct, frozen=True, eq=False):
     @property
     def of_optimizer(self) -> bool:
         return OPTIMIZER_STEP.match(self.name) is not None
+
+
+@shared
+def optimizer_marks(trace: Trace) -> Int64:
+    """Rows of the ranges of optimizer steps, in time order."""
+    return rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
 
 
 def step_calls(trace: Trace) -> Iterator[StepCalls]:
@@ -162,8 +168,7 @@ def _longest(trace: Trace, rows: Int64, least: float = MOST_OF_THE_TIME) -> Iter
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
     """Launches of whole graphs; if there are several per step, of the one with the most kernels."""
-    rows = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
-    for calls in _calls(trace, rows):
+    for calls in _calls(trace, graph_calls(trace)):
         launched = find_launches(trace).call
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]
         most = int(kernels.max())

@@ -1,5 +1,5 @@
-"""Prints how much of the drawn excess is found and how much is invented, how much counts as one-time excess if another
-step is taken for the first one, and how much the steady steps of the two halves of a recording differ."""
+"""Prints how much of the drawn excess is found and how much is invented, how much counts as one-time excess in a
+recording that begins with a later step, and how much the steady steps of the two halves of a recording differ."""
 
 from __future__ import annotations
 

@@ -24,6 +24,8 @@ from tests.truth.steady.jobs import Job
 
 #: Fewer steps cannot be cut into two parts of several steps each.
 LEAST_STEPS = 4
+#: Steps of a part that shows what comes once in it: with fewer, nothing of the first step is compared with two others.
+LEAST_COMPARED = 3
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ def _ms(excess: Excess) -> dict[ExcessKind, float]:
 
 @dataclass(frozen=True)
 class Placebo:
-    """For one recording: the one-time excess on its training threads, and the most that would be found if
-    another step were the first one; in ms."""
+    """For one recording: the one-time excess on its training threads, and the most that is found in a part of it that
+    begins with a later step; in ms."""
 
     path: str
     once_ms: float
@@ -70,20 +72,36 @@ class Placebo:
 
 
 def placebos() -> Iterator[Placebo]:
-    """One for every real recording of several steps."""
-    for path in EVERY:
-        trace = read_real(real_path(path))
-        count = len(find_steps(trace).steps)
-        if count >= LEAST_STEPS:
-            others = (_once_ms(trace, first) for first in range(2, count + 1))
-            yield Placebo(path, _once_ms(trace, 0), max(others))
-        trace.memo.clear()
+    """One for every real recording with enough marked steps."""
+    for path, names in _marked():
+        whole = read_real(real_path(path))
+        starts = names[1 : 1 - LEAST_COMPARED]
+        yield Placebo(path, _once_ms(whole), max(_once_ms(_part(path, first, names[-1])) for first in starts))
+        whole.memo.clear()
 
 
-def _once_ms(trace: Trace, first_step: int) -> float:
-    excess = find_excess(trace, first_step).of(ExcessKind.ONCE)
+def _once_ms(trace: Trace) -> float:
+    excess = find_excess(trace).of(ExcessKind.ONCE)
     trained = is_in(excess.track, [*training_threads(trace), *autograd_threads(trace)])
     return float(excess.dur_ns[trained].sum()) / 1e6
+
+
+def _marked() -> Iterator[tuple[str, list[int]]]:
+    """Yields the path of each real recording with enough marked steps, and the numbers of these."""
+    for path in EVERY:
+        steps = find_steps(read_real(real_path(path)))
+        names = [int(step.name) for step in steps.steps] if steps.by == "marks" else []
+        if len(names) >= LEAST_STEPS:
+            yield path, names
+
+
+def _part(path: str, first: int, last: int) -> Trace:
+    """Returns the recording from one of its marked steps to another."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "part.json"
+        with file.open("wb") as text:
+            write_slice(real_path(path), plan_slice(real_path(path), first, last), text, packed=False)
+        return read_trace(file)
 
 
 @dataclass(frozen=True)
@@ -101,20 +119,7 @@ class Cut:
 
 def cuts() -> Iterator[Cut]:
     """One for every real recording with marked steps, several of them in each half."""
-    with tempfile.TemporaryDirectory() as folder:
-        for path in EVERY:
-            steps = find_steps(read_real(real_path(path)))
-            names = [int(step.name) for step in steps.steps] if steps.by == "marks" else []
-            if len(names) >= LEAST_STEPS:
-                half = len(names) // 2
-                parts = (names[:half], names[half:])
-                lengths = [_steady_ms(real_path(path), part[0], part[-1], Path(folder)) for part in parts]
-                yield Cut(path, *lengths)
-
-
-def _steady_ms(path: Path, first: int, last: int, folder: Path) -> float:
-    file = folder / "part.json"
-    with file.open("wb") as text:
-        write_slice(path, plan_slice(path, first, last), text, packed=False)
-    trace = read_trace(file)
-    return float(np.median(steady_ns(trace, main_device(trace)))) / 1e6
+    for path, names in _marked():
+        half = len(names) // 2
+        halves = (_part(path, part[0], part[-1]) for part in (names[:half], names[half:]))
+        yield Cut(path, *(float(np.median(steady_ns(trace, main_device(trace)))) / 1e6 for trace in halves))

@@ -77,7 +77,7 @@ def test_what_the_trace_does_not_hold_has_no_strip():
         kernel 7 | .xxx |"""
     )
     strips = {metric.id for metric, _ in metrics_in_bins(trace, 0, np.array([0, 4_000]))}
-    assert strips == {"busy_share", "gpu_utilization", "tensor_core_share", "matmul_like_share"}
+    assert strips == {"busy_share", "gpu_utilization"}  # the kernel's name does not tell how it computes
 
 
 def test_a_strips_own_figure_is_that_of_the_whole_window():

@@ -68,8 +68,9 @@ def test_batches_that_take_as_long_to_receive_are_a_hint(cell_ns: int, confidenc
 @pytest.mark.parametrize(
     ("loading", "computing", "how", "confidence"),
     [
-        (64, 3, "DataLoader(..., num_workers=16)", Confidence.HIGH),
-        (68, 3, "DataLoader(..., num_workers=min(17, os.cpu_count()))", Confidence.MEDIUM),
+        (6, 3, "DataLoader(..., num_workers=2)", Confidence.HIGH),
+        (16, 3, "DataLoader(..., num_workers=min(4, os.cpu_count()))", Confidence.HIGH),
+        (20, 3, "DataLoader(..., num_workers=min(5, os.cpu_count()))", Confidence.MEDIUM),
     ],
 )
 def test_workers_may_be_more_than_there_are_cores(loading: int, computing: int, how: str, confidence: Confidence):

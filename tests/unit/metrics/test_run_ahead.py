@@ -95,7 +95,7 @@ def test_a_captured_graph_is_queued_until_its_first_activity_starts():
         kernel 7 | ...gg.g.gg |""",
         calls={"g": "cudaGraphLaunch"},
     )
-    assert queued_intervals(trace) == Intervals.of((1_000, 3_000))
+    assert queued_intervals(trace, 0) == Intervals.of((1_000, 3_000))
     assert queue_per_step(trace, 0) == [0.2]
 
 
@@ -105,8 +105,8 @@ def test_activities_that_start_before_their_call_were_never_queued():
         runtime  | ..k..q.... |
         kernel 7 | .kk....qqq |""")
     assert run_ahead_ns(trace).tolist() == [0, 2_000]
-    assert queued_intervals(trace) == Intervals.of((5_000, 7_000))
-    assert find_queue(trace).depth_at(np.arange(10) * 1_000).tolist() == [0, 0, 0, 0, 0, 1, 1, 0, 0, 0]
+    assert queued_intervals(trace, 0) == Intervals.of((5_000, 7_000))
+    assert find_queue(trace, 0).depth_at(np.arange(10) * 1_000).tolist() == [0, 0, 0, 0, 0, 1, 1, 0, 0, 0]
 
 
 def test_places_and_phases():
@@ -127,7 +127,7 @@ def test_places_and_phases():
     assert by_phase(trace, 0) == {"forward": LaunchedFrom(2.0, 0.5, 20_000), **expected}
 
 
-def test_the_queue_of_each_device_and_of_all():
+def test_the_queue_of_each_device():
     trace = timeline("""
         step          | 0000000000 |
         runtime       | ab........ |
@@ -135,7 +135,6 @@ def test_the_queue_of_each_device_and_of_all():
         kernel 7 gpu1 | .....bbbbb |""")
     assert queue_per_step(trace, 0) == [0.2]
     assert queue_per_step(trace, 1) == [0.4]
-    assert queue_per_step(trace) == pytest.approx([0.6])
 
 
 def test_levels_of_the_queue_hold_exact_means_and_peaks():
@@ -182,14 +181,14 @@ def launched(draw: st.DrawFn) -> Trace:
 def test_the_queue_agrees_with_itself(trace: Trace):
     low, high = find_steps(trace).window
     instants = np.arange(low, high, 500)
-    depth = find_queue(trace).depth_at(instants)
-    queued = queued_intervals(trace)
+    depth = find_queue(trace, 0).depth_at(instants)
+    queued = queued_intervals(trace, 0)
     assert depth.min() >= 0
     assert ((depth > 0) == (queued.overlap_ns(instants, instants + 1) > 0)).all()
     edges = np.arange(low, high + 1_000, 1_000)
     inside = depth.reshape(-1, 2)  # the depth does not change within a cell
-    assert find_queue(trace).integral_ns(edges).tolist() == (500 * inside.sum(axis=1)).tolist()
-    assert find_queue(trace).peaks(edges).tolist() == inside.max(axis=1).tolist()
+    assert find_queue(trace, 0).integral_ns(edges).tolist() == (500 * inside.sum(axis=1)).tolist()
+    assert find_queue(trace, 0).peaks(edges).tolist() == inside.max(axis=1).tolist()
 
 
 def _queue_of(depth: int, call_ns: int, begins_at: int = 0) -> Trace:
@@ -233,9 +232,9 @@ def test_work_from_before_the_recording_is_in_the_queue_from_its_beginning_on():
     """One step of a job whose host is a step ahead: most of a full queue was launched before the recording."""
     whole, cut = _queue_of(FULL_QUEUE, call_ns=50_000), _queue_of(FULL_QUEUE, call_ns=50_000, begins_at=900)
     full_at = np.array([2_000 * FULL_QUEUE + 2_500])
-    assert find_queue(cut).depth_at(full_at).tolist() == find_queue(whole).depth_at(full_at).tolist() == [1_001]
-    assert stalled_launches(cut).wait_ns.tolist() == stalled_launches(whole).wait_ns.tolist() == [49_000]
-    assert queued_intervals(cut).end[-1] == queued_intervals(whole).end[-1]
+    assert find_queue(cut, 0).depth_at(full_at).tolist() == find_queue(whole, 0).depth_at(full_at).tolist() == [1_001]
+    assert stalled_launches(cut, 0).wait_ns.tolist() == stalled_launches(whole, 0).wait_ns.tolist() == [49_000]
+    assert queued_intervals(cut, 0).end[-1] == queued_intervals(whole, 0).end[-1]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ from tb_steptime.trace.frames import module_class, module_frames
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import innermost, op_rows, parent_places
-from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median, ranges_from
 
 NO_MODULES = Reason("memory_fit_needs_modules")
 #: What a checkpoint's own Python takes of the host, ns: per call, and per op whose tensors its hooks save and restore.
@@ -250,7 +250,7 @@ def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int6
     low, high = np.searchsorted(events.start_ns[ops], (start, stop))
     count = high - low
     call = np.repeat(np.arange(len(start)), count)
-    rows = ops[np.arange(len(call)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)]
+    rows = ops[ranges_from(low, count)]
     length = np.maximum(events.dur_ns[rows], 1)
     shapes = np.zeros(len(rows), np.int64) if events.shapes is None else events.shapes[rows].astype(np.int64)
     _, like = np.unique(np.column_stack((events.name[rows], shapes)), axis=0, return_inverse=True)

@@ -11,19 +11,20 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.occupancy import (
+    EST_ACHIEVED_OCCUPANCY,
     NO_KINETO_OCCUPANCY,
     NO_LAUNCH_SHAPES,
     est_achieved_occupancy,
     filling,
     kineto_achieved_occupancy,
     kineto_zero_fraction,
-    occupancy_in,
     resident_blocks,
     rounds,
     sm_active,
 )
 from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.model import Device, Trace
+from tests.drawn.binned import binned
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
@@ -121,7 +122,7 @@ def test_the_mean_weighs_kernels_by_their_time_and_drops_what_is_outside():
 
 def test_bins_in_which_nothing_runs_have_no_occupancy():
     trace = drawn(x=launch(800, 512), y=launch(40, 1024), z=launch(40, 1024))
-    found = occupancy_in(trace, 0, np.array([0, 2_000, 4_000, 10_000, 20_000]))
+    found = binned(trace, EST_ACHIEVED_OCCUPANCY, np.array([0, 2_000, 4_000, 10_000, 20_000]))
     assert found == pytest.approx([np.nan, 1.0, (4 * 1.0 + 2 * 0.25) / 6, 0.25], nan_ok=True)
 
 
@@ -130,7 +131,7 @@ def test_a_trace_without_registers_has_no_occupancy_and_says_why():
     trace = drawn(x=shape, y=shape, z=shape)
     assert est_achieved_occupancy(trace, 0) == Figure(None, (None, None), NO_LAUNCH_SHAPES)
     assert kineto_achieved_occupancy(trace, 0) == Figure(None, (None, None), NO_KINETO_OCCUPANCY)
-    assert occupancy_in(trace, 0, np.array([0, 10])) is None
+    assert binned(trace, EST_ACHIEVED_OCCUPANCY, np.array([0, 10])) is None
     assert kineto_zero_fraction(trace, 0) is None
 
 

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.utilization import (
+    EST_SM_EFFICIENCY,
+    GPU_UTILIZATION,
     NO_BLOCKS,
     NO_KERNELS,
     Levels,
@@ -22,12 +24,11 @@ from tb_steptime.metrics.gpu.utilization import (
     gpu_utilization,
     kernel_intervals,
     levels,
-    sm_efficiency_in,
-    utilization_in,
 )
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Job, Trace
 from tb_steptime.trace.table import Float64
+from tests.drawn.binned import binned
 from tests.drawn.timeline import A100, V100, timeline
 
 #: 40 blocks on 80 SMs, 20 blocks on 80 SMs, and ten blocks per SM.
@@ -68,10 +69,10 @@ def test_sm_efficiency_adds_kernels_that_run_together_and_is_capped_at_one():
 
 def test_bins_are_exact_overlaps_and_not_samples():
     trace, edges = two_streams(), np.array([0, 2_500, 5_000, 12_500, 20_000])
-    assert utilization_in(trace, 0, edges).tolist() == [0.6, 1.0, 3.5 / 7.5, 0.2]
+    assert binned(trace, GPU_UTILIZATION, edges).tolist() == [0.6, 1.0, 3.5 / 7.5, 0.2]
     half_then, middle = (1.5 * 0.5) / 2.5, (0.5 * 0.5 + 2 * 0.75) / 2.5
     expected = [half_then, middle, (2 * 0.25 + 1.5) / 7.5, 1.5 / 7.5]
-    assert sm_efficiency_in(trace, 0, edges) == pytest.approx(expected)
+    assert binned(trace, EST_SM_EFFICIENCY, edges) == pytest.approx(expected)
 
 
 def test_each_device_has_its_own_figures():
@@ -99,7 +100,7 @@ def test_a_trace_that_says_no_blocks_has_no_sm_efficiency_and_says_why():
         kernel 7 | .xxxx..... |""",
     )
     assert est_sm_efficiency(trace, 0) == Figure(None, (None,), NO_BLOCKS)
-    assert sm_efficiency_in(trace, 0, np.array([0, 10_000])) is None
+    assert binned(trace, EST_SM_EFFICIENCY, np.array([0, 10_000])) is None
 
 
 def test_a_device_that_only_copies_is_not_utilized_and_has_no_sm_efficiency():

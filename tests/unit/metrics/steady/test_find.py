@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
-from tb_steptime.metrics.steady.excess import ExcessKind
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.host import _segments_within
 from tb_steptime.metrics.steady.host_segments import host_events, host_segments
+from tb_steptime.metrics.steady.step import excess_names
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import NCCL_NAME, timeline
 
@@ -89,7 +90,7 @@ def test_a_collective_of_a_single_step_may_wait_for_other_ranks_in_every_step(lo
             exchanges={"k": ("allreduce", "Float", 1024, "0", 2)},
             cell_ns=100_000,
         )
-        found.append(excess_on_devices(trace, 0).kind.tolist())
+        found.append(excess_on_devices(trace).kind.tolist())
     assert found == [[ExcessKind.UNKNOWN], [kind]]
 
 
@@ -108,3 +109,13 @@ def test_segments_within_each_event_begin_in_it_on_its_thread():
     assert [list(range(*each)) for each in zip(first, past, strict=True)] == [
         np.flatnonzero(row).tolist() for row in within
     ]
+
+
+@pytest.mark.parametrize("kind", ExcessKind)
+def test_excess_has_the_name_of_its_kind(kind: ExcessKind) -> None:
+    trace, (narrow, wide) = (
+        timeline("step | 000 |\nop | aaa |"),
+        (np.zeros(1, np.int32), np.array([0, 1_000], np.int64)),
+    )
+    excess = Excess(narrow, wide[:1], wide[1:], np.full(1, kind, np.uint8), narrow - 1)
+    assert excess_names(trace, excess) == [(kind.name.lower(), None)]

@@ -5,16 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.steady.excess import judge
+from tb_steptime.metrics.steady.excess import CallExcess, Likeness, judge
+from tb_steptime.trace.table import Int64
 
 US = 1_000
+
+
+def _judged(length: Int64, step: Int64, sites: list[Int64]) -> CallExcess:
+    """What is found where the work of all calls is the same."""
+    return judge(length, step, sites, Likeness(np.ones(len(length), bool), np.zeros(len(length), bool)))
 
 
 def _excess(length: list[int], step: list[int] | None = None) -> list[int]:
     """The excess of each call of one site, in us."""
     calls = np.array(length, np.int64) * US
     steps = np.zeros(len(calls), np.int64) if step is None else np.array(step, np.int64)
-    return (judge(calls, steps, [np.zeros(len(calls), np.int64)]).excess_ns // US).tolist()
+    return (_judged(calls, steps, [np.zeros(len(calls), np.int64)]).excess_ns // US).tolist()
 
 
 def test_the_first_call_is_compared_with_the_later_ones() -> None:
@@ -54,8 +60,8 @@ def test_calls_are_judged_alike_however_many_are_looked_at_together(seed: int, m
     sites = [random.integers(0, most, len(step)) * 65_536 + random.integers(0, 3, len(step)) for most in (40, 12, 5)]
     sites[0] = np.unique(sites[0], return_inverse=True)[1].reshape(-1)
     length = np.rint(20 * US * random.lognormal(0, 2, len(step))).astype(np.int64)
-    whole = judge(length, step, sites)
+    whole = _judged(length, step, sites)
     monkeypatch.setattr("tb_steptime.metrics.steady.excess._AT_ONCE", 7)
-    parts = judge(length, step, sites)
+    parts = _judged(length, step, sites)
     assert whole.excess_ns.any()
     assert [each.tolist() for each in parts] == [each.tolist() for each in whole]

@@ -19,16 +19,17 @@ from tb_steptime.metrics.tensor_cores.usage import (
     NO_TENSOR_CORES,
     PRODUCT_OP,
     PROFILER_TAB_WORDS,
+    TENSOR_CORE_SHARE,
     ProfilerTab,
     Split,
     profiler_tab,
     share_of,
     split_kernel_time,
-    tensor_core_share_in,
     time_of,
 )
 from tb_steptime.text import Unit
 from tb_steptime.trace.model import Device, Trace
+from tests.drawn.binned import binned
 from tests.drawn.real_traces import REAL, needs, on_real_traces, read_real, real_path, reference
 from tests.drawn.timeline import V100, timeline
 
@@ -249,7 +250,7 @@ def test_kernel_time_goes_to_four_bins_and_to_the_step_where_the_kernel_starts()
 
 def test_bins_of_time_share_a_kernel_by_overlap():
     # 0-1 us nothing; 1-10 us 3 us of 9 (7 of stream 7, 2 of stream 9); 10-20 us 2 us of 8
-    found = tensor_core_share_in(four_kinds(), 0, np.array([0, 1_000, 10_000, 20_000]))
+    found = binned(four_kinds(), TENSOR_CORE_SHARE, np.array([0, 1_000, 10_000, 20_000]))
     assert found == pytest.approx([np.nan, 3 / 9, 2 / 8], nan_ok=True)
 
 
@@ -280,7 +281,7 @@ def test_a_gpu_without_tensor_cores_has_no_share_and_says_why():
         devices={0: Device(0, "Tesla P100-PCIE-16GB", 56, (6, 0))},
     )
     assert share_of("share_low")(trace, 0) == Figure(None, (None,), NO_TENSOR_CORES)
-    assert tensor_core_share_in(trace, 0, np.array([0, 10])) is None
+    assert binned(trace, TENSOR_CORE_SHARE, np.array([0, 10])) is None
     result = ANALYSIS.analyse(trace)
     assert result.unknown == NO_TENSOR_CORES
     assert result.devices[0].share_high is None
@@ -463,3 +464,4 @@ def test_where_names_leave_more_open_than_they_tell_the_share_is_unclassified(un
     (device,) = ANALYSIS.analyse(trace).devices
     assert device.unclassified == unclassified
     assert (share_of("share_low")(trace, 0).value is None) == (unclassified is not None)
+    assert (binned(trace, TENSOR_CORE_SHARE, np.array([0, 1_000])) is None) == (unclassified is not None)
