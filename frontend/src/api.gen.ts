@@ -3420,7 +3420,7 @@ export interface Paths {
  * copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
  */
 export interface Pause {
-  cause: "garbage_collection" | "interrupted" | "unexplained";
+  cause: "garbage_collection" | "interrupted" | "loader" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;

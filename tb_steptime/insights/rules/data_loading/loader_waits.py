@@ -109,8 +109,8 @@ _WITH_SETUP = (
     "a step."
 )
 _OF_EPOCHS = phrase(
-    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, on a CPU with the set-up of "
-    "the loader between them, less the recorded production time of first batches where workers start again. No other "
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, with the set-up of the "
+    "loader between them, less the recorded production time of first batches where workers start again. No other "
     "card's gain includes any of it."
 )
 _OF_RECEIVING = phrase(
@@ -146,8 +146,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
 
     Jobs: all that begin an epoch within the recorded steps, with worker processes.
 
-    Gain: the exposed wait where epochs end and begin, mean over the steps, on a CPU with the set-up of the loader, less
-    the recorded production time of first batches where workers start again.
+    Gain: the exposed wait where epochs end and begin, mean over the steps, with the set-up of the loader, less the
+    recorded production time of first batches where workers start again.
 
     Left out: how seldom epochs begin: in a long epoch the recorded steps may hold the only one.
     """
@@ -156,10 +156,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
         return None
     if starts.steps == [facts.overview.steps[0].name] and starts.batches == 1:
         return None  # the training begins, and no epoch ends
-    # with a GPU, idle time while the iterator is set up belongs to the host's cards
     respawns = starts.produced_ns is not None if starts.respawned else starts.respawned is None
-    sets_up = respawns and not facts.overview.has_device and facts.job.device == "cpu"
-    setup_ns = starts.setup_ns if sets_up else 0
+    setup_ns = _setup_ns(facts, starts) if respawns else 0
     begin_ns = starts.exposed_ns + setup_ns
     title, why = _EPOCHS[starts.respawned]
     if starts.respawned is None and setup_ns:
@@ -179,6 +177,14 @@ def epoch_starts(facts: Facts) -> Insight | None:
         waited_ns=begin_ns if starts.respawned else starts.exposed_ns,
         of_main=False,
     )
+
+
+def _setup_ns(facts: Facts, starts: EpochStarts) -> int:
+    """Returns the time of the mean step in which loaders are set up; of a GPU's idle time as much as no other card
+    claims, and nothing where the GPU is not recorded."""
+    if facts.overview.has_device:
+        return sum(pause.idle_ns for pause in facts.host.pauses if pause.cause == "loader")
+    return starts.setup_ns if facts.job.device == "cpu" else 0
 
 
 def _produced_ns(starts: EpochStarts) -> int:

@@ -295,6 +295,23 @@ def test_the_start_of_an_epoch_needs_a_hundredth_of_the_step():
     assert card(in_epochs(work=265), "epoch_starts") is not None
 
 
+def test_workers_that_start_while_the_gpu_is_idle_cost_no_more_once_they_are_kept():
+    """Setting up the loader takes 6 ms, in which nothing but its seed is recorded, and its first batch 3 ms."""
+    trace = timeline(
+        """
+        step     | 0001112222222222222333444 |
+        loader   | l..l..l.e......lll.l..l.. |
+        op       | .oo.oo.o.s......oo..oo.oo |
+        runtime  | .k..a..q..........rb..c.. |
+        kernel 7 | .kk.aa.q..........rbb.cc. |""",
+        names={"s": "aten::random_"},
+        cell_ns=1_000_000,
+    )
+    cards = {insight.id: insight for insight in judged(trace).insights}
+    assert cards["epoch_starts"].gain_ns == (1 + 6 + 3) * 1_000_000 // 5
+    assert "host_stops" not in cards
+
+
 def test_without_workers_an_epoch_starts_like_any_batch():
     assert cards(in_epochs(loader="loader single")) == {"no_workers"}
 
