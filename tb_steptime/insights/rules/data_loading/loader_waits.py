@@ -26,6 +26,9 @@ PREFETCH_MORE = phrase("Prefetch more batches")
 #: Number of prefetched batches per worker that hides nearly all slow batches.
 DEEP_PREFETCH = 8
 DEEPER = f"DataLoader(..., prefetch_factor={DEEP_PREFETCH})"
+#: Scripts and examples set up to eight workers. If the waits have a longer period, a slow batch is just as likely to be
+#: the cause.
+LIKELY_WORKERS = 8
 SLOWEST_FASTER = phrase("Make the slowest batches faster")
 _ALL_ZERO = WaitShares(0, 0, 0, 0, 0)
 
@@ -195,7 +198,9 @@ def _produced_ns(starts: EpochStarts) -> int:
 def loader_jitter(facts: Facts) -> Insight | None:
     """Fires when rare long waits, beyond the usual one, are worth a card.
 
-    Similar pattern: slow steps for another reason: only the time within the loader's marks counts.
+    Similar pattern: slow steps for another reason: only the time within the loader's marks counts. A wait for longer
+    than the steps take that many prefetched batches are for, as where a worker stalls: no queue hides it, so the advice
+    is to make that batch faster.
 
     Needs: the loader's marks, and enough waits to know the usual one. Where nothing of the job's GPU is recorded, its
     work may hide the waits: a minor card.
@@ -210,7 +215,10 @@ def loader_jitter(facts: Facts) -> Insight | None:
     jitter = result.causes.jitter if result.causes else None
     if jitter is None:
         return None
-    deep = result.recorded is not None and (result.recorded.main_loader.prefetch or 0) >= DEEP_PREFETCH
+    loader = result.recorded.main_loader if result.recorded is not None else None
+    queued = DEEP_PREFETCH * (loader.workers if loader is not None else LIKELY_WORKERS)
+    deep = loader is not None and (loader.prefetch or 0) >= DEEP_PREFETCH
+    deep = deep or jitter.long_ns > queued * (facts.overview.steady_step_ns or facts.step_ns)
     template = agreeing(
         "{number} (batch comes|batches come) late, with a wait of {long} in place of {typical}.", jitter.long_count
     )

@@ -259,6 +259,15 @@ def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
     assert [evidence.step for evidence in insight.evidence] == ["4"]
 
 
+@pytest.mark.parametrize(
+    ("wait", "title"), [(64 * 11, "Prefetch more batches"), (64 * 11 + 1, "Make the slowest batches faster")]
+)
+def test_no_queue_hides_a_batch_that_takes_longer_than_all_its_steps(wait: int, title: str):
+    """Steps take 11 us; eight workers with eight batches each are 64 steps ahead at most."""
+    insight = sure(steps_that_wait([wait if each == 30 else 1 for each in JITTER], work=10), "loader_jitter")
+    assert (plain(insight.title), insight.how is None) == (title, "slowest" in title)
+
+
 def test_jitter_needs_a_hundredth_of_the_step():
     assert card(steps_that_wait(JITTER, work=250), "loader_jitter") is None
     assert card(steps_that_wait(JITTER, work=200), "loader_jitter") is not None
