@@ -155,12 +155,17 @@ class _Begun(msgspec.Struct, frozen=True, eq=False):
 
 
 def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
-    """Returns the boundaries. A call that begins together with the gap has launched nothing before it."""
+    """Returns the boundaries. A call that begins together with the gap has launched nothing before it. Neither has one
+    that still runs when a gap between queued work would be over: a slow driver takes longer for a launch than the
+    device for a kernel. A graph's call has launched its first kernels by then."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
-    launched_ns = trace.events.start_ns[call]
-    waited = (call >= 0) & (launched_ns >= gaps.start)
-    blocks = waited & is_in(call, blocking_calls(trace).row)
-    wait_end = np.where(waited, np.minimum(launched_ns, gaps.end), gaps.start)
+    launched_ns, blocking = trace.events.start_ns[call], is_in(call, blocking_calls(trace).row)
+    calls = np.sort(find_launches(trace).call)
+    launches_one = np.searchsorted(calls, call, side="right") - np.searchsorted(calls, call) == 1
+    slow = launches_one & ~blocking & (trace.events.ends(call) > gaps.start + HARDWARE_GAP_NS)
+    waited = (call >= 0) & ((launched_ns >= gaps.start) | slow)
+    blocks = waited & blocking
+    wait_end = np.where(waited, np.clip(launched_ns, gaps.start, gaps.end), gaps.start)
     activity = find_launches(trace).activity[gaps.launch]
     collective = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
     waits = np.where(collective, _COLLECTIVE, _DEPENDENCY)  # only before a collective it may be for other ranks
