@@ -959,6 +959,7 @@ def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
         site(NODES, IdleNs(cpu_work=70_001, nothing_recorded=20_002)),
         site("optimizer", IdleNs(allocator=15_001, nothing_recorded=30_001)),
     ]
+    sites[:2] = (msgspec.structs.replace(each, paused_ns=ns) for each, ns in zip(sites, (33_333, 22_222), strict=False))
     host = host_result(sites, pauses=[pause, stop], blocking=[blocking(20_001)])
     judgement = judged(host, JobKind(optimizer="AdamW"))
     late_ns = sum(row.idle_ns.late_ns for row in sites)
@@ -1440,7 +1441,7 @@ def pause(cause: str, idle_us: int, sure: bool = True) -> Pause:
 def test_stops_of_the_host_are_worth_the_idle_time_they_leave(
     cause: str, id: str, unnamed: tuple[Confidence, Severity]
 ):
-    sites = [site(FORWARD, IdleNs(nothing_recorded=400 * US))]
+    sites = [msgspec.structs.replace(site(FORWARD, IdleNs(nothing_recorded=400 * US)), paused_ns=100 * US)]
     insight = card(host_result(sites, pauses=[pause(cause, 100)]), id)
     assert insight is not None
     assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.HIGH)
