@@ -268,6 +268,25 @@ def test_no_queue_hides_a_batch_that_takes_longer_than_all_its_steps(wait: int, 
     assert (plain(insight.title), insight.how is None) == (title, "slowest" in title)
 
 
+@pytest.mark.parametrize(
+    ("waits", "verdict"),
+    [
+        (JITTER, "The GPU is idle for 61 % of the step because of one batch, which takes 30.0 ms in step 4."),
+        ([30, 1] * 6, None),
+    ],
+    ids=["one late batch", "several"],
+)
+def test_the_verdict_names_the_one_batch_that_is_late(waits: list[int], verdict: str | None):
+    """A step takes 4 ms without its wait."""
+    rows = {"step": "", "loader": "", "op": "", "runtime": "", "kernel 7": ""}
+    for number, wait in enumerate(waits):
+        none, on_host = "." * wait, "l" * wait
+        cells = ("0123456789ab"[number] * (wait + 4), f"{on_host}....", f"{none}oo..", f"{none}.k..", f"{none}.kkk")
+        rows = {row: rows[row] + more for row, more in zip(rows, cells, strict=True)}
+    text = plain(judged(timeline("\n".join(f"{row} | {rows[row]} |" for row in rows), cell_ns=1_000_000)).verdict.text)
+    assert text == verdict if verdict else "one batch" not in text
+
+
 def test_jitter_needs_a_hundredth_of_the_step():
     assert card(steps_that_wait(JITTER, work=250), "loader_jitter") is None
     assert card(steps_that_wait(JITTER, work=200), "loader_jitter") is not None
