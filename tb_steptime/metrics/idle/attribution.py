@@ -160,9 +160,9 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     device for a kernel. A graph's call has launched its first kernels by then."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
     launched_ns, blocking = trace.events.start_ns[call], is_in(call, blocking_calls(trace).row)
-    calls = np.sort(find_launches(trace).call)
-    launches_one = np.searchsorted(calls, call, side="right") - np.searchsorted(calls, call) == 1
-    slow = launches_one & ~blocking & (trace.events.ends(call) > gaps.start + HARDWARE_GAP_NS)
+    slow = (launched_ns < gaps.start) & (trace.events.ends(call) > gaps.start + HARDWARE_GAP_NS) & ~blocking
+    if slow.any():
+        slow &= is_in(call, _launching_several(trace), invert=True)
     waited = (call >= 0) & ((launched_ns >= gaps.start) | slow)
     blocks = waited & blocking
     wait_end = np.where(waited, np.clip(launched_ns, gaps.start, gaps.end), gaps.start)
@@ -175,6 +175,13 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     )
     reached = np.where(reason == _LATENCY, np.maximum(reached, wait_end), gaps.end)
     return _Begun(wait_end, reason.astype(np.uint8), reached, waits.astype(np.uint8))
+
+
+@shared
+def _launching_several(trace: Trace) -> Int32:
+    """Returns the calls that launch several activities, as those of graphs do."""
+    calls, activities = np.unique(find_launches(trace).call, return_counts=True)
+    return calls[activities > 1]
 
 
 def _after_the_call(gaps: Gaps, times: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:
