@@ -3452,7 +3452,7 @@ export interface Paths {
  * copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
  */
 export interface Pause {
-  cause: "garbage_collection" | "interrupted" | "unexplained";
+  cause: "garbage_collection" | "interrupted" | "loader" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -4385,6 +4385,7 @@ export interface SidebarShare {
  * device_ns          time in which work that was launched here runs (union over streams)
  * idle_ns            idle time, by reason, that ended with an activity launched here
  * bubble_ns          the part of it that a blocking call causes (see BlockingRow)
+ * paused_ns          the part of it in which the host is late because it pauses (`paused_late_ns`)
  * split_ns           the part of it in which the host is late while it launches little between two calls that wait
  * (`split_late_ns`)
  * refill_ns          the part of it in which the first launches after such a call are late, until the host is ahead
@@ -4408,6 +4409,7 @@ export interface SiteRow {
   split_ns: number;
   each_ns: number | null;
   refill_ns: number;
+  paused_ns: number;
 }
 
 /**

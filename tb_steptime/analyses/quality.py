@@ -27,9 +27,9 @@ from tb_steptime.trace.model import Trace, is_cut_short, rows_named
 from tb_steptime.trace.nesting import innermost, op_rows
 from tb_steptime.trace.quality import is_cpu_unrecorded, recording_findings, unseen_device
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.steps.calls import optimizer_marks
-from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in, is_in, median
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
 #: Minimum share of kernel time with a wrong 0 in Kineto's occupancy for a note: from there on the two figures differ
 #: visibly.
@@ -41,6 +41,8 @@ LEFT_OUT_FRACTION = 0.01
 UNEVEN, EXPERTS_FRACTION = 1.5, 0.1
 #: Minimum updates of the weights in a step for a note: a step of a GAN may hold five of one network and one of another.
 MANY_UPDATES = 10
+#: Minimum steps for a note about two steps for each update: three batches do not alternate by chance.
+LEAST_SPLIT = 6
 #: Minimum mean of an expert's rows for it: with 64 rows on average, the busiest of 256 equally likely experts has 1.4
 #: times the mean by chance, and with 16 rows it has 1.8 times.
 UNEVEN_ROWS = 64
@@ -61,7 +63,7 @@ def notes(trace: Trace) -> list[Note]:
         *_cpu_only(trace),
         *([Note("launches_only", qualifies=("overview", "host", "data_loading"))] if is_cpu_unrecorded(trace) else []),
         *find_steps(trace).notes,
-        *_several_updates(trace),
+        *_updates(trace),
         *_too_many_to_list(trace),
         *_left_out(trace),
         *_profiling_slows(trace),
@@ -91,11 +93,11 @@ def _cpu_only(trace: Trace) -> list[Note]:
     return [Note("cpu_only")]
 
 
-def _several_updates(trace: Trace) -> list[Note]:
+def _updates(trace: Trace) -> list[Note]:
     """Returns a note where a marked step holds many updates of the weights: `prof.step()` is called once an epoch, or a
-    step trains on what it has collected. Similar pattern: several optimizers that step one after the other, or within
-    the backward pass, one for each layer. So an update is counted if the backward pass ran since the one before it, and
-    none in an op.
+    step trains on what it has collected; and where each update takes two steps. Similar pattern: several optimizers
+    that step one after the other, or within the backward pass, one for each layer. So an update is counted if the
+    backward pass ran since the one before it, and none in an op.
 
     mark      |---------------------------- 0 ----------------------------|
     backward     bbbb          bbbb          bbbb          bbbb
@@ -110,8 +112,36 @@ def _several_updates(trace: Trace) -> list[Note]:
     nodes = events.start_ns[rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(NODE))]
     rows = rows[np.diff(np.searchsorted(nodes, events.start_ns[rows]), prepend=0) > 0]
     place = find_steps(trace).holding_on_host(events.start_ns[rows])
-    updates = int(median(np.bincount(place + 1, minlength=len(find_steps(trace).steps) + 1)[1:]))
-    return [Note("several_updates", {"updates": count(updates)})] if updates >= MANY_UPDATES else []
+    updates = np.bincount(place + 1, minlength=len(find_steps(trace).steps) + 1)[1:]
+    if (usual := int(median(updates))) >= MANY_UPDATES:
+        return [Note("several_updates", {"updates": count(usual)})]
+    return [Note("split_updates")] if _are_split(trace, updates > 0, nodes) else []
+
+
+def _are_split(trace: Trace, updates: Bool, nodes: Int64) -> bool:
+    """Whether `prof.step()` is called twice for each batch, as by a trainer and by the script. Then steps alternate, in
+    length as well: in one of two there is no backward pass, and nothing but the update; or no op at all. Similar
+    pattern: gradients that are accumulated, with a backward pass in every step; a step that evaluates, which runs other
+    ops but updates nothing.
+
+    mark      |--- 0 ---|-1-|--- 2 ---|-1-|--- 4 ---|-1-|
+    backward     bbbb          bbbb          bbbb
+    update                s             s             s
+    """
+    events, steps = trace.events, find_steps(trace)
+    ops = events.rows(Kind.CPU_OP)
+    ops = ops[is_in(events.thread[ops], distinct_in(events.thread[step_marks(trace)]))]
+    passes, works = (_holding(steps, start) for start in (nodes, events.start_ns[ops]))
+    second = ~passes
+    alternate = len(second) >= LEAST_SPLIT and bool((second[1:] != second[:-1]).all())
+    # a window may begin between the two steps of a batch, whose backward pass is then not recorded
+    own = updates[1:] == second[1:]
+    return alternate and bool(own.all() or (~works[second].any() and updates[~second].all()))
+
+
+def _holding(steps: Steps, start_ns: Int64) -> Bool:
+    """Which steps hold one of these times on the host."""
+    return np.bincount(steps.holding_on_host(start_ns) + 1, minlength=len(steps.steps) + 1)[1:] > 0
 
 
 def _too_many_to_list(trace: Trace) -> list[Note]:

@@ -134,12 +134,7 @@ def unlinked_share(host: HostResult) -> float:
 
 def late_by_site(host: HostResult) -> dict[str, int]:
     """Returns for each site how long a step waits for its launches, ns, less what blocking calls and pauses cause."""
-    late = {row.site: max(0, row.idle_ns.late_ns - row.bubble_ns) for row in host.sites}
-    quiet = {row.site: min(late[row.site], row.idle_ns.nothing_recorded) for row in host.sites}
-    interrupted = sum(pause.idle_ns for pause in host.pauses if pause.cause == "interrupted")  # in ops and calls
-    late = less(late, quiet, sum(pause.idle_ns for pause in host.pauses) - interrupted)
-    in_ops = {row.site: min(late[row.site], row.idle_ns.cpu_work + row.idle_ns.launch_latency) for row in host.sites}
-    return less(late, in_ops, interrupted)
+    return {row.site: max(0, row.idle_ns.late_ns - row.bubble_ns - row.paused_ns) for row in host.sites}
 
 
 def late_ns(host: HostResult, sites: Collection[str]) -> int:

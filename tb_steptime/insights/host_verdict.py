@@ -75,6 +75,7 @@ _HAND_OVER = (
 _COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
 _REACHED_LATE = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
+_ONE_BATCH = "{Gpu} is idle for {idle} of the step because of one batch, which takes {late} in step {batch}."
 _MIXED_WITH_EXCHANGE = (
     "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
     "{cause} ({most})."
@@ -140,6 +141,8 @@ def _of_steady_step(sentence: Phrase) -> Phrase:
 
 def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
+    if bound is Bound.INPUT and _one_batch(facts, idle) is not None:
+        return _ONE_BATCH
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
     if facts.copying_ns >= LEADING_FRACTION * facts.step_ns > 0:
@@ -211,10 +214,25 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
     return None
 
 
+def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
+    """Returns the step and the wait of the one late batch, or the first one of the only epoch that begins, that makes
+    most of the span's idle time."""
+    causes = facts.data_loading.causes if facts.has("data_loading") else None
+    if causes is None:
+        return None
+    least_ns, jitter, starts = LEADING_FRACTION * idle.total_ns, causes.jitter, causes.starts
+    if jitter is not None and jitter.long_count == 1 and jitter.exposed_ns >= least_ns:
+        return jitter.steps[0], jitter.long_ns
+    if starts is not None and starts.batches == 1 and starts.exposed_ns >= least_ns:
+        return starts.steps[0], starts.wait_ns
+    return None
+
+
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     share, pace = facts.share(idle.total_ns), replace(_pace(facts, idle), exposed_communication_ns=0)
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
+    batch, late_ns = _one_batch(facts, idle) or ("", None)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
     together = facts.host.several_devices
     return {
@@ -240,6 +258,8 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "wait": ns(idle.data_loading if wait is None else min(round(wait), idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
+        "late": ns(late_ns),
+        "batch": text(batch),
         "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns, DOING_LENGTH) or ""),
     }
 

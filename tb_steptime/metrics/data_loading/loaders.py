@@ -324,7 +324,7 @@ def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts 
         batches=len(first),
         wait_ns=round(float(batches.wait_ns[first].mean())),
         exposed_ns=int(among.overlap_ns(waits).sum()) // number,
-        setup_ns=int(among.overlap_ns(_setup(trace)).sum()) // number,
+        setup_ns=int(among.overlap_ns(setup_intervals(trace)).sum()) // number,
         respawned=not persistent.pop() if len(persistent) == 1 and None not in persistent else None,
         produced_ns=round(float(times.mean())) if len(times) else None,
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
@@ -335,7 +335,7 @@ def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts 
 def between_epochs_ns(trace: Trace) -> Int64:
     """For each step the time without device work between the last batch of an epoch and the request for the first one
     of the next. The step time with batches in time does not include it, because it occurs once an epoch."""
-    return find_steps(trace).overlap_ns(_exposed(trace, find_batches(trace).row) | _setup(trace))
+    return find_steps(trace).overlap_ns(_exposed(trace, find_batches(trace).row) | setup_intervals(trace))
 
 
 def _exposed(trace: Trace, others: Int64) -> Intervals:
@@ -345,7 +345,8 @@ def _exposed(trace: Trace, others: Int64) -> Intervals:
     return exposed_waits(trace) - Intervals.of_events(events, others)
 
 
-def _setup(trace: Trace) -> Intervals:
+@shared
+def setup_intervals(trace: Trace) -> Intervals:
     """From a new iterator's first seed until a batch is requested from it, if the loop does no other work in between,
     and while a recorder saw it being set up; without device work."""
     batches, works = find_batches(trace), np.sort(trace.events.start_ns[work_rows(trace)])

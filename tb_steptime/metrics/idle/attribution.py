@@ -155,12 +155,17 @@ class _Begun(msgspec.Struct, frozen=True, eq=False):
 
 
 def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
-    """Returns the boundaries. A call that begins together with the gap has launched nothing before it."""
+    """Returns the boundaries. A call that begins together with the gap has launched nothing before it. Neither has one
+    that still runs when a gap between queued work would be over: a slow driver takes longer for a launch than the
+    device for a kernel. A graph's call has launched its first kernels by then."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
-    launched_ns = trace.events.start_ns[call]
-    waited = (call >= 0) & (launched_ns >= gaps.start)
-    blocks = waited & is_in(call, blocking_calls(trace).row)
-    wait_end = np.where(waited, np.minimum(launched_ns, gaps.end), gaps.start)
+    launched_ns, blocking = trace.events.start_ns[call], is_in(call, blocking_calls(trace).row)
+    slow = (launched_ns < gaps.start) & (trace.events.ends(call) > gaps.start + HARDWARE_GAP_NS) & ~blocking
+    if slow.any():
+        slow &= is_in(call, _launching_several(trace), invert=True)
+    waited = (call >= 0) & ((launched_ns >= gaps.start) | slow)
+    blocks = waited & blocking
+    wait_end = np.where(waited, np.clip(launched_ns, gaps.start, gaps.end), gaps.start)
     activity = find_launches(trace).activity[gaps.launch]
     collective = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
     waits = np.where(collective, _COLLECTIVE, _DEPENDENCY)  # only before a collective it may be for other ranks
@@ -170,6 +175,13 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     )
     reached = np.where(reason == _LATENCY, np.maximum(reached, wait_end), gaps.end)
     return _Begun(wait_end, reason.astype(np.uint8), reached, waits.astype(np.uint8))
+
+
+@shared
+def _launching_several(trace: Trace) -> Int32:
+    """Returns the calls that launch several activities, as those of graphs do."""
+    calls, activities = np.unique(find_launches(trace).call, return_counts=True)
+    return calls[activities > 1]
 
 
 def _after_the_call(gaps: Gaps, times: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:

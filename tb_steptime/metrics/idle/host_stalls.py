@@ -1,6 +1,8 @@
-"""Rare long pauses of the host that no op explains: garbage collection, interrupted calls, and unexplained ones.
+"""Long pauses of the host that no op explains: garbage collection, loaders that begin an epoch, interrupted calls, and
+rare unexplained ones.
 
 thread   --op--[garbage collection]--op--      what the trace names comes first (trace/host_ranges.py)
+         (seed)------[wait]--op--              then loaders that start their workers for a new epoch
          [op, 20 ms; others 20 us ]--op--      then ops and calls that are interrupted, far longer than all like them
          --op--                     --op--     then nothing at all, in a few steps only
 device   kkkk                         kk
@@ -17,6 +19,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.data_loading.loaders import setup_intervals
 from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
@@ -35,10 +38,11 @@ from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
 #: Causes of the host's pauses.
-PauseCause = Literal["garbage_collection", "interrupted", "unexplained"]
+PauseCause = Literal["garbage_collection", "loader", "interrupted", "unexplained"]
 
 CAUSE_WORDS: dict[PauseCause, str] = {
     "garbage_collection": "Garbage collection",
+    "loader": "Setting up a loader for a new epoch",
     "interrupted": "Interrupted op or call",
     "unexplained": "No cause recorded",
 }
@@ -131,6 +135,8 @@ def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
     rows = garbage_collections(trace)
     yield _Stops("garbage_collection", True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
+    setup = setup_intervals(trace)
+    yield _Stops("loader", True, setup.start, setup.end, None, UNEXPLAINED_NS)
     # time between ops does not belong to them: it is Python, which may have had something to do
     excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*step_threads(trace))
     excess = excess.where((excess.dur_ns >= INTERRUPTED_NS) & _is_in_code(trace, excess))
@@ -163,7 +169,7 @@ def _pause(trace: Trace, device: int, stops: _Stops, own: Intervals, idle: Inter
         worst_start_ns=start,
         worst_end_ns=end,
         native_ns=(own & _native(trace, stops)).total_ns,
-        copied_ns=_behind_copies_ns(trace, device, own) if stops.rows is None else 0,
+        copied_ns=_behind_copies_ns(trace, device, own) if stops.cause == "unexplained" else 0,
     )
 
 

@@ -327,6 +327,19 @@ def refill_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> lis
     return _by_site_ns(trace, device, _is_refill(trace, device) & ~_is_split(trace), steps)
 
 
+def paused_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list[int]:
+    """Returns for each place in `SITES` how long its launches are late because the host pauses, ns per step; without
+    bubbles of blocking calls. steps: None for all."""
+    among = steps or find_steps(trace)
+    paused = (pause_intervals(trace, device) & among.intervals) - Intervals.union(*bubbles(trace, device)[:2])
+    total, sites = np.zeros(len(SITES), np.int64), activity_sites(trace)
+    for segments in idle_segments(trace, device) if len(paused) else ():
+        rows = np.flatnonzero(is_in(segments.reason, _LATE) & (segments.launch >= 0))
+        paused_ns = paused.overlap_ns(segments.start[rows], segments.end[rows])
+        total += exact_sums(sites[segments.launch[rows]].astype(np.int64), paused_ns, len(SITES))
+    return [ns // len(among.steps) for ns in total.tolist()]
+
+
 def _by_site_ns(trace: Trace, device: int, chosen: Bool, steps: Steps | None) -> list[int]:
     """chosen: for each row of `find_launches`. A gap belongs to the step in which it ends."""
     gaps, (late_ns, long) = find_gaps(trace, device), late_gaps(trace, device)

@@ -7,6 +7,7 @@ over two hosts. A device does not say either which process drives it. The order 
     track     [TP00] 506  [TP00] 0   [TP01] 507  [TP01] 1        in order of first appearance
               launches    a device   launches    a device   ->   [TP00] 0 is of [TP00] 506, [TP01] 1 of [TP01] 507
 
+Where no device is recorded, ops of several processes show such a file: no profiler records those of another process.
 Where devices alone are recorded, one stream of one device that has kernels of several processes shows such a file: a
 profiler writes a device as one process, and a tool that merges files gives each a process of its own.
 """
@@ -23,13 +24,13 @@ import numpy.typing as npt
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
-#: A process with fewer launches, or with less than this share of those of another one, is none: the process of a call
-#: may be a damaged value.
+#: A process with fewer launches or ops, or with less than this share of those of another one, is none: the process of a
+#: call may be a damaged value.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.01
 
 
 class Processes(msgspec.Struct, frozen=True, eq=False):
-    """The processes of a file that launch work, at least two.
+    """The processes of a file that launch work, or run ops where no device is recorded, at least two.
 
     names    as the file names them, in its order
     first    for each thread of the file, whether it is of the first one, or of a device that this drives; None if the
@@ -52,6 +53,9 @@ def several_processes(
     calls = np.flatnonzero(is_in(kind, CALL_KINDS) & (correlation >= 0))
     numbers: dict[str, int] = {}
     process = np.array([numbers.setdefault(pid, len(numbers)) for pid, _ in threads], np.int64)
+    if not is_in(kind, (*CALL_KINDS, *DEVICE_KINDS)).any():
+        hosts = _often(np.bincount(process[thread[kind == Kind.CPU_OP]]))
+        return Processes([[*numbers][each] for each in hosts], _owner(hosts, process) == 0) if len(hosts) > 1 else None
     if not is_in(kind, (*CALL_KINDS, Kind.CPU_OP)).any():
         kernels = np.flatnonzero(kind == Kind.KERNEL)
         device, stream = (columns[name][kernels].astype(np.int64) for name in ("device", "stream"))
@@ -61,16 +65,25 @@ def several_processes(
     work = np.flatnonzero(is_in(kind, DEVICE_KINDS))
     calls = calls[is_in(correlation[calls], correlation[work])]
     number, launcher = _distinct_pairs(correlation[calls], process[thread[calls]])
-    launches = np.bincount(launcher)
-    hosts = np.flatnonzero(launches >= max(LEAST_LAUNCHES, LEAST_FRACTION * launches.max(initial=0)))
+    hosts = _often(np.bincount(launcher))
     if len(hosts) < 2:
         return None
-    owner = np.maximum(np.searchsorted(hosts, process, side="right") - 1, 0)
+    owner = _owner(hosts, process)
     names = [name for name, place in numbers.items() if place in hosts.tolist()]
     if len(distinct_in(owner[thread[work]])) == len(hosts):
         return Processes(names, owner == 0)
     number = number[is_in(launcher, hosts)]
     return Processes(names, None) if (number[1:] == number[:-1]).any() else None
+
+
+def _often(number: Int64) -> Int64:
+    """Returns the places with enough launches, or ops."""
+    return np.flatnonzero(number >= max(LEAST_LAUNCHES, LEAST_FRACTION * number.max(initial=0)))
+
+
+def _owner(hosts: Int64, process: Int64) -> Int64:
+    """Returns the place in `hosts` of the one whose recording each process is in, by the order of the file."""
+    return np.maximum(np.searchsorted(hosts, process, side="right") - 1, 0)
 
 
 def _of_streams(device: Int64, stream: Int64, process: Int64, of_threads: Int64, names: list[str]) -> Processes | None:

@@ -1,4 +1,5 @@
-"""A step that holds many updates of the weights, as where `prof.step()` is called once an epoch, is said to do so."""
+"""A step that holds many updates of the weights, as where `prof.step()` is called once an epoch, is said to do so, and
+so are two steps that hold one."""
 
 from __future__ import annotations
 
@@ -44,3 +45,35 @@ def test_it_is_said_from_ten_updates_on(updates: int):
 )
 def test_what_else_has_many_steps_of_optimizers_is_not(note: list[Note]):
     assert note == []
+
+
+BACKWARD = "autograd::engine::evaluate_function: AddmmBackward0"
+
+
+@pytest.mark.parametrize(
+    ("ops", "backward", "updates", "split"),
+    [
+        ("ff.....s" * 3, "..bb...." * 3, "......uu" * 3, True),
+        ("...s" + "ff.....s" * 3, "...." + "..bb...." * 3, "..uu" + "......uu" * 3, True),
+        ("f..s...." * 3, ".b......" * 3, "..uu...." * 3, True),
+        ("ff.....s" * 2, "..bb...." * 2, "......uu" * 2, False),
+        ("ff..f..s" * 3, "..bb.b.." * 3, "......uu" * 3, False),
+        ("f..sff.." * 3, ".b......" * 3, "..uu...." * 3, False),
+        ("ff..f..s" * 3, "..bb...." * 3, "........" * 3, False),
+        ("f..sf..s" * 3, ".b...b.." * 3, "..uu..uu" * 3, False),
+    ],
+    ids=["before and after the update", "cut", "again at once", "two batches", "accumulated gradients", "evaluates",
+         "updates nothing", "once"],
+)  # fmt: skip
+def test_a_batch_of_two_steps_is_told(ops: str, backward: str, updates: str, split: bool):
+    """Steps of four cells, and of two halves each."""
+    steps = "".join(str(place // 4 % 10) for place in range(len(ops)))
+    trace = timeline(
+        f"""
+        step | {steps} |
+        op {MAIN} | {ops} |
+        op other | {backward} |
+        user {OPTIMIZER} @{MAIN} | {updates} |""",
+        names={"b": BACKWARD},
+    )
+    assert ("split_updates" in [note.id for note in notes(trace)]) == split

@@ -72,6 +72,22 @@ def test_only_the_first_process_is_read(tmp_path: Path, later_us: float, more: i
     assert differences(same, merged) == []
 
 
+def on_cpu(number: int, least: int = 0) -> list[Event]:
+    """A rank's events where no device is recorded; with `least`, only the first of its ops."""
+    events = [each for each in rank(number) if each.get("cat") in ("cpu_op", "user_annotation")]
+    ops = [each for each in events if each["cat"] == "cpu_op"]
+    return ops[:least] if least else events
+
+
+@pytest.mark.parametrize(("least", "merged"), [(0, True), (2, True), (1, False)], ids=["all", "two ops", "one op"])
+def test_processes_without_a_device_are_told_by_their_ops(tmp_path: Path, least: int, merged: bool):
+    alone, both = read(tmp_path, on_cpu(0)), read(tmp_path, as_written([on_cpu(0), on_cpu(1, least)]))
+    more = 0 if merged else least
+    assert len(both.events.rows(Kind.CPU_OP)) == len(alone.events.rows(Kind.CPU_OP)) + more
+    note = Note("several-processes", {"count": count(2), "name": text("[TP00] 10")})
+    assert both.notes == ((note,) if merged else ())
+
+
 def test_a_process_that_was_merged_in_last_is_as_well_told_apart(tmp_path: Path):
     last = read(tmp_path, as_written([rank(1, steps=2), rank(2, steps=4), rank(0)]))
     first = read(tmp_path, rank(1, steps=2))

@@ -10,6 +10,7 @@ from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEPER,
     EXPOSED,
+    LIKELY_WORKERS,
     MARKS_AGREE,
     SLOWEST_FASTER,
     loader_card,
@@ -34,9 +35,6 @@ WORTH_LINE = 0.3
 #: least this many batches.
 SLOW_TIMES, LEAST_BATCHES = 3, 3
 
-#: Scripts and examples set up to eight workers. If the waits have a longer period, a slow batch is just as likely to be
-#: the cause.
-LIKELY_WORKERS = 8
 #: Taking a batch from a worker costs the main process about a millisecond, for the queue and for tensors in shared
 #: memory. This may be all of the time for a tiny batch, and a part of the time for a short one.
 _TINY_BATCH_NS, _SHORT_BATCH_NS = 2_000_000, 5_000_000

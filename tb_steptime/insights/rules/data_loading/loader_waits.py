@@ -26,6 +26,9 @@ PREFETCH_MORE = phrase("Prefetch more batches")
 #: Number of prefetched batches per worker that hides nearly all slow batches.
 DEEP_PREFETCH = 8
 DEEPER = f"DataLoader(..., prefetch_factor={DEEP_PREFETCH})"
+#: Scripts and examples set up to eight workers. If the waits have a longer period, a slow batch is just as likely to be
+#: the cause.
+LIKELY_WORKERS = 8
 SLOWEST_FASTER = phrase("Make the slowest batches faster")
 _ALL_ZERO = WaitShares(0, 0, 0, 0, 0)
 
@@ -109,8 +112,8 @@ _WITH_SETUP = (
     "a step."
 )
 _OF_EPOCHS = phrase(
-    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, on a CPU with the set-up of "
-    "the loader between them, less the recorded production time of first batches where workers start again. No other "
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, with the set-up of the "
+    "loader between them, less the recorded production time of first batches where workers start again. No other "
     "card's gain includes any of it."
 )
 _OF_RECEIVING = phrase(
@@ -146,8 +149,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
 
     Jobs: all that begin an epoch within the recorded steps, with worker processes.
 
-    Gain: the exposed wait where epochs end and begin, mean over the steps, on a CPU with the set-up of the loader, less
-    the recorded production time of first batches where workers start again.
+    Gain: the exposed wait where epochs end and begin, mean over the steps, with the set-up of the loader, less the
+    recorded production time of first batches where workers start again.
 
     Left out: how seldom epochs begin: in a long epoch the recorded steps may hold the only one.
     """
@@ -156,10 +159,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
         return None
     if starts.steps == [facts.overview.steps[0].name] and starts.batches == 1:
         return None  # the training begins, and no epoch ends
-    # with a GPU, idle time while the iterator is set up belongs to the host's cards
     respawns = starts.produced_ns is not None if starts.respawned else starts.respawned is None
-    sets_up = respawns and not facts.overview.has_device and facts.job.device == "cpu"
-    setup_ns = starts.setup_ns if sets_up else 0
+    setup_ns = _setup_ns(facts, starts) if respawns else 0
     begin_ns = starts.exposed_ns + setup_ns
     title, why = _EPOCHS[starts.respawned]
     if starts.respawned is None and setup_ns:
@@ -181,6 +182,14 @@ def epoch_starts(facts: Facts) -> Insight | None:
     )
 
 
+def _setup_ns(facts: Facts, starts: EpochStarts) -> int:
+    """Returns the time of the mean step in which loaders are set up; of a GPU's idle time as much as no other card
+    claims, and nothing where the GPU is not recorded."""
+    if facts.overview.has_device:
+        return sum(pause.idle_ns for pause in facts.host.pauses if pause.cause == "loader")
+    return starts.setup_ns if facts.job.device == "cpu" else 0
+
+
 def _produced_ns(starts: EpochStarts) -> int:
     """Returns the production time of a first batch: workers that are kept save their start, but still produce it."""
     return min(starts.produced_ns or 0, starts.wait_ns) if starts.respawned else 0
@@ -189,7 +198,9 @@ def _produced_ns(starts: EpochStarts) -> int:
 def loader_jitter(facts: Facts) -> Insight | None:
     """Fires when rare long waits, beyond the usual one, are worth a card.
 
-    Similar pattern: slow steps for another reason: only the time within the loader's marks counts.
+    Similar pattern: slow steps for another reason: only the time within the loader's marks counts. A wait for longer
+    than the steps take that many prefetched batches are for, as where a worker stalls: no queue hides it, so the advice
+    is to make that batch faster.
 
     Needs: the loader's marks, and enough waits to know the usual one. Where nothing of the job's GPU is recorded, its
     work may hide the waits: a minor card.
@@ -204,7 +215,10 @@ def loader_jitter(facts: Facts) -> Insight | None:
     jitter = result.causes.jitter if result.causes else None
     if jitter is None:
         return None
-    deep = result.recorded is not None and (result.recorded.main_loader.prefetch or 0) >= DEEP_PREFETCH
+    loader = result.recorded.main_loader if result.recorded is not None else None
+    queued = DEEP_PREFETCH * (loader.workers if loader is not None else LIKELY_WORKERS)
+    deep = loader is not None and (loader.prefetch or 0) >= DEEP_PREFETCH
+    deep = deep or jitter.long_ns > queued * (facts.overview.steady_step_ns or facts.step_ns)
     template = agreeing(
         "{number} (batch comes|batches come) late, with a wait of {long} in place of {typical}.", jitter.long_count
     )

@@ -50,8 +50,8 @@ def sync_bubble(facts: Facts) -> Insight | None:
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
     that is launched after the call; mean over the steps. The idle time before later launches counts, too, where few of
     them lie between two calls that wait, or where the CPU is late only because it waited: at most what the replay of a
-    step without these waits gains. Where the CPU sets the pace, a wait costs time that the CPU lacks later even if the
-    GPU works meanwhile: what that replay gains at the low end of its range.
+    step without these waits gains. Where the CPU or its waits set the pace, a wait costs time that the CPU lacks later
+    even if the GPU works meanwhile: what that replay gains at the low end of its range.
 
     Left out: idle time before the call, and waits for the loader.
     """

@@ -3,6 +3,7 @@ the loop that compute no ops, such as metrics, logging and checkpoints; and jobs
 
 from __future__ import annotations
 
+from tb_steptime.analyses.overview import StepRow
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
@@ -20,6 +21,8 @@ from tb_steptime.text.frames import frame_function, source_line
 LEADING_OPS_FRACTION = 0.30
 #: Minimum share of the step outside ops. Below it, no part of a step decides how long it is.
 LEAST_FRACTION = 0.20
+#: Minimum share of the time that torch.compile takes by which the only step that compiles is longer.
+_MOSTLY = 0.5
 #: Maximum length of the name of a range in a sentence.
 _RANGE_LENGTH = 30
 
@@ -92,7 +95,8 @@ def cpu_compiles(facts: Facts) -> Insight | None:
     """Fires when torch.compile is at work for a twentieth of the steps of a job on the CPU, in later ones too.
 
     Similar pattern: a first call, which compiles once: what is over in the first half of the steps is left out of the
-    step, and `one_time` is about it. Code that is compiled already, and runs: its ranges have other names.
+    step, and `one_time` is about it. A single later step, whose shape may be the last new one: the card names it, and
+    is less certain. Code that is compiled already, and runs: its ranges have other names.
 
     Needs: the ranges that torch.compile writes around its own work.
 
@@ -105,22 +109,35 @@ def cpu_compiles(facts: Facts) -> Insight | None:
     group = compiling(facts)
     if group is None or facts.share(group.self_ns) < WARNING_FRACTION:
         return None
+    template = (
+        "torch.compile is at work for {time} a step ({share}), in later steps too: shapes, types or values change."
+    )
+    best, why_confidence = Confidence.HIGH, phrase("torch.compile marks its own work.")
+    values = {"time": ns(group.self_ns), "share": fraction(facts.share(group.self_ns))}
+    if (only := _compiling_step(facts, group)) is not None:
+        template = "torch.compile is at work for {time} in step {step}: its shapes, types or values are new."
+        best, why_confidence = Confidence.MEDIUM, phrase("One step compiles. Whether others do later is not known.")
+        values = {"time": ns(group.self_ns * len(facts.judged_steps)), "step": text(only.name)}
     return card(
         facts,
         "cpu_compiles",
         title=KEEP_FROM_COMPILING,
-        why=phrase(
-            "torch.compile is at work for {time} a step ({share}), in later steps too: shapes, types or values change.",
-            time=ns(group.self_ns),
-            share=fraction(facts.share(group.self_ns)),
-        ),
+        why=filled(template, values),
         formula=phrase("Own time of the ranges of torch.compile's work, mean over the steps."),
-        best=Confidence.HIGH,
-        why_confidence=phrase("torch.compile marks its own work."),
+        best=best,
+        why_confidence=why_confidence,
         gain_ns=group.self_ns,
         how=LOGS,
         row=EvidenceRow("cpu_ops", group.op),
     )
+
+
+def _compiling_step(facts: Facts, group: CpuGroup) -> StepRow | None:
+    """Returns the step that is longer than all others by most of the time in which torch.compile is at work; None if
+    there is none, as where several steps compile."""
+    steps = sorted((facts.overview.steps[each] for each in facts.judged_steps), key=lambda step: step.judged_ns)
+    longer_ns = steps[-1].judged_ns - steps[-2].judged_ns if len(steps) > 1 else 0
+    return steps[-1] if longer_ns >= _MOSTLY * group.self_ns * len(steps) else None
 
 
 def compiling(facts: Facts) -> CpuGroup | None:

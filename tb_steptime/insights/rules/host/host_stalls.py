@@ -40,6 +40,7 @@ _INTERRUPTED = (
     "The CPU is interrupted {times} (time for|times for up to) {longest} in ops that take far less otherwise."
 )
 _OWN_CORES = """taskset -c 0-7 python ...  # cores of its own: is another process, or another rank, on them?
+grep throttled /sys/fs/cgroup/cpu.stat  # in a container: does its CPU limit stop the process?
 perf sched record -- sleep 10; perf sched timehist --pid $PID  # shows when it loses its core"""
 #: From this share of the pauses on, those in code that runs no Python show what pauses the others, too: garbage cannot
 #: be collected there, while a core is lost anywhere. Likewise those behind copies to the CPU.

@@ -173,7 +173,11 @@ def behind_waits(facts: Facts) -> BehindWaits:
     short_ns = min(refill_ns, not_graphs_ns, beyond_ns)
     most = short_ns >= MOST * not_graphs_ns
     not_graphs_ns = round((not_graphs_ns if most else short_ns) * script)
-    return BehindWaits(split_ns, round(short_ns * script), not_graphs_ns=not_graphs_ns)
+    short_ns = round(short_ns * script)
+    lead_ns = 0
+    if facts.host.bound is Bound.SYNC:  # what the verdict says that a step without waits gains
+        lead_ns = _lead_ns(facts, rows, model, change, bubble_ns(rows) + split_ns + short_ns)
+    return BehindWaits(split_ns, short_ns, lead_ns, max(not_graphs_ns, short_ns + lead_ns))
 
 
 def _not_graphs_ns(facts: Facts, model: ModelLate) -> int:
@@ -199,10 +203,10 @@ def _graphs_first(facts: Facts) -> bool:
 
 
 def _lead_ns(facts: Facts, rows: list[BlockingRow], model: ModelLate, change: Gain, counted_ns: int) -> int:
-    """Returns what waits during which the GPU works cost later, where the CPU sets the pace: it lacks the time that it
-    waited. It is what the replay without waits gains at the low end of its range, and after graphs where these gain
-    more; by the script's own calls, but no more than these wait, beyond what is counted already."""
-    if facts.host.bound is not Bound.HOST:
+    """Returns what waits during which the GPU works cost later, where the CPU or its waits set the pace: the CPU lacks
+    the time that it waited. It is what the replay without waits gains at the low end of its range, and after graphs
+    where these gain more; by the script's own calls, but no more than these wait, beyond what is counted already."""
+    if facts.host.bound not in (Bound.HOST, Bound.SYNC):
         return 0
     gain_ns = change.low_ns or 0
     if _graphs_first(facts):

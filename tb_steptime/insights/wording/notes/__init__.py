@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from tb_steptime.insights.base import NoteText, NoteWords
-from tb_steptime.insights.wording.notes.of_recordings import FILE_NOTES, FINDING_WORDS, RECORDER_NOTES, RECORDING_NOTES
+from tb_steptime.insights.wording.notes.of_files import FILE_NOTES, RECORDER_NOTES
+from tb_steptime.insights.wording.notes.of_recordings import FINDING_WORDS, RECORDING_NOTES
 from tb_steptime.insights.wording.notes.of_several import COMPARISON_NOTES, RANK_NOTES
 from tb_steptime.text import Note, Phrase, Quantity, Unit, agreeing, code, joined, text
 

@@ -45,6 +45,23 @@ def test_a_long_stop_in_one_step_has_no_explanation():
     assert pauses(trace, 0) == [Pause("unexplained", False, None, 1, 2 * MS, MS // 2, "2", 10 * MS, 12 * MS)]
 
 
+@pytest.mark.parametrize(("op", "cause"), [("aten::random_", "loader"), ("aten::empty", "unexplained")])
+def test_a_loader_that_is_set_up_for_an_epoch_is_known_by_its_seed(op: str, cause: str):
+    trace = timeline(
+        """
+        step     | 0001112222222222222333444 |
+        loader   | l..l..l.e......l...l..l.. |
+        op       | .oo.oo.o.s......oo..oo.oo |
+        runtime  | .k..a..q.........r..b..c. |
+        kernel 7 | .kk.aa.q.........rr.bb.cc |""",
+        names={"s": op},
+        cell_ns=MS,
+    )
+    # waits for batches are no pauses, neither that at the end of the epoch nor the first one of the next
+    (pause,) = pauses(trace, 0)
+    assert (pause.cause, pause.worst_end_ns) == (cause, 15 * MS)
+
+
 _TO_HOST = "Memcpy DtoH (Device -> Pageable)"
 
 

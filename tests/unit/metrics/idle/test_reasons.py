@@ -283,6 +283,28 @@ def test_queued_work_that_does_not_start_waits_for_other_work(gap: int, reason: 
     assert reasons_us(trace) == {"launch_latency": [1], reason: [gap]}
 
 
+@pytest.mark.parametrize(
+    ("call", "kernels", "expected"),
+    [
+        ("q" * 30, "q", {"launch_latency": [1 + 27]}),
+        ("q" * 13, "q", {"launch_latency": [1 + 27]}),  # it may reach the device until 50 us after the call
+        ("q" * 12, "q", {"launch_latency": [1], "dependency": [27]}),
+        ("g" * 30, "g", {"launch_latency": [1], "dependency": [27]}),
+    ],
+    ids=["still running", "11 us longer", "10 us longer", "a graph that has begun"],
+)
+def test_a_launch_call_that_still_runs_has_launched_nothing(call: str, kernels: str, expected: dict[str, list[int]]):
+    """The device has no work from 3 us on, when the call has run for 2 us, or its first kernel has."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 33} |
+        runtime  | k{call:.<32} |
+        kernel 7 | .k{kernels if kernels == "g" else "k"}{"." * 27}{kernels * 3} |""",
+        calls={"g": "cudaGraphLaunch"},
+    )
+    assert reasons_us(trace) == expected
+
+
 def test_kernels_of_a_graph_share_its_call():
     trace = timeline(
         """

@@ -1,11 +1,11 @@
 """Late launches that no graph could combine in large numbers, because blocking calls lie between them, and those that
-are late because of the call before them."""
+are late because of the call before them, or because the host paused."""
 
 from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, refill_late_ns, split_late_ns
+from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, paused_late_ns, refill_late_ns, split_late_ns
 from tb_steptime.metrics.phases.assignment import SITE
 from tests.drawn.timeline import timeline
 
@@ -67,3 +67,23 @@ def test_launches_after_a_wait_are_late_because_of_it_until_the_host_is_ahead(fi
     busy = rest[0] * LONG + rest[1:] if long else "".join(f"{letter}." for letter in rest)
     kernels = ("..." + early + busy).ljust(len(calls), ".")
     assert refill_us(calls, kernels) == ({"forward.model": late} if late else {})
+
+
+@pytest.mark.parametrize(("place", "late"), [("forward.model", 3), ("optimizer", 4)])
+def test_a_pause_makes_the_launches_of_its_own_place_late(place: str, late: int):
+    """The host collects garbage for 4 us before a launch of one of two places, while the device may still work for
+    1 us. The other place is late for 3 us without a pause."""
+    forward, optimizer = ("gggg", "...") if place == "forward.model" else ("...", "gggg")
+    width = len(forward + optimizer) + 8
+    trace = timeline(
+        f"""
+        step                         | {"0" * width} |
+        op                           | a.{"." * len(forward)}bb.{"." * len(optimizer)}c.. |
+        user Optimizer.step#SGD.step | ..{"." * len(forward)}...{"." * len(optimizer)}uu. |
+        python                       | ..{forward}...{optimizer}... |
+        runtime                      | k.{"." * len(forward)}b..{"." * len(optimizer)}c.. |
+        kernel 7                     | .kk{"." * len(forward)}bb{"." * len(optimizer)}cc |""",
+        names={"g": "Python GC"},
+    )
+    found = paused_late_ns(trace, 0)
+    assert {site: found[row] // 1_000 for site, row in SITE.items() if found[row]} == {place: late}

@@ -339,6 +339,34 @@ def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
     assert [evidence.step for evidence in insight.evidence] == ["4"]
 
 
+@pytest.mark.parametrize(
+    ("wait", "title"), [(64 * 11, "Prefetch more batches"), (64 * 11 + 1, "Make the slowest batches faster")]
+)
+def test_no_queue_hides_a_batch_that_takes_longer_than_all_its_steps(wait: int, title: str):
+    """Steps take 11 us; eight workers with eight batches each are 64 steps ahead at most."""
+    insight = sure(steps_that_wait([wait if each == 30 else 1 for each in JITTER], work=10), "loader_jitter")
+    assert (plain(insight.title), insight.how is None) == (title, "slowest" in title)
+
+
+@pytest.mark.parametrize(
+    ("waits", "verdict"),
+    [
+        (JITTER, "The GPU is idle for 61 % of the step because of one batch, which takes 30.0 ms in step 4."),
+        ([30, 1] * 6, None),
+    ],
+    ids=["one late batch", "several"],
+)
+def test_the_verdict_names_the_one_batch_that_is_late(waits: list[int], verdict: str | None):
+    """A step takes 4 ms without its wait."""
+    rows = {"step": "", "loader": "", "op": "", "runtime": "", "kernel 7": ""}
+    for number, wait in enumerate(waits):
+        none, on_host = "." * wait, "l" * wait
+        cells = ("0123456789ab"[number] * (wait + 4), f"{on_host}....", f"{none}oo..", f"{none}.k..", f"{none}.kkk")
+        rows = {row: rows[row] + more for row, more in zip(rows, cells, strict=True)}
+    text = plain(judged(timeline("\n".join(f"{row} | {rows[row]} |" for row in rows), cell_ns=1_000_000)).verdict.text)
+    assert text == verdict if verdict else "one batch" not in text
+
+
 def test_jitter_needs_a_hundredth_of_the_step():
     assert card(steps_that_wait(JITTER, work=250), "loader_jitter") is None
     assert card(steps_that_wait(JITTER, work=200), "loader_jitter") is not None
@@ -373,6 +401,23 @@ def test_the_start_of_the_training_is_no_start_of_another_epoch():
 def test_the_start_of_an_epoch_needs_a_hundredth_of_the_step():
     assert card(in_epochs(work=275), "epoch_starts") is None
     assert card(in_epochs(work=265), "epoch_starts") is not None
+
+
+def test_workers_that_start_while_the_gpu_is_idle_cost_no_more_once_they_are_kept():
+    """Setting up the loader takes 6 ms, in which nothing but its seed is recorded, and its first batch 3 ms."""
+    trace = timeline(
+        """
+        step     | 0001112222222222222333444 |
+        loader   | l..l..l.e......lll.l..l.. |
+        op       | .oo.oo.o.s......oo..oo.oo |
+        runtime  | .k..a..q..........rb..c.. |
+        kernel 7 | .kk.aa.q..........rbb.cc. |""",
+        names={"s": "aten::random_"},
+        cell_ns=1_000_000,
+    )
+    cards = {insight.id: insight for insight in judged(trace).insights}
+    assert cards["epoch_starts"].gain_ns == (1 + 6 + 3) * 1_000_000 // 5
+    assert "host_stops" not in cards
 
 
 def test_without_workers_an_epoch_starts_like_any_batch():

@@ -581,6 +581,16 @@ def test_compiling_again_and_again_is_the_headline():
     )
 
 
+def test_a_single_step_that_compiles_is_named():
+    """It takes 90 us, of which it compiles for 80 us; the five others take 10 us."""
+    marks = "".join(str(step) * (90 if step == 3 else 10) for step in range(6))
+    ops = "".join(("d" * 80 if step == 3 else "") + "mmmmmmmm.." for step in range(6))
+    names = NAMES | {"d": "compile_fx_inner (dynamo_timed)"}
+    card = cards(judged(timeline(f"step | {marks} |\nop | {ops} |", names=names)))["cpu_compiles"]
+    assert plain(card.why) == "torch.compile is at work for 80 µs in step 3: its shapes, types or values are new."
+    assert (card.gain_ns, card.confidence) == (80_000 // 6, Confidence.MEDIUM)
+
+
 def test_compiling_at_the_beginning_is_no_cost_of_later_steps():
     assert "cpu_compiles" not in cards(compiling_in(0, 1))
 

@@ -539,6 +539,24 @@ def test_a_cpu_that_sets_the_pace_lacks_what_it_waits_while_the_gpu_works(
     assert gains == (waits_us and waits_us * US, graphs_us and graphs_us * US)
 
 
+@pytest.mark.parametrize(
+    ("bound", "bubble_us", "waits_us", "graphs_us"),
+    [(Bound.SYNC, 50, 180, 70), (Bound.SYNC, 5, 180, 70), (Bound.HOST, 50, 50, 200)],
+    ids=["worth a card itself", "worth none", "the loop may need the value"],
+)
+def test_waits_that_set_the_pace_cost_what_a_step_without_them_gains(
+    bound: Bound, bubble_us: int, waits_us: int, graphs_us: int
+):
+    """Launches are late by 250 us, few of them right after the wait. The replay gains 180 us without it."""
+    rows = [blocking(bubble_us * US, blocked_ns=400 * US)]
+    late_site = site(FORWARD, late(250), bubble=bubble_us * US)
+    whatif = replayed(sync_bubble=180 * US, launch_graphs=150 * US)
+    host = host_result([late_site], blocking=rows, whatif=whatif, bound=bound)
+    waits, graphs = card(host, "sync_bubble"), card(host, "launch_graphs")
+    assert waits is not None and graphs is not None
+    assert (waits.gain_ns, graphs.gain_ns) == (waits_us * US, graphs_us * US)
+
+
 def test_late_launches_behind_waits_of_the_backward_pass_are_not_the_script_s():
     rows = [blocking(50 * US), in_backward(50 * US)]
     late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=100 * US), refill_ns=200 * US)
@@ -955,6 +973,7 @@ def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
         site(NODES, IdleNs(cpu_work=70_001, nothing_recorded=20_002)),
         site("optimizer", IdleNs(allocator=15_001, nothing_recorded=30_001)),
     ]
+    sites[:2] = (msgspec.structs.replace(each, paused_ns=ns) for each, ns in zip(sites, (33_333, 22_222), strict=False))
     host = host_result(sites, pauses=[pause, stop], blocking=[blocking(20_001)])
     judgement = judged(host, JobKind(optimizer="AdamW"))
     late_ns = sum(row.idle_ns.late_ns for row in sites)
@@ -1474,7 +1493,7 @@ def pause(cause: str, idle_us: int, sure: bool = True) -> Pause:
 def test_stops_of_the_host_are_worth_the_idle_time_they_leave(
     cause: str, id: str, unnamed: tuple[Confidence, Severity]
 ):
-    sites = [site(FORWARD, IdleNs(nothing_recorded=400 * US))]
+    sites = [msgspec.structs.replace(site(FORWARD, IdleNs(nothing_recorded=400 * US)), paused_ns=100 * US)]
     insight = card(host_result(sites, pauses=[pause(cause, 100)]), id)
     assert insight is not None
     assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.HIGH)
