@@ -37,7 +37,7 @@ UNLINKED_FRACTION = 0.05
 LAUNCHES_MISSING = phrase("Many launches are missing in this trace.")
 
 PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is shorter.")
-_ONLY_PROFILED = phrase(
+ONLY_PROFILED = phrase(
     "Were the CPU twice as fast without the profiler, the GPU would hardly wait. What the profiler costs is only "
     "estimated: record with profile_steps, which also times steps without it."
 )
@@ -63,6 +63,7 @@ def host_card(
     part: str | None = "cpu_exec",
     colour: str | None = None,
     sure_ns: int | None = None,
+    unsure: Phrase = ONLY_PROFILED,
     most_now_ns: int | None = None,
     rare: bool = False,
     across: bool = False,
@@ -71,11 +72,11 @@ def host_card(
     """Returns the card if its gain is worth one and the recording shows how the job runs.
 
     gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
-    much, which decides how grave the card is; None for all of it. most_now_ns: what it gains at most while batches
-    come late, as a replay shows; None where they do not. best: the confidence in the best recording. rare: pauses,
-    which the replayed steady step does not have. across: the gain is of GPUs together; where one waits for the results
-    of another, other cards gain no more than the time in which none works. A rank that waits for others gains only
-    later what these waits take up.
+    much, or for the reason `unsure`, which decides how grave the card is; None for all of it. most_now_ns: what it
+    gains at most while batches come late, as a replay shows; None where they do not. best: the confidence in the best
+    recording. rare: pauses, which the replayed steady step does not have. across: the gain is of GPUs together; where
+    one waits for the results of another, other cards gain no more than the time in which none works. A rank that waits
+    for others gains only later what these waits take up.
     """
     if facts.hands_over and not across:
         gain_ns = min(gain_ns, facts.all_idle_ns)
@@ -87,7 +88,7 @@ def host_card(
     sure_ns = now_ns if sure_ns is None else min(now_ns, sure_ns)
     here = _confidence(facts, best, why_confidence)
     if severity_of_gain(facts.share(sure_ns)) is not severity_of_gain(facts.share(now_ns)):
-        here = Confidence.LOW, _ONLY_PROFILED
+        here = Confidence.LOW, unsure
     return card(
         facts, id, title, why, formula if now_ns == gain_ns else joined(formula, waits), why_confidence,
         best, gain_ns, now_ns=now_ns, sure_ns=sure_ns, here=here, view=view, part=part, colour=colour,

@@ -79,7 +79,10 @@ def test_what_moved_is_found():
     before, less = _judgement(), _judgement(200)
     assert list(moved(before, before)) == []
     assert list(moved(before, less)) == [Moved("gain moved", "launch_graphs major 30.0% -> major 20.0%")]
-    assert list(moved(before, _judgement(bound=Bound.INPUT))) == [Moved("other cause", "verdict host -> input")]
+    assert list(moved(before, _judgement(bound=Bound.INPUT))) == [
+        Moved("other cause", "verdict host -> input"),
+        Moved("weaker", "launch_graphs major 30.0% -> minor 30.0%"),
+    ]
     assert list(moved(_judgement(9), before)) == [Moved("new card", "launch_graphs none -> major 30.0%")]
     (card,) = before.insights
     minor = msgspec.structs.replace(card, severity=Severity.MINOR, confidence=Confidence.LOW)

@@ -31,6 +31,7 @@ from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import (
     EVIDENCE,
+    ONLY_PROFILED,
     PROFILING_SLOWS,
     evidence_of_sites,
     host_card,
@@ -256,6 +257,9 @@ _NOT_COUNTED = phrase(
     "Launches reach the GPU late, and each wait exposes that delay. No replay that can be trusted shows how much of "
     "it, so it is not counted."
 )
+_BEHIND_BATCHES = phrase(
+    "The loader sets the pace, and this recording does not show what a quicker CPU gains while batches come late."
+)
 _REPLAYED = phrase("A replay shows that the CPU would get ahead without these waits.")
 _MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
 
@@ -285,6 +289,7 @@ def late_card(
     plain = 1.0 if long else _left_without_profiler(facts, max(slowed_ns, _observed_ns(facts)))
     gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
     input_bound = facts.host.bound is Bound.INPUT
+    unseen = input_bound and (facts.replayed is None or len(facts.host.judged_steps) == 1)  # no next batch
     return host_card(
         facts,
         id=id,
@@ -292,7 +297,8 @@ def late_card(
         why=why,
         how=how,
         gain_ns=gain_ns,
-        sure_ns=None if long else round(gain_ns * _sure(facts)),
+        sure_ns=0 if unseen else None if long else round(gain_ns * _sure(facts)),
+        unsure=_BEHIND_BATCHES if unseen else ONLY_PROFILED,
         most_now_ns=facts.at_most_ns(gain_ns, "host") if input_bound else None,
         formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
         best=Confidence.HIGH if certain else Confidence.LOW if guess else Confidence.MEDIUM,
