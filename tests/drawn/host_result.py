@@ -35,11 +35,16 @@ STEPS = 4
 LAUNCHES = LaunchFigures(100.0, 100.0, 12_000, 0.2, 0, 1.0, 10, 0.5, 0.0)
 
 
-def site(id: str, idle: IdleNs, *, launches: float = 100.0, bubble: int = 0, device: int = 0) -> SiteRow:
-    """Work launched from a place in SITES; all times in ns per step."""
+def site(
+    id: str, idle: IdleNs, *, launches: float = 100.0, bubble: int = 0, device: int = 0, calls: float | None = None
+) -> SiteRow:
+    """Work launched from a place in SITES; all times in ns per step. calls: None for one of each activity."""
     meaning = next(each for each in SITES if each.id == id)
     example = Evidence("1", STEP, STEP + idle.total_ns)
-    return SiteRow(id, meaning.phase, meaning.label, launches, 0.5, 12_000, device, idle, bubble, [example])
+    return SiteRow(
+        id, meaning.phase, meaning.label, launches, 0.5, 12_000, device, idle, bubble, [example],
+        calls=launches if calls is None else calls,
+    )  # fmt: skip
 
 
 def blocking(bubble: int, **changes: Any) -> BlockingRow:

@@ -393,6 +393,18 @@ def test_what_the_caller_of_the_model_launches_is_no_matter_of_its_graphs(
     assert (graphs.gain_ns, graphs.why.values["launches"].value) == (100 * US, 100)
 
 
+def test_the_launches_of_a_captured_model_before_the_first_layer_are_no_augmentation():
+    """GRPO with a server in the process: graphs generate what the model then trains on."""
+    captured, eager = (
+        host_result([site("forward.inputs", late(60), launches=900.0, calls=calls), site("optimizer", IdleNs())])
+        for calls in (100.0, 800.0)
+    )
+    assert card(captured, "between_passes") is None
+    insight = card(eager, "between_passes")
+    assert insight is not None
+    assert insight.why.values["launches"].value == 800
+
+
 def test_work_between_the_passes_is_done_less_often():
     insight = card(host_result([site("other", late(30)), site("zero_grad", late(20))]), "between_passes")
     assert insight is not None
