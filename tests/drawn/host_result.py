@@ -94,18 +94,24 @@ def judged(
     pace: StepPace | None = None,
     findings: Sequence[Finding] = (),
     forward_only: Collection[int] = (),
+    copied_ns: Sequence[int] = (),
 ) -> Judgement:
     """The host's result beside those of a plain trace with the same steps. job: replaces that of the trace, which is an
     eager one that shows neither training nor inference. once_ns: the one-time part of each step. findings: what is
-    wrong with the recording. forward_only: places of steps that only evaluate.
+    wrong with the recording. forward_only: places of steps that only evaluate. copied_ns: how long only copies run in
+    each step; () for no time.
     """
     results = _others(steps)
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)
+    copied = copied_ns or (0,) * len(overview.steps)
     rows = [
-        msgspec.structs.replace(step, once_ns=once_ns, forward_only=place in forward_only)
+        msgspec.structs.replace(
+            step, once_ns=once_ns, forward_only=place in forward_only,
+            parts_ns=msgspec.structs.replace(step.parts_ns, memcpy=copied[place]),
+        )
         for place, step in enumerate(overview.steps)
-    ]
+    ]  # fmt: skip
     overview = msgspec.structs.replace(overview, steps=rows, job=job or overview.job, pace=pace)
     overview = msgspec.structs.replace(overview, findings=[*overview.findings, *findings])
     return judge(results | {"overview": overview, "host": host})

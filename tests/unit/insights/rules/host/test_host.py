@@ -1153,6 +1153,40 @@ def test_weights_that_move_to_the_gpu_and_back_have_one_card(
     )
 
 
+MOVED_ALWAYS = [200 * US] * STEPS
+
+
+@pytest.mark.parametrize(
+    ("to_gpu", "back", "mean", "copied", "are_weights"),
+    [
+        ({}, {}, 2 << 20, MOVED_ALWAYS, True),
+        ({"phase": "backward"}, {}, 2 << 20, MOVED_ALWAYS, False),  # saved activations
+        ({}, {"phase": "backward"}, 2 << 20, MOVED_ALWAYS, False),  # gradients
+        ({}, {"phase": "optimizer"}, 2 << 20, MOVED_ALWAYS, False),
+        ({}, {"feeds": "aten::embedding"}, 2 << 20, MOVED_ALWAYS, False),
+        ({}, {}, (1 << 20) - 1, MOVED_ALWAYS, False),
+        ({}, {}, 2 << 20, [800 * US, 0, 0, 0], False),  # once in the recording
+    ],
+)
+def test_an_encoder_that_each_step_of_a_training_moves_has_one_card(
+    to_gpu: dict[str, Any], back: dict[str, Any], mean: int, copied: list[int], are_weights: bool
+):
+    size = 40 * mean
+    calls = [
+        batch(0, **{"direction": way, "bytes": size, "count": 40.0, **changes})
+        for way, changes in (("HtoD", to_gpu), ("DtoH", back))
+    ]
+    host = host_result(copies=[moved("HtoD", bytes=size), moved("DtoH", bytes=size)], blocking=calls)
+    insights = judged(host, JobKind(purpose="training"), copied_ns=copied).insights
+    copies = [
+        (plain(each.title), each.gain_ns) for each in insights if each.id.endswith(("batch_copies", "result_copies"))
+    ]
+    assert (copies == [("Keep the weights on the GPU", 200 * US)]) is are_weights
+    assert are_weights or all(title != "Keep the weights on the GPU" for title, _ in copies)
+    how = next((each.how for each in insights if each.id == "pageable_batch_copies"), None)
+    assert ("encoder" in (how or "")) is are_weights
+
+
 @pytest.mark.parametrize(
     ("changes", "purpose", "may_be_weights"),
     [
