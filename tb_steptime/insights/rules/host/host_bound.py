@@ -252,8 +252,8 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for an optimizer that takes all tensors at once already, in more than two launches.
 
     Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that. One that is
-    fused, and late for another reason or large enough for several launches: its kernels have other names. One that has
-    no fused form has no card.
+    fused, and late for another reason or large enough for several launches: its kernels have other names. One that is
+    captured in a graph: one call launches all of it. One that has no fused form has no card.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
 
@@ -264,7 +264,7 @@ def fused_optimizer(facts: Facts) -> Insight | None:
 
     Left out: the update's time on the GPU.
     """
-    launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
+    launches = sum(row.calls for row in sites_of(facts.host, OPTIMIZER))
     if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
         return None
     if facts.job.optimizer not in _WITH_FUSED_FORM or (facts.waste and facts.waste.fused):

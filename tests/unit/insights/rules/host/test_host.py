@@ -345,6 +345,7 @@ def test_an_optimizer_of_few_launches_can_be_fused():
     assert fused(site("optimizer", late(140), launches=2.0)) is None
     assert fused(site("optimizer", late(140), launches=2.5)) is not None
     assert fused(site("optimizer", IdleNs(tail=140 * US))) is None
+    assert fused(site("optimizer", late(140), launches=40.0, calls=1.0)) is None  # captured in a graph
 
 
 @pytest.mark.parametrize("optimizer", ["RMSprop", "FusedAdam", "Lion", None])
