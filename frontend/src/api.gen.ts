@@ -3421,8 +3421,8 @@ export interface Passes {
 }
 
 /**
- * A rank on the deciding path. late_ns: time per step by which it arrives at collectives after the median of the
- * others. causes: as in `LateRank`; empty where late_ns is too short to look for them.
+ * A rank on the deciding path. late_ns: time per step for which the median of the others waits for it with nothing
+ * else to do. causes: as in `LateRank`; empty where late_ns is too short to look for them.
  */
 export interface PathRank {
   rank: number;
@@ -4394,6 +4394,8 @@ export interface SidebarShare {
  * no others
  * run_ahead_p50_ns, starved_share   None without launches
  * examples           the longest gaps for which the host is late, else the longest for any reason
+ * launches           activities that are launched here
+ * calls              calls that launch them: one for all activities of a graph
  */
 export interface SiteRow {
   site: string;
@@ -4410,6 +4412,7 @@ export interface SiteRow {
   each_ns: number | null;
   refill_ns: number;
   paused_ns: number;
+  calls: number;
 }
 
 /**

@@ -279,13 +279,14 @@ class LaunchFigures(msgspec.Struct, frozen=True):
 class LaunchedFrom(msgspec.Struct, frozen=True):
     """Activities of a device that start in the steps and were launched from one place or phase.
 
-    launches: activities per step. starved_share, run_ahead_p50_ns: as in `LaunchFigures`, of the activities whose
-    launch call is recorded; None if there are none.
+    launches: activities per step. calls: calls that launched them, per step; a graph is one. starved_share,
+    run_ahead_p50_ns: as in `LaunchFigures`, of the activities whose launch call is recorded; None if there are none.
     """
 
     launches: float
     starved_share: float | None
     run_ahead_p50_ns: int | None
+    calls: float = 0.0
 
 
 def run_ahead_ns(trace: Trace) -> Int64:
@@ -351,7 +352,8 @@ def _launched_from(
         with_call = of_place[launches.call[of_place] >= 0]
         ahead = _ahead(trace, launches.call[with_call], launches.activity[with_call])
         starved = float((ahead <= STARVED_NS).mean()) if len(ahead) else None
-        by_place[names[place]] = LaunchedFrom(len(of_place) / steps, starved, _median(ahead))
+        calls = len(distinct_in(launches.call[with_call])) / steps
+        by_place[names[place]] = LaunchedFrom(len(of_place) / steps, starved, _median(ahead), calls)
     return by_place
 
 

@@ -36,8 +36,8 @@ class _RankMeetings:
 
 @dataclass(frozen=True, eq=False)
 class _Meetings:
-    """Each meeting over all groups (m,): its last rank, the ns of its transfer and of the median wait of the others,
-    and its start and end on the last rank."""
+    """Each meeting over all groups (m,): its last rank, the ns of its transfer and of the median exposed wait of the
+    others, and its start and end on the last rank."""
 
     last: Int64
     transfer: Int64
@@ -111,7 +111,8 @@ def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, li
             continue
         rows, last = np.arange(len(length)), length.argmin(axis=1)
         transfer = length[rows, last]
-        others = np.sort(group.wait_ns[meeting], axis=1)[:, 1:]
+        # What the others compute during the wait, they need not do later: the last rank's work then is no lateness.
+        others = np.sort(np.minimum(group.wait_ns[meeting], exposed), axis=1)[:, 1:]
         values = (group.members[last], transfer, np.median(others, axis=1).astype(np.int64), start[rows, last],
                   start[rows, last] + transfer)  # fmt: skip
         for column, value in zip(of_meetings, values, strict=True):

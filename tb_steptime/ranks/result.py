@@ -399,8 +399,8 @@ class LateGroup(msgspec.Struct, frozen=True):
 
 
 class PathRank(msgspec.Struct, frozen=True):
-    """A rank on the deciding path. late_ns: time per step by which it arrives at collectives after the median of the
-    others. causes: as in `LateRank`; empty where late_ns is too short to look for them."""
+    """A rank on the deciding path. late_ns: time per step for which the median of the others waits for it with nothing
+    else to do. causes: as in `LateRank`; empty where late_ns is too short to look for them."""
 
     rank: int
     late_ns: int

@@ -35,11 +35,16 @@ STEPS = 4
 LAUNCHES = LaunchFigures(100.0, 100.0, 12_000, 0.2, 0, 1.0, 10, 0.5, 0.0)
 
 
-def site(id: str, idle: IdleNs, *, launches: float = 100.0, bubble: int = 0, device: int = 0) -> SiteRow:
-    """Work launched from a place in SITES; all times in ns per step."""
+def site(
+    id: str, idle: IdleNs, *, launches: float = 100.0, bubble: int = 0, device: int = 0, calls: float | None = None
+) -> SiteRow:
+    """Work launched from a place in SITES; all times in ns per step. calls: None for one of each activity."""
     meaning = next(each for each in SITES if each.id == id)
     example = Evidence("1", STEP, STEP + idle.total_ns)
-    return SiteRow(id, meaning.phase, meaning.label, launches, 0.5, 12_000, device, idle, bubble, [example])
+    return SiteRow(
+        id, meaning.phase, meaning.label, launches, 0.5, 12_000, device, idle, bubble, [example],
+        calls=launches if calls is None else calls,
+    )  # fmt: skip
 
 
 def blocking(bubble: int, **changes: Any) -> BlockingRow:
@@ -89,18 +94,24 @@ def judged(
     pace: StepPace | None = None,
     findings: Sequence[Finding] = (),
     forward_only: Collection[int] = (),
+    copied_ns: Sequence[int] = (),
 ) -> Judgement:
     """The host's result beside those of a plain trace with the same steps. job: replaces that of the trace, which is an
     eager one that shows neither training nor inference. once_ns: the one-time part of each step. findings: what is
-    wrong with the recording. forward_only: places of steps that only evaluate.
+    wrong with the recording. forward_only: places of steps that only evaluate. copied_ns: how long only copies run in
+    each step; () for no time.
     """
     results = _others(steps)
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)
+    copied = copied_ns or (0,) * len(overview.steps)
     rows = [
-        msgspec.structs.replace(step, once_ns=once_ns, forward_only=place in forward_only)
+        msgspec.structs.replace(
+            step, once_ns=once_ns, forward_only=place in forward_only,
+            parts_ns=msgspec.structs.replace(step.parts_ns, memcpy=copied[place]),
+        )
         for place, step in enumerate(overview.steps)
-    ]
+    ]  # fmt: skip
     overview = msgspec.structs.replace(overview, steps=rows, job=job or overview.job, pace=pace)
     overview = msgspec.structs.replace(overview, findings=[*overview.findings, *findings])
     return judge(results | {"overview": overview, "host": host})

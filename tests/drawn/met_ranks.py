@@ -15,18 +15,20 @@ CLOCKS = (0, 7_000, -90_000, 12)
 
 
 def met_group(*rows: str) -> MatchedGroup:
-    """One row per rank, one step; a run of = is a collective, whose transfer is as long as the shortest run."""
+    """One row per rank, one step; a run of = and # is a collective, whose transfer is as long as the shortest run. #:
+    the rank computes meanwhile."""
     runs = [_runs(row) for row in rows]
     start = np.array([[begin + CLOCKS[place] for begin, _ in own] for place, own in enumerate(runs)]).T
     length = np.array([[end - begin for begin, end in own] for own in runs]).T
+    exposed = np.array([[row[begin:end].count("=") for begin, end in _runs(row)] for row in rows]).T
     zeros = np.zeros(len(length), np.int64)
     size = np.full(length.shape, REDUCE.bytes)
     return MatchedGroup(GroupKey("0", (), None), [REDUCE], np.arange(len(rows)), zeros, zeros, size, start, length,
-                        length, np.repeat(np.arange(len(length))[:, None], len(rows), axis=1))  # fmt: skip
+                        exposed, np.repeat(np.arange(len(length))[:, None], len(rows), axis=1))  # fmt: skip
 
 
 def _runs(row: str) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff([0, *(letter == "=" for letter in row), 0]))
+    edges = np.flatnonzero(np.diff([0, *(letter in "=#" for letter in row), 0]))
     return [(int(begin), int(end)) for begin, end in edges.reshape(-1, 2)]
 
 

@@ -104,6 +104,8 @@ class SiteRow(msgspec.Struct, frozen=True):
                        no others
     run_ahead_p50_ns, starved_share   None without launches
     examples           the longest gaps for which the host is late, else the longest for any reason
+    launches           activities that are launched here
+    calls              calls that launch them: one for all activities of a graph
     """
 
     site: str
@@ -120,6 +122,7 @@ class SiteRow(msgspec.Struct, frozen=True):
     each_ns: int | None = None
     refill_ns: int = 0
     paused_ns: int = 0
+    calls: float = 0.0
 
 
 class PhaseRow(msgspec.Struct, frozen=True):
@@ -157,7 +160,7 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
             rows.append(SiteRow(
                 site.id, site.phase, labels[site.id], own.launches, own.starved_share, own.run_ahead_p50_ns,
                 runs[place], idle, int(mean.bubble[0, place]), _examples(gaps, site.id), split[place], each.get(place),
-                refill[place], paused[place],
+                refill[place], paused[place], own.calls,
             ))  # fmt: skip
     return rows
 

@@ -68,8 +68,8 @@ class LateGroupReport(msgspec.Struct, frozen=True):
 
 
 class PathRankReport(msgspec.Struct, frozen=True):
-    """late_ns: how much later than the median of the others the rank arrives on the deciding path, per step. causes:
-    the largest first."""
+    """late_ns: how long the median of the others waits for the rank on the deciding path with nothing else to do, per
+    step. causes: the largest first."""
 
     rank: int
     late_ns: int

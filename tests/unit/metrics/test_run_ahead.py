@@ -97,6 +97,8 @@ def test_a_captured_graph_is_queued_until_its_first_activity_starts():
     )
     assert queued_intervals(trace, 0) == Intervals.of((1_000, 3_000))
     assert queue_per_step(trace, 0) == [0.2]
+    launched = by_site(trace, 0)["forward.model"]
+    assert (launched.launches, launched.calls) == (3.0, 1.0)
 
 
 def test_activities_that_start_before_their_call_were_never_queued():
@@ -121,10 +123,10 @@ def test_places_and_phases():
     )
     expected = {
         "unknown": LaunchedFrom(1.0, None, None),
-        "optimizer": LaunchedFrom(1.0, 0.0, 20_000),
+        "optimizer": LaunchedFrom(1.0, 0.0, 20_000, 1.0),
     }
-    assert by_site(trace, 0) == {"forward.model": LaunchedFrom(2.0, 0.5, 20_000), **expected}
-    assert by_phase(trace, 0) == {"forward": LaunchedFrom(2.0, 0.5, 20_000), **expected}
+    assert by_site(trace, 0) == {"forward.model": LaunchedFrom(2.0, 0.5, 20_000, 2.0), **expected}
+    assert by_phase(trace, 0) == {"forward": LaunchedFrom(2.0, 0.5, 20_000, 2.0), **expected}
 
 
 def test_the_queue_of_each_device():

@@ -28,6 +28,11 @@ def test_it_goes_to_the_rank_that_arrives_last():
     assert found == DecidingPath(1, 21, work_ns=2 + 3 + 4, transfer_ns=3 + 2, ranks=[PathRank(1, 4), PathRank(0, 3)])
 
 
+def test_a_rank_is_not_late_while_the_others_have_work_to_do():
+    """Rank 1 comes 7 after rank 0, which computes for 4 of them."""
+    assert path("..####===#", ".........=") == DecidingPath(1, 10, work_ns=9 - 3, transfer_ns=1, ranks=[PathRank(1, 3)])
+
+
 def test_of_a_rank_that_is_alone_all_is_work():
     assert path("......") == DecidingPath(1, 6, 6, 0, [])
 

@@ -109,7 +109,8 @@ def between_passes(facts: Facts) -> Insight | None:
     Similar pattern: a model whose phases the trace does not show: without a known backward pass nothing lies between
     passes. A model that computes masks or positions before its first layer launches few kernels for that. An optimizer
     without a range, as those outside torch are: then the card is a hint. Gradients that are exchanged one by one after
-    the backward pass: `many_small_collectives`.
+    the backward pass: `many_small_collectives`. A captured model that runs before the first layer, such as a server
+    that generates what is trained on: nobody compiles that away, and there is no card.
 
     Needs: phases: autograd nodes; `Optimizer.step` to be sure.
 
@@ -126,6 +127,8 @@ def between_passes(facts: Facts) -> Insight | None:
     after_ns, before_ns = (sum(between.get(site, 0) for site in each) for each in (BETWEEN, INPUTS))
     prepares = before_ns > after_ns
     sites, advice = (INPUTS, _BEFORE_MODEL) if prepares else (BETWEEN, _BESIDE_OPTIMIZER)
+    if prepares and _mostly_in_graphs(facts.host):
+        return None
     if not prepares and not sites_of(facts.host, OPTIMIZER):
         advice = _UNNAMED if sites_of(facts.host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
     why, title = _of_launches(facts.host, sites, advice.why), phrase(advice.title)
@@ -133,6 +136,12 @@ def between_passes(facts: Facts) -> Insight | None:
         facts, "between_passes", title, why, sites, max(before_ns, after_ns), advice.how,
         guess=_WHOSE if advice is _UNNAMED else None,
     )  # fmt: skip
+
+
+def _mostly_in_graphs(host: HostResult) -> bool:
+    """Whether graphs launch most of what runs before the first layer."""
+    rows = sites_of(host, INPUTS)
+    return 2 * sum(row.calls for row in rows) < sum(row.launches for row in rows)
 
 
 class _Between(msgspec.Struct, frozen=True):
@@ -174,8 +183,9 @@ _OUTSIDE_STEPS = _Between(
 
 
 def _of_launches(host: HostResult, sites: Collection[str], template: str) -> Phrase:
-    """Returns a sentence about {launches}, the number of launches a step from these sites, with which it agrees."""
-    launches = round(sum(row.launches for row in sites_of(host, sites)))
+    """Returns a sentence about {launches}, the number of calls a step that launch work from these sites, with which it
+    agrees."""
+    launches = round(sum(row.calls for row in sites_of(host, sites)))
     return Phrase(agreeing(template, launches), {"launches": count(launches)})
 
 
@@ -242,8 +252,8 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for an optimizer that takes all tensors at once already, in more than two launches.
 
     Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that. One that is
-    fused, and late for another reason or large enough for several launches: its kernels have other names. One that has
-    no fused form has no card.
+    fused, and late for another reason or large enough for several launches: its kernels have other names. One that is
+    captured in a graph: one call launches all of it. One that has no fused form has no card.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
 
@@ -254,7 +264,7 @@ def fused_optimizer(facts: Facts) -> Insight | None:
 
     Left out: the update's time on the GPU.
     """
-    launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
+    launches = sum(row.calls for row in sites_of(facts.host, OPTIMIZER))
     if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
         return None
     if facts.job.optimizer not in _WITH_FUSED_FORM or (facts.waste and facts.waste.fused):

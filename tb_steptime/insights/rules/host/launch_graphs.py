@@ -53,12 +53,13 @@ def launch_graphs(facts: Facts) -> Insight | None:
     torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
     before it was scripted. An inference that concatenates, as a cache of keys and values that grows does: the advice
     asks for a static one, since each length would have a graph of its own. A loop over experts or images that reads how
-    many rows each one has, which no graph can hold: the advice is fixed shapes first. FSDP, which allocates its weights
-    again and again, so that no graph can hold their addresses: the advice is to compile its blocks, or more work for
-    each launch. A rollout, or a validation in each step: most layers run without gradients in many passes, between
-    which values are read or copied, so that no graph holds several: the advice is more inputs in each, of environments
-    or, if the passes have attention, of prompts. A teacher, which no compiled model reaches: the advice is to compile
-    it, too.
+    many rows each one has, which no graph can hold: the advice is fixed shapes first. Ops of a library that read sizes
+    themselves, as sparse convolutions do: nobody can fix these, and the advice is more work for each launch. FSDP,
+    which allocates its weights again and again, so that no graph can hold their addresses: the advice is to compile its
+    blocks, or more work for each launch. A rollout, or a validation in each step: most layers run without gradients in
+    many passes, between which values are read or copied, so that no graph holds several: the advice is more inputs in
+    each, of environments or, if the passes have attention, of prompts. A teacher, which no compiled model reaches: the
+    advice is to compile it, too.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -105,7 +106,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
     elif not facts.job.compiles or (not in_use and facts.job.left_as_is == "recurrent"):
         advice = replace(advice, how=_BY_HAND)
     elif advice is not _CAPTURE_MORE and facts.job.server is None and _sizes_read(facts) >= MANY_READS:
-        advice = _OF_SIZES
+        advice = _OF_LIBRARY if _libraries_read(facts) else _OF_SIZES
     elif advice is _OF_INFERENCE and _concatenates(facts):
         advice = replace(advice, how=_OF_CACHE)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
@@ -162,8 +163,17 @@ def _sizes_read(facts: Facts) -> float:
     """Returns how many calls of the model a step wait for the size of a result, such as that of aten::nonzero or of a
     sparse convolution: torch.compile breaks the model up at each, and what follows has another shape in each step. What
     metrics read behind the passes does not count."""
+    return sum(row.count for row in _rows_of_sizes(facts))
+
+
+def _libraries_read(facts: Facts) -> bool:
+    """Whether ops of libraries make most of these calls, so that the script cannot fix the shapes."""
+    return 2 * sum(row.count for row in _rows_of_sizes(facts) if _reads_size(row)) > _sizes_read(facts)
+
+
+def _rows_of_sizes(facts: Facts) -> list[BlockingRow]:
     rows = [row for row in calls_of(facts, "plain") if row.phase in ("forward", "unknown")]
-    return sum(row.count for row in rows if waiting_op(row).id in ("mask", "unique") or _reads_size(row))
+    return [row for row in rows if waiting_op(row).id in ("mask", "unique") or _reads_size(row)]
 
 
 def _reads_size(row: BlockingRow) -> bool:
@@ -242,6 +252,8 @@ _OF_FIXED_SHAPES = """model.part = torch.compile(model.part, mode="reduce-overhe
 # experts of a layer: torch.nn.functional.grouped_mm in place of a loop over them
 # Hugging Face: Model.from_pretrained(name, experts_implementation="grouped_mm")"""
 _MORE_WORK = "batch_size = 2 * batch_size  # or longer sequences, if memory allows"
+_MORE_FOR_LIBRARY = """batch_size = 2 * batch_size  # as many of these calls for twice the inputs, if memory allows
+model.part = torch.compile(model.part)  # a part without these calls"""
 _OF_BLOCKS = """for block in model.blocks:
     block.compile()  # before fully_shard(block); no graphs: FSDP allocates the weights again and again
 # or a larger batch"""
@@ -312,6 +324,7 @@ _OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED,
 _OF_PIECES = _Advice("Keep the compiled model in one piece", _BROKEN_UP, _BREAKS)
 _OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)
 _OF_SIZES = _Advice("Fix the shapes, then launch the model as {graph}s", _LATE_SIZES, _OF_FIXED_SHAPES)
+_OF_LIBRARY = _Advice("Compute more in each launch", _LATE_SIZES, _MORE_FOR_LIBRARY)
 _OF_ROLLOUTS = _Advice("Compute more inputs in each pass without gradients", _LATE_ROLLOUTS, _OF_ENVIRONMENTS)
 _OF_SHARDS = _Advice("Compile each block, or compute more in each launch", _LATE, _OF_BLOCKS)
 _OF_COMPILED_SHARDS = _Advice("Compute more in each launch", _LATE_COMPILED, _MORE_WORK)

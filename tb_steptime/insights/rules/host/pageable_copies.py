@@ -143,10 +143,11 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
     medium for that reason. Where the copies take most of the step, the gain is that of pinned memory at the peak rate
     of the link to the host, and none is promised if that rate is not known. A CPU that waits in these copies and is
-    ahead all the same loses nothing. In inference, many tensors in a row to the GPU, and about as many bytes back:
-    these are weights that the script moves, and neither a batch nor its results. Weights that an optimizer has updated
-    on the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones
-    where there is a loader, are called no batch.
+    ahead all the same loses nothing. Many tensors in a row to the GPU, and about as many bytes back: these are weights
+    that the script moves, and neither a batch nor its results. In training, both ways must be before the backward pass:
+    saved activations come back in it, and gradients leave in it or behind it. Weights that an optimizer has updated on
+    the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones where
+    there is a loader, are called no batch.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -229,14 +230,26 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
 
 
 def _moved_weights(facts: Facts) -> list[CopyRow]:
-    """Returns the pageable copies to the GPU and back of an inference that keeps a part of its models on the host: they
-    are mostly of many tensors in a row, of about as many bytes both ways. Otherwise an empty list."""
+    """Returns the pageable copies to the GPU and back of a job that keeps a part of its models on the host: they are
+    mostly of many tensors in a row, of about as many bytes both ways. Otherwise an empty list."""
     rows = [row for row in facts.host.copies if row.pageable and row.direction in _UNHIDDEN]
     bursts = [row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH and 2 * row.in_a_row >= row.count]
     sizes = [row.bytes or 0 for row in bursts]
     both_ways = {row.direction for row in bursts} == set(_UNHIDDEN) and 2 * min(sizes) >= max(sizes)
     computes = facts.overview.mean_parts_ns.kernel >= _LEAST_COMPUTING * facts.step_ns
-    return sorted(bursts, key=lambda row: row.direction == "DtoH") if both_ways and computes and facts.infers else []
+    moves = both_ways and computes and (facts.infers or (facts.trains and _move_before_backward(facts, bursts)))
+    return sorted(bursts, key=lambda row: row.direction == "DtoH") if moves else []
+
+
+def _move_before_backward(facts: Facts, bursts: list[CopyRow]) -> bool:
+    """Whether a usual step of a training copies large tensors both ways before its backward pass, as for a text encoder
+    that makes room for the trained model."""
+    alone_ns = sum(row.total_ns - row.hidden_ns for row in bursts)
+    if 2 * facts.usual_copies_ns < alone_ns or updates_on_cpu(facts):
+        return False
+    moved = [row for row in facts.host.blocking if row.phase == "forward" and not is_of_part_on_cpu(row)]
+    before = {way: sum(row.bytes or 0 for row in moved if row.direction == way) for way in _UNHIDDEN}
+    return all(_are_large_in_a_row(row) and 2 * before[row.direction] > (row.bytes or 0) for row in bursts)
 
 
 #: Kernels take more of the step in a model than in a measurement of the link to the host.
@@ -244,6 +257,8 @@ _LEAST_COMPUTING = 0.05
 #: What Diffusers offers: its group offloading copies the next layers while kernels run.
 _KEEP_WEIGHTS = """pipe.to("cuda")  # if they fit, in place of pipe.enable_model_cpu_offload()
 # Diffusers, if not: pipe.unet.enable_group_offload(..., use_stream=True)  # copies while kernels run"""
+_KEEP_ENCODER = """encoder.to("cuda")  # once, before the loop, if it fits: it then stays there
+# a frozen one, if not: compute its results once for the whole dataset, and load them"""
 _MOVED = (
     "{bytes} a step go to the GPU and {back} come back, many tensors in a row, as the weights of offloaded "
     "models do: for {alone} of it no kernel runs."
@@ -259,7 +274,7 @@ def _weights_card(facts: Facts, rows: list[CopyRow]) -> Insight | None:
         id="pageable_batch_copies",
         title=phrase("Keep the weights on the GPU"),
         why=filled(_MOVED, values),
-        how=_KEEP_WEIGHTS,
+        how=_KEEP_WEIGHTS if facts.infers else _KEEP_ENCODER,
         gain_ns=alone_ns,
         formula=_ALONE,
         best=Confidence.MEDIUM,

@@ -175,7 +175,6 @@ def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], titl
         ("aten::nonzero", "aten::where", 8.0, {}, True),
         ("aten::nonzero", "aten::index", 24.0, {"purpose": "inference"}, True),
         ("aten::_unique2", "aten::_unique2", 9.0, {}, True),
-        ("spconv::get_indice_pairs", "SubMConvFunction", 10.0, {}, True),
         ("aten::nonzero", "aten::where", 7.0, {}, False),
         ("aten::_local_scalar_dense", "aten::item", 24.0, {}, False),
         ("aten::nonzero", "aten::where", 24.0, {"double_backward": True}, False),
@@ -188,7 +187,6 @@ def test_no_graph_holds_weights_that_are_gathered_anew(job: dict[str, Any], titl
         "experts",
         "masks",
         "unique",
-        "sparse convolutions",
         "few",
         "values",
         "twice",
@@ -347,6 +345,7 @@ def test_an_optimizer_of_few_launches_can_be_fused():
     assert fused(site("optimizer", late(140), launches=2.0)) is None
     assert fused(site("optimizer", late(140), launches=2.5)) is not None
     assert fused(site("optimizer", IdleNs(tail=140 * US))) is None
+    assert fused(site("optimizer", late(140), launches=40.0, calls=1.0)) is None  # captured in a graph
 
 
 @pytest.mark.parametrize("optimizer", ["RMSprop", "FusedAdam", "Lion", None])
@@ -391,6 +390,18 @@ def test_what_the_caller_of_the_model_launches_is_no_matter_of_its_graphs(
     assert between is not None and graphs is not None
     assert (between.gain_ns, plain(between.title)) == (gain_us * US, title)
     assert (graphs.gain_ns, graphs.why.values["launches"].value) == (100 * US, 100)
+
+
+def test_the_launches_of_a_captured_model_before_the_first_layer_are_no_augmentation():
+    """GRPO with a server in the process: graphs generate what the model then trains on."""
+    captured, eager = (
+        host_result([site("forward.inputs", late(60), launches=900.0, calls=calls), site("optimizer", IdleNs())])
+        for calls in (100.0, 800.0)
+    )
+    assert card(captured, "between_passes") is None
+    insight = card(eager, "between_passes")
+    assert insight is not None
+    assert insight.why.values["launches"].value == 800
 
 
 def test_work_between_the_passes_is_done_less_often():
@@ -1141,6 +1152,40 @@ def test_weights_that_move_to_the_gpu_and_back_have_one_card(
     )
 
 
+MOVED_ALWAYS = [200 * US] * STEPS
+
+
+@pytest.mark.parametrize(
+    ("to_gpu", "back", "mean", "copied", "are_weights"),
+    [
+        ({}, {}, 2 << 20, MOVED_ALWAYS, True),
+        ({"phase": "backward"}, {}, 2 << 20, MOVED_ALWAYS, False),  # saved activations
+        ({}, {"phase": "backward"}, 2 << 20, MOVED_ALWAYS, False),  # gradients
+        ({}, {"phase": "optimizer"}, 2 << 20, MOVED_ALWAYS, False),
+        ({}, {"feeds": "aten::embedding"}, 2 << 20, MOVED_ALWAYS, False),
+        ({}, {}, (1 << 20) - 1, MOVED_ALWAYS, False),
+        ({}, {}, 2 << 20, [800 * US, 0, 0, 0], False),  # once in the recording
+    ],
+)
+def test_an_encoder_that_each_step_of_a_training_moves_has_one_card(
+    to_gpu: dict[str, Any], back: dict[str, Any], mean: int, copied: list[int], are_weights: bool
+):
+    size = 40 * mean
+    calls = [
+        batch(0, **{"direction": way, "bytes": size, "count": 40.0, **changes})
+        for way, changes in (("HtoD", to_gpu), ("DtoH", back))
+    ]
+    host = host_result(copies=[moved("HtoD", bytes=size), moved("DtoH", bytes=size)], blocking=calls)
+    insights = judged(host, JobKind(purpose="training"), copied_ns=copied).insights
+    copies = [
+        (plain(each.title), each.gain_ns) for each in insights if each.id.endswith(("batch_copies", "result_copies"))
+    ]
+    assert (copies == [("Keep the weights on the GPU", 200 * US)]) is are_weights
+    assert are_weights or all(title != "Keep the weights on the GPU" for title, _ in copies)
+    how = next((each.how for each in insights if each.id == "pageable_batch_copies"), None)
+    assert ("encoder" in (how or "")) is are_weights
+
+
 @pytest.mark.parametrize(
     ("changes", "purpose", "may_be_weights"),
     [
@@ -1367,13 +1412,26 @@ def test_a_function_of_autograd_may_wait_for_the_gpu_by_a_call_of_the_script():
     assert waiting_op(row).id == "explicit"
 
 
-@pytest.mark.parametrize(("size", "fixed"), [(4, True), (LARGE_BYTES, False)])
-def test_what_an_op_of_a_library_reads_is_a_size_if_it_is_small(size: int, fixed: bool):
+@pytest.mark.parametrize(("size", "of_sizes"), [(4, True), (LARGE_BYTES, False)])
+def test_what_an_op_of_a_library_reads_is_a_size_if_it_is_small(size: int, of_sizes: bool):
     op = "spconv::get_indice_pairs"
     reads = [blocking(0, op=op, outer_op=op, source=None, count=8.0, bytes=8 * size, phase="forward")]
     insight = card(host_result([site(FORWARD, late(100))], blocking=reads), "launch_graphs")
     assert insight is not None
-    assert plain(insight.title).startswith("Fix the shapes") == fixed
+    assert ("8 calls that read sizes" in plain(insight.why)) == of_sizes
+
+
+@pytest.mark.parametrize(("reads", "title"), [(8.0, "Compute more in each launch"), (10.0, "Fix the shapes, then")])
+def test_shapes_are_fixed_where_the_script_reads_most_of_the_sizes(reads: float, title: str):
+    """Sparse convolutions read theirs themselves; the script chooses whether it calls aten::nonzero."""
+    rows = [
+        blocking(0, op=op, outer_op=op, source=None, count=count, phase="forward")
+        for op, count in (("spconv::get_indice_pairs", 9.0), ("aten::nonzero", reads))
+    ]
+    insight = card(host_result([site(FORWARD, late(100))], blocking=rows), "launch_graphs")
+    assert insight is not None and insight.how is not None
+    assert plain(insight.title).startswith(title)
+    assert ("grouped_mm" in insight.how) == (reads == 10.0)
 
 
 @pytest.mark.parametrize(("direction", "waiting"), [("HtoD", "index"), ("DtoH", "mask"), (None, "mask")])
