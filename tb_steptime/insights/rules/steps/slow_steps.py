@@ -19,7 +19,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.insights.rules.host.blocking_calls import how_to_keep_memory
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.long_waits import LOGS
+from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
 from tb_steptime.insights.severity import lowest, severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.means import SLOW_FRACTION, median
@@ -93,10 +93,11 @@ def slow_steps(facts: Facts) -> Insight | None:
         return None  # only a loop that itself does something now and then, outside ops
     lengths = [_own_ns(host.steps[each]) for each in host.judged_steps if each]
     usual_ns = median(lengths) if lengths else 0.0
+    compile_all = all(_compiles(host, each) for each in slow)
     return host_card(
         facts,
         id="slow_steps",
-        title=phrase("Investigate slow steps"),
+        title=KEEP_FROM_COMPILING if compile_all else phrase("Investigate slow steps"),
         why=_why(host, slow),
         how=LOGS if _compiles(host, slow[0]) else how_to_keep_memory(facts) if _grew(slow[0], ("allocator",)) else None,
         gain_ns=round(sum(each - usual_ns for each in lengths) / len(host.judged_steps)),

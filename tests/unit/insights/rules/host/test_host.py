@@ -1643,6 +1643,19 @@ def test_a_step_is_slow_because_torch_compile_works_again(step: str, late_us: in
     insight = card(host_result(**slow(1_300), long_gaps=[gaps]), "slow_steps")
     assert insight is not None
     assert ("recompiles" in (insight.how or "")) == is_told
+    assert ("torch.compile" in plain(insight.title)) == is_told
+
+
+@pytest.mark.parametrize(("compiling", "is_told"), [(["4", "7"], True), (["4"], False)])
+def test_the_card_is_about_torch_compile_where_it_makes_all_slow_steps(compiling: list[str], is_told: bool):
+    gaps = [
+        LongGap(step, 0, 900 * US, 400 * US, "op", "compile_inner", None, step in compiling, True)
+        for step in ("4", "7")
+    ]
+    rows = [LongGaps(FORWARD, 2, 2, 60 * US, 0, 0, gaps)]
+    insight = card(host_result(**some_slow({4: 400, 7: 200}, "nothing_recorded"), long_gaps=rows), "slow_steps")
+    assert insight is not None
+    assert ("torch.compile" in plain(insight.title)) == is_told
 
 
 @pytest.mark.parametrize(
