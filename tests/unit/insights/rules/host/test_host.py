@@ -1867,6 +1867,7 @@ def test_a_cpu_that_waits_for_room_is_left_alone():
     insight = next(each for each in judgement.insights if each.id == "back_pressure")
     assert (insight.gain_ns, insight.later_ns, insight.severity) == (0, None, Severity.MINOR)
     assert plain(judgement.verdict.text) == "The GPU sets the pace: it works for 100 % of a step of 1.0 ms."
+    assert judgement.headlines["overview"].card is None, "there is nothing to do"
     assert len(plain(insight.why)) <= 160
 
 
