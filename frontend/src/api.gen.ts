@@ -2755,6 +2755,7 @@ export interface LogitsLoss {
 
 /**
  * A gap that is long because the host launches late.
+ * step                the step that the middle of the gap is in: the step before may end when the gap begins
  * late_ns             the part of the gap in which the launch is late
  * doing, name, inside   what the host does for most of that time, as in `HostActivity`
  * compiles            torch.compile works in it

@@ -150,6 +150,7 @@ def weighed_verdict(facts: Facts, verdict: Verdict) -> Verdict:
 
 _NOT_COMPARED = phrase("The clocks of CPU and GPU disagree, so why the GPU is idle is not known.")
 _WHY_UNKNOWN = {
+    "clock_set_back": phrase("The CPU's clock is set back during the recording, so what sets the pace is not known."),
     "gpu_cut_short": phrase("The file is cut and lacks GPU work, so why the GPU is idle is not known."),
     "end_missing": phrase("The work of no launched kernel is recorded, so what the GPU does is not known."),
 }

@@ -47,7 +47,7 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(verdict, _gain(first), _elsewhere(first), card=first.id)
     if record := _record(facts):
         return Headline(verdict, record)
-    if insights:
+    if insights and insights[0].id != "back_pressure":  # which says that there is nothing to do
         return Headline(verdict, do_first(insights[0]), _elsewhere(insights[0]), card=insights[0].id)
     return Headline(verdict, *_where_to_look(facts))
 

@@ -23,7 +23,7 @@ from tb_steptime.insights.host_gains import (
     unlinked_share,
 )
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.cpu_outside import compiling, outside_ops_ns
+from tb_steptime.insights.rules.host.cpu_outside import compiling, one_pause, outside_ops_ns
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, placed
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.insights.wording.host import unrecorded_sentence
@@ -430,7 +430,13 @@ def holds_no_work(facts: Facts) -> bool:
 
 def _outside_ops(facts: Facts) -> Phrase:
     step, other = ns(facts.step_ns), fraction(facts.share(outside_ops_ns(facts)))
-    longest = facts.host.python_function
+    longest, pause = facts.host.python_function, one_pause(facts)
+    if longest is None and pause is not None:
+        pause_ns = pause.end_ns - pause.start_ns
+        values = {"step": step, "other": other, "pause": ns(pause_ns), "at": text(pause.step)}
+        values["rest"] = ns(facts.step_ns - pause_ns // len(facts.judged_steps))
+        template = "No op is recorded for {other} of a step of {step}, mainly in one pause of {pause} in step {at}. "
+        return Phrase(template + "Without it a step takes {rest}.", values)
     if longest is None:
         template = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
         return phrase(template, step=step, other=other)

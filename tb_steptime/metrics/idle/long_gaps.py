@@ -75,6 +75,7 @@ _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "l
 class LongGap(msgspec.Struct, frozen=True):
     """A gap that is long because the host launches late.
 
+    step                the step that the middle of the gap is in: the step before may end when the gap begins
     late_ns             the part of the gap in which the launch is late
     doing, name, inside   what the host does for most of that time, as in `HostActivity`
     compiles            torch.compile works in it
@@ -300,7 +301,7 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
     if late_ns - launched_ns >= MOSTLY * late_ns:
         doing, compiled = HostActivity(doing.kind, None, None, compiles=False, unusual=True), False
     return LongGap(
-        step=find_steps(trace).steps[int(step_at(trace, gaps.start[row : row + 1])[0])].name,
+        step=find_steps(trace).at((start + end) // 2).name,
         start_ns=start,
         end_ns=end,
         late_ns=late_ns,

@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from tb_steptime.text import Finding, count, ns, text
 from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.model import Trace, find_launches, is_cut_short, shared
+from tb_steptime.trace.quality.clock_steps import clock_step
 from tb_steptime.trace.quality.clocks import on_one_clock
 from tb_steptime.trace.quality.graph_holes import graph_findings
 from tb_steptime.trace.quality.lost_launches import capture_findings, lost_findings
@@ -49,7 +52,10 @@ _GENERATIONS = {
 def repaired(trace: Trace) -> Trace:
     """Returns the trace as it was read, or with impossible values corrected; its `repaired` lists the corrections. The
     file stays unchanged. Must be called before anything else reads the trace."""
-    return with_event_waits(with_waits(without_overruns(on_one_clock(without_crossings(trace)))))
+    trace = without_crossings(trace)
+    set_back = clock_step(trace)  # then no shift of the device's rows fits all launches
+    clocked = replace(trace, repaired=(*trace.repaired, set_back)) if set_back else on_one_clock(trace)
+    return with_event_waits(with_waits(without_overruns(clocked)))
 
 
 @shared

@@ -12,8 +12,9 @@ from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
-from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork
+from tb_steptime.metrics.steady.step import ExcessRow
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
 
@@ -85,6 +86,18 @@ def outside_leads(facts: Facts) -> bool:
     outside_ns = outside_ops_ns(facts) - setup_ns - between_ns // max(1, len(facts.overview.steps))
     most_ns = max((cpu.lasting_ns(each) for each in cpu.groups if each.id != "other"), default=0) if cpu else 0
     return facts.share(outside_ns) >= LEAST_FRACTION and outside_ns > most_ns
+
+
+def one_pause(facts: Facts) -> ExcessRow | None:
+    """Returns the one pause between two ops that is half of the time outside of ops, or more, as where a cell of a
+    notebook draws a picture between its steps; None if there is none. Pauses in an op are part of that op's time."""
+    row = next((row for row in facts.overview.excess if row.kind == "interrupted"), None)
+    if row is None or not row.names or row.names[0].name is not None:
+        return None
+    pause_ns, judged = row.end_ns - row.start_ns, [facts.overview.steps[place].name for place in facts.judged_steps]
+    in_op = any(each.ns >= pause_ns for each in row.names[1:])
+    is_most = pause_ns >= LEADING_FRACTION * outside_ops_ns(facts) * len(judged)
+    return row if is_most and not in_op and row.step in judged else None
 
 
 def on_cpu(facts: Facts) -> CpuWork | None:

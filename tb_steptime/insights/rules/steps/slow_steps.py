@@ -19,7 +19,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.insights.rules.host.blocking_calls import how_to_keep_memory
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.long_waits import LOGS
+from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
 from tb_steptime.insights.severity import lowest, severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.means import SLOW_FRACTION, median
@@ -93,10 +93,11 @@ def slow_steps(facts: Facts) -> Insight | None:
         return None  # only a loop that itself does something now and then, outside ops
     lengths = [_own_ns(host.steps[each]) for each in host.judged_steps if each]
     usual_ns = median(lengths) if lengths else 0.0
+    compile_all = all(_compiles(host, each) for each in slow)
     return host_card(
         facts,
         id="slow_steps",
-        title=phrase("Investigate slow steps"),
+        title=KEEP_FROM_COMPILING if compile_all else phrase("Investigate slow steps"),
         why=_why(host, slow),
         how=LOGS if _compiles(host, slow[0]) else how_to_keep_memory(facts) if _grew(slow[0], ("allocator",)) else None,
         gain_ns=round(sum(each - usual_ns for each in lengths) / len(host.judged_steps)),
@@ -114,12 +115,17 @@ def slow_steps(facts: Facts) -> Insight | None:
 def without_named(insights: list[Insight]) -> list[Insight]:
     """Returns all cards, without the card about slow steps if a card that says why steps are slow, or what the same
     steps do more, has nearly all of its gain; likewise without the one about steps that do more if a card names the
-    function that runs in the same steps. Otherwise slow steps are worth what no card names in them."""
+    function that runs in the same steps. Otherwise slow steps are worth what no card names in them. Long waits for
+    launches count as named where the longest ones are all in these steps: usual steps have waits, too."""
     named = [each for each in insights if each.id in _NAMING]
     doing_more = [each for each in insights if each.id == "recurring_steps"]
+    waits = [each for each in insights if each.id == "long_stretches"]
     return [
-        _less_named(each, named) for each in insights
-        if not (each.id == "slow_steps" and _is_named(each, [*named, *_of_same_steps(each, doing_more)]))
+        _less_named(each, [*named, *waits]) for each in insights
+        if not (
+            each.id == "slow_steps"
+            and _is_named(each, [*named, *_of_same_steps(each, doing_more), *_within_steps(each, waits)])
+        )
         and not (each.id == "recurring_steps" and _is_named(each, _of_same_steps(each, named)))
     ]  # fmt: skip
 
@@ -130,7 +136,7 @@ _NAMED = phrase("What another card names in these steps is left out.")
 def _less_named(card: Insight, named: list[Insight]) -> Insight:
     """Returns the card about slow steps without what another card gains, whose longest time ranges are all in these
     steps."""
-    within = [each.gain_ns for each in named if {range.step for range in each.evidence} <= set(card.steps)]
+    within = [each.gain_ns for each in _within_steps(card, named)]
     if card.id != "slow_steps" or not any(within):
         return card
     left = 1 - max(within) / card.gain_ns
@@ -142,6 +148,11 @@ def _less_named(card: Insight, named: list[Insight]) -> Insight:
         severity=lowest(card.severity, severity_of_gain(fraction)),
         gain_formula=joined(card.gain_formula, _NAMED),
     )
+
+
+def _within_steps(card: Insight, others: list[Insight]) -> list[Insight]:
+    """Returns the other cards whose longest time ranges are all in the steps of this one."""
+    return [each for each in others if {range.step for range in each.evidence} <= set(card.steps)]
 
 
 def _of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:

@@ -42,6 +42,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "{share} of launches begin after their work, by up to {shift}, and no shift corrects it: causes of idle time "
         "are not known.",
     ),
+    "clock_set_back": NoteWords(
+        "The CPU's clock is set back by {step} during the recording.",
+        "Ops that are called later begin earlier, so steps and waits have no known length. Record again.",
+    ),
     "gpu_cut_short": NoteWords(
         "The file is cut, and GPU work is missing.", "The profiler writes it last, so any step may lack some."
     ),

@@ -55,6 +55,16 @@ def test_a_gap_is_long_by_itself_and_compared_with_the_others():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("ends", "step"), [(6, "1"), (18, "0")])
+def test_a_gap_is_in_the_step_that_has_its_middle(ends: int, step: str):
+    """The device has nothing to do in the cells 5 to 20; the first step ends after so many cells."""
+    work = "abcde" + "." * 16 + "fghij"
+    marks = "0" * ends + "1" * (len(work) - ends)
+    trace = timeline(f"step | {marks} |\nruntime | {work} |\nkernel 7 | {work} |", cell_ns=MS)
+    (row,) = long_gaps(trace, 0)
+    assert [(gap.start_ns, gap.end_ns, gap.step) for gap in row.longest] == [(5 * MS, 21 * MS, step)]
+
+
 def test_all_gaps_are_summed_by_what_the_host_does_in_them():
     """Seven gaps, five of them listed one by one: three launches, then 12 ms in which the host does one thing."""
     launches = "".join(f"{letters}............" for letters in ("abc", "def", "ghi", "jkl", "mno", "pqr", "stu", "vwx"))

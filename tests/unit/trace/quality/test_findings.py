@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -31,6 +33,54 @@ def on_device(trace: Trace) -> list[tuple[int, int]]:
     events = trace.events
     rows = events.rows(*DEVICE_KINDS)
     return [(int(events.start_ns[row]) // MS, int(events.dur_ns[row]) // MS) for row in rows]
+
+
+class TestClockSetBack:
+    """Steps of 4 ms with an op in each cell; the clock of the CPU is set back by 6 ms after the second one."""
+
+    RIGHT = """
+        step     | 0000111122223333 |
+        op       | abcdefghijklmnop |
+        runtime  | abcdefghijklmnop |
+        kernel 7 | .abcdefghijklmnop |"""
+    BY = 6 * MS
+
+    def drawn(self, by_ns: int = BY, *, numbers: Callable[[Int64], Int64] | None = None, device: bool = True) -> Trace:
+        """by_ns: how far the clock is set back; numbers: other numbers of the ops."""
+        drawing = self.RIGHT if device else "\n".join(self.RIGHT.splitlines()[:3])
+        trace = timeline(drawing, cell_ns=MS)
+        events, on_host = trace.events, np.ones(len(trace.events), bool)
+        on_host[events.rows(*DEVICE_KINDS)] = False
+        start = events.start_ns - np.where(on_host & (events.start_ns >= 8 * MS), by_ns, 0)
+        external, ops = events.external_id.copy(), events.rows(Kind.CPU_OP)
+        external[ops] = numbers(external[ops]) if numbers else external[ops]
+        order = np.argsort(start, kind="stable")
+        columns = {name: getattr(events, name)[order] for name in ("dur_ns", "kind", "name", "thread", "device")}
+        columns |= {name: getattr(events, name)[order] for name in ("stream", "correlation_id")}
+        moved = replace(events, start_ns=start[order], external_id=external[order], **columns)
+        return replace(trace, events=moved, memo={})
+
+    @pytest.mark.parametrize("device", [True, False])
+    def test_ops_that_begin_before_earlier_ones_show_it(self, *, device: bool) -> None:
+        (finding,) = recording_findings(repaired(self.drawn(device=device)))
+        assert (finding.id, finding.trust) == ("clock_set_back", "none")
+        assert finding.values["step"].value == self.BY - MS
+
+    def test_the_device_stays_where_it_is(self) -> None:
+        trace = self.drawn()
+        assert on_device(repaired(trace)) == on_device(trace)
+
+    def test_a_clock_that_runs_on_is_right(self) -> None:
+        assert found(self.drawn(0)) == []
+
+    def test_without_numbers_nothing_shows_the_order_of_calls(self) -> None:
+        assert found(self.drawn(numbers=lambda own: 0 * own - 1, device=False)) == []
+
+    def test_numbers_that_occur_twice_are_those_of_two_processes(self) -> None:
+        assert found(self.drawn(numbers=lambda own: own % 8 + 1, device=False)) == []
+
+    def test_recordings_that_were_joined_in_another_order_do_not_overlap(self) -> None:
+        assert found(self.drawn(16 * MS, device=False)) == []
 
 
 class TestOverruns:

@@ -885,6 +885,31 @@ def test_call_stacks_are_asked_for_where_more_is_outside_ops_than_in_any_kind(op
         assert plain(card.why).startswith("For ") and "no op is recorded." in plain(card.why)
 
 
+@pytest.mark.parametrize(
+    ("between", "verdict"),
+    [
+        ({2: 90}, "mainly in one pause of 90.0 ms in step 2. Without it a step takes 10.0 ms."),
+        ({2: 90, 4: 90}, ": Python code outside of ops, or waits."),  # neither is half of that time
+        (dict.fromkeys(range(6), 20), ": Python code outside of ops, or waits."),
+    ],
+)
+def test_a_single_pause_between_ops_is_named_where_it_makes_most_of_the_time_without_ops(between, verdict):
+    steps = {step: "mmmmnmmmo." + "." * between.get(step, 0) for step in range(6)}
+    marks = "".join(str(step) * len(cells) for step, cells in steps.items())
+    names = NAMES | {"n": "aten::add", "o": "aten::sub"}
+    trace = timeline(f"step | {marks} |\nop | {''.join(steps.values())} |", names=names, cell_ns=1_000_000)
+    assert plain(judged(trace).verdict.text).endswith(verdict)
+
+
+def test_a_pause_in_an_op_is_none_between_ops():
+    steps = {step: "m" * (104 if step == 2 else 4) + "nmmmo" + "." * 31 for step in range(6)}
+    marks = "".join(str(step) * len(cells) for step, cells in steps.items())
+    names = NAMES | {"n": "aten::add", "o": "aten::sub"}
+    trace = timeline(f"step | {marks} |\nop | {''.join(steps.values())} |", names=names, cell_ns=1_000_000)
+    verdict = plain(judged(trace).verdict.text)
+    assert verdict.startswith("No op is recorded for") and "pause" not in verdict
+
+
 @pytest.mark.parametrize("around", ["", "\nuser train | " + "u" * 40 + " |"], ids=["no range", "in a range"])
 def test_python_between_ops_is_no_computing_also_within_a_named_range(around: str):
     marks = "".join(str(step) * 10 for step in range(4))

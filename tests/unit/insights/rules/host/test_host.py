@@ -1701,6 +1701,38 @@ def test_a_step_is_slow_because_torch_compile_works_again(step: str, late_us: in
     insight = card(host_result(**slow(1_300), long_gaps=[gaps]), "slow_steps")
     assert insight is not None
     assert ("recompiles" in (insight.how or "")) == is_told
+    assert ("torch.compile" in plain(insight.title)) == is_told
+
+
+@pytest.mark.parametrize(
+    ("places", "late_us", "shown"),
+    [
+        ({4, 7, 9, 11}, 150, {"long_stretches"}),
+        ({4, 7, 9, 10}, 150, {"long_stretches", "slow_steps"}),  # usual steps wait as long
+        ({4, 7, 9, 11}, 60, {"long_stretches", "slow_steps"}),
+    ],
+)
+def test_long_waits_in_slow_steps_are_told_once(places: set[int], late_us: int, shown: set[str]):
+    slow = some_slow({4: 600, 7: 450, 9: 350, 11: 500}, "nothing_recorded")
+    gaps = [
+        LongGap(str(place), 0, 900 * US, late_us * US, "nothing", None, None, False, False) for place in sorted(places)
+    ]
+    rows = [LongGaps(FORWARD, 4, 4, late_us * US, 0, 0, gaps, [WaitName(None, False, False, 4, 13 * late_us * US)])]
+    sites = [site(FORWARD, late(late_us))]
+    ids = {each.id for each in judged(host_result(sites, **slow, long_gaps=rows)).insights}
+    assert ids & {"long_stretches", "slow_steps"} == shown
+
+
+@pytest.mark.parametrize(("compiling", "is_told"), [(["4", "7"], True), (["4"], False)])
+def test_the_card_is_about_torch_compile_where_it_makes_all_slow_steps(compiling: list[str], is_told: bool):
+    gaps = [
+        LongGap(step, 0, 900 * US, 400 * US, "op", "compile_inner", None, step in compiling, True)
+        for step in ("4", "7")
+    ]
+    rows = [LongGaps(FORWARD, 2, 2, 60 * US, 0, 0, gaps)]
+    insight = card(host_result(**some_slow({4: 400, 7: 200}, "nothing_recorded"), long_gaps=rows), "slow_steps")
+    assert insight is not None
+    assert ("torch.compile" in plain(insight.title)) == is_told
 
 
 @pytest.mark.parametrize(
@@ -1893,6 +1925,7 @@ def test_a_cpu_that_waits_for_room_is_left_alone():
     insight = next(each for each in judgement.insights if each.id == "back_pressure")
     assert (insight.gain_ns, insight.later_ns, insight.severity) == (0, None, Severity.MINOR)
     assert plain(judgement.verdict.text) == "The GPU sets the pace: it works for 100 % of a step of 1.0 ms."
+    assert judgement.headlines["overview"].card is None, "there is nothing to do"
     assert len(plain(insight.why)) <= 160
 
 
