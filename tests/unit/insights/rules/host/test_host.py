@@ -637,6 +637,36 @@ def test_a_server_without_requests_is_no_work_to_shorten(name: str, busiest: str
     assert (insight.confidence is Confidence.LOW, insight.severity is Severity.MINOR) == (asks, asks)
 
 
+@pytest.mark.parametrize(
+    ("purpose", "name", "waited_ms", "guessed"),
+    [
+        ("inference", "<built-in method acquire of _thread.lock object at 0x7f>", 0.6, True),
+        ("inference", "<built-in method poll of select.epoll object at 0x7f>", 0.6, True),
+        ("inference", "<built-in method acquire of _thread.lock object at 0x7f>", 0.4, False),
+        ("inference", "infer.py(9): crop", 0.6, False),
+        ("inference", "nvidia/dali/pipeline.py(1223): share_outputs", 0.6, False),
+        ("training", "<built-in method acquire of _thread.lock object at 0x7f>", 0.6, False),
+    ],
+)
+def test_a_request_that_is_yet_to_come_is_not_sooner_because_nothing_is_read(
+    purpose: Purpose, name: str, waited_ms: float, guessed: bool
+):
+    """Four steps of 1 ms, in each of which a read leaves the GPU idle for 300 us."""
+    gap, sites, reads = long_gap(name, waited_ms), [site(FORWARD, late(100))], [blocking(300 * US)]
+    rows = [LongGaps(FORWARD, 1, 4, 100 * US, 0, 0, [gap], [WaitName(name, False, False, 1, gap.late_ns)])]
+    insight = card(host_result(sites, blocking=reads, long_gaps=rows), "sync_bubble", JobKind(purpose=purpose))
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (300 * US, Severity.MINOR if guessed else Severity.MAJOR)
+
+
+@pytest.mark.parametrize(("purpose", "guessed"), [("inference", True), ("training", False)])
+def test_an_inference_may_get_its_requests_from_a_queue(purpose: Purpose, guessed: bool):
+    gap = long_gap("<built-in method acquire of _thread.lock object at 0x7f>", 0.06)
+    insight = card(waited(gap), "long_stretches", JobKind(purpose=purpose))
+    assert insight is not None
+    assert (insight.confidence is Confidence.LOW, insight.severity is Severity.MINOR) == (guessed, guessed)
+
+
 def waited(
     *gaps: LongGap,
     late_us: int = 60,
