@@ -47,7 +47,7 @@ _WAITS_FOR_RANKS = phrase(
     "one only waits longer for them."
 )
 _WAITS_FOR_BATCHES = phrase("Now it is at most what an instant CPU gains while batches come as late as recorded.")
-_ONCE = phrase("It happens once in this recording: how often it comes in a long run is not known.")
+_ONCE = phrase("It is in a single step of this recording: how often it comes in a long run is not known.")
 
 
 def host_card(
@@ -66,22 +66,21 @@ def host_card(
     sure_ns: int | None = None,
     most_now_ns: int | None = None,
     rare: bool = False,
-    times: int | None = None,
+    once: bool = False,
     across: bool = False,
     **details: Unpack[Details],
 ) -> Insight | None:
     """Returns the card if its gain is worth one and the recording shows how the job runs.
 
-    gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
-    much, which decides how grave the card is; None for all of it. most_now_ns: what it gains at most while batches
-    come late, as a replay shows; None where they do not. best: the confidence in the best recording. rare: pauses,
-    which the replayed steady step does not have. times: how often they happen in the recording: of what happens once, a
-    mean over the steps says more about the length of the recording than about the job, so that its card is a hint; None
-    for what is part of every step. across: the gain is of GPUs together; where one waits for the results
-    of another, other cards gain no more than the time in which none works. A rank that waits for others gains only
-    later what these waits take up.
+    gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the
+    host much, which decides how grave the card is; None for all of it. most_now_ns: what it gains at most while
+    batches come late, as a replay shows; None where they do not. best: the confidence in the best recording. rare:
+    pauses, which the replayed steady step does not have. once: whether they are in a single step. A mean over the
+    steps then says more about the length of the recording than about the job, so that the card is a hint. across:
+    the gain is of GPUs together; where one waits for the results of another, other cards gain no more than the time
+    in which none works. A rank that waits for others gains only later what these waits take up.
     """
-    if times == 1:
+    if once:
         best, why_confidence = Confidence.LOW, _ONCE
     if facts.hands_over and not across:
         gain_ns = min(gain_ns, facts.all_idle_ns)

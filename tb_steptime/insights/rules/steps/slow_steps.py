@@ -108,7 +108,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         steps=[step.step for step in slow],
         row=EvidenceRow("slow", slow[0].step),
         rare=True,
-        times=len(slow),
+        once=len(slow) == 1,
     )
 
 

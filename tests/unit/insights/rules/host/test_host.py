@@ -1509,17 +1509,19 @@ def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
 # Pauses, slow steps, several GPUs.
 
 
-def pause(cause: str, idle_us: int, sure: bool = True, count: int = 3) -> Pause:
-    return Pause(cause, sure, None, count, 600 * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 300 * US)
+def pause(cause: str, idle_us: int, sure: bool = True, steps: int = 3) -> Pause:
+    return Pause(
+        cause, sure, None, 3, 600 * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 300 * US, steps=steps
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("cause", ["garbage_collection", "interrupted", "unexplained"])
-@pytest.mark.parametrize(("count", "severity"), [(1, Severity.MINOR), (2, Severity.MAJOR)])
-def test_a_single_pause_says_nothing_of_how_often_it_comes(cause: str, count: int, severity: Severity):
-    """It takes 30 % of the mean step, since few steps are recorded: it may come every thousand steps."""
+@pytest.mark.parametrize(("steps", "severity"), [(1, Severity.MINOR), (2, Severity.MAJOR)])
+def test_pauses_of_a_single_step_say_nothing_of_how_often_they_come(cause: str, steps: int, severity: Severity):
+    """A checkpoint takes 30 % of the mean step, since few steps are recorded: it may come every thousand steps."""
     sites = [msgspec.structs.replace(site(FORWARD, IdleNs(nothing_recorded=400 * US)), paused_ns=300 * US)]
     id = "garbage_collection" if cause == "garbage_collection" else "host_stops"
-    insight = card(host_result(sites, pauses=[pause(cause, 300, count=count)]), id)
+    insight = card(host_result(sites, pauses=[pause(cause, 300, steps=steps)]), id)
     assert insight is not None
     assert (insight.gain_ns, insight.severity) == (300 * US, severity)
 
@@ -1787,7 +1789,7 @@ def test_a_single_slow_step_says_nothing_of_how_often_one_comes(excess_us: dict[
 
 @pytest.mark.parametrize(("paused", "left_us", "severity"), [("4", 40, Severity.MINOR), ("2", 120, Severity.WARNING)])
 def test_slow_steps_are_worth_what_no_card_names_in_them(paused: str, left_us: int, severity: Severity):
-    pause = Pause("unexplained", False, None, 2, 400 * US, 80 * US, paused, 0, 400 * US)
+    pause = Pause("unexplained", False, None, 2, 400 * US, 80 * US, paused, 0, 400 * US, steps=2)
     host = host_result(**some_slow({4: 860, 8: 700}, "nothing_recorded"), pauses=[pause])
     insight = card(host, "slow_steps")
     assert insight is not None
