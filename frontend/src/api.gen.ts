@@ -3451,6 +3451,7 @@ export interface Paths {
  * worst_*           the longest pause
  * native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
  * copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
+ * steps             number of the steps in which they begin
  */
 export interface Pause {
   cause: "garbage_collection" | "interrupted" | "loader" | "unexplained";
@@ -3464,6 +3465,7 @@ export interface Pause {
   worst_end_ns: number;
   native_ns: number;
   copied_ns: number;
+  steps: number;
 }
 
 /**

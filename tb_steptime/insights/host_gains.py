@@ -47,6 +47,7 @@ _WAITS_FOR_RANKS = phrase(
     "one only waits longer for them."
 )
 _WAITS_FOR_BATCHES = phrase("Now it is at most what an instant CPU gains while batches come as late as recorded.")
+_ONCE = phrase("It is in a single step of this recording: how often it comes in a long run is not known.")
 
 
 def host_card(
@@ -66,6 +67,7 @@ def host_card(
     unsure: Phrase = ONLY_PROFILED,
     most_now_ns: int | None = None,
     rare: bool = False,
+    once: bool = False,
     across: bool = False,
     **details: Unpack[Details],
 ) -> Insight | None:
@@ -74,10 +76,13 @@ def host_card(
     gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
     much, or for the reason `unsure`, which decides how grave the card is; None for all of it. most_now_ns: what it
     gains at most while batches come late, as a replay shows; None where they do not. best: the confidence in the best
-    recording. rare: pauses, which the replayed steady step does not have. across: the gain is of GPUs together; where
-    one waits for the results of another, other cards gain no more than the time in which none works. A rank that waits
-    for others gains only later what these waits take up.
+    recording. rare: pauses, which the replayed steady step does not have. once: whether they are in a single step. A
+    mean over the steps then says more about the length of the recording than about the job, so that the card is a
+    hint. across: the gain is of GPUs together; where one waits for the results of another, other cards gain no more
+    than the time in which none works. A rank that waits for others gains only later what these waits take up.
     """
+    if once:
+        best, why_confidence = Confidence.LOW, _ONCE
     if facts.hands_over and not across:
         gain_ns = min(gain_ns, facts.all_idle_ns)
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):

@@ -76,6 +76,7 @@ class Pause(msgspec.Struct, frozen=True):
     worst_*           the longest pause
     native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
     copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
+    steps             number of the steps in which they begin
     """
 
     cause: PauseCause
@@ -89,6 +90,7 @@ class Pause(msgspec.Struct, frozen=True):
     worst_end_ns: int
     native_ns: int = 0
     copied_ns: int = 0
+    steps: int = 1
 
 
 class _Stops(msgspec.Struct, frozen=True, eq=False):
@@ -170,6 +172,7 @@ def _pause(trace: Trace, device: int, stops: _Stops, own: Intervals, idle: Inter
         worst_end_ns=end,
         native_ns=(own & _native(trace, stops)).total_ns,
         copied_ns=_behind_copies_ns(trace, device, own) if stops.cause == "unexplained" else 0,
+        steps=len(np.unique(find_steps(trace).holding(own.start))),
     )
 
 

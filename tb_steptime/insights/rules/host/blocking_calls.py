@@ -45,7 +45,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
     Needs: CPU and GPU activity, with the launch calls.
 
     Jobs: those with a GPU, training and inference; a wait at the end of an inference request is wanted, so its card
-    says what it costs and no more.
+    says what it costs and no more, and is a guess where the CPU then waits for the next request.
 
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
     that is launched after the call; mean over the steps. The idle time before later launches counts, too, where few of

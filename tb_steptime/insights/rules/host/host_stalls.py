@@ -68,7 +68,8 @@ def garbage_collection(facts: Facts) -> Insight | None:
 
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
 
-    Left out: pauses during which the GPU works.
+    Left out: pauses during which the GPU works. How often they come in a long run, where
+    they are in a single step: a minor card.
     """
     return _card(
         facts, "garbage_collection", "Keep garbage collection out of the steps", _GARBAGE, "garbage_collection"
@@ -90,7 +91,8 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
 
-    Left out: pauses during which the GPU works; what takes the core away meanwhile.
+    Left out: pauses during which the GPU works; what takes the core away meanwhile. How often they come
+    in a long run, where they are in a single step, such as one that saves a checkpoint: a minor card.
     """
     causes = ("unexplained", "interrupted")
     first = next((pause for pause in facts.host.pauses if pause.cause in causes), None)
@@ -127,7 +129,15 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in pauses][:EVIDENCE],
         row=EvidenceRow("pauses", str(pauses[0].worst_start_ns)),
         rare=True,
+        once=_is_once(facts, pauses),
     )
+
+
+def _is_once(facts: Facts, pauses: list[Pause]) -> bool:
+    """Whether all pauses are in the same one of several steps, or there is only one."""
+    if len(facts.overview.steps) == 1:
+        return sum(pause.count for pause in pauses) == 1
+    return all(pause.steps == 1 for pause in pauses) and len({pause.worst_step for pause in pauses}) == 1
 
 
 def _recurs(facts: Facts, pause: Pause) -> bool:

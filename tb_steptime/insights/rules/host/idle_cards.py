@@ -40,6 +40,7 @@ from tb_steptime.insights.host_gains import (
     sites_of,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of
+from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
@@ -355,19 +356,24 @@ def calls_card(
     facts: Facts, id: str, title: Phrase, why: Phrase, rows: list[BlockingRow], how: str | None = None, more_ns: int = 0
 ) -> Insight | None:
     """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
-    idle time of the GPU that these calls cause, as a replay shows."""
+    idle time of the GPU that these calls cause, as a replay shows. It is a guess where an inference then waits for
+    requests."""
     formula = _BUBBLES_AND_MORE if more_ns else _BUBBLES
     late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
+    gain_ns = bubble_ns(rows) + more_ns
+    best, why_confidence = (Confidence.MEDIUM, _REPLAYED) if more_ns else (Confidence.HIGH, _MEASURED)
+    if awaits_requests(facts, gain_ns):
+        best, why_confidence = Confidence.LOW, OF_REQUESTS
     return host_card(
         facts,
         id=id,
         title=title,
         why=why,
         how=how,
-        gain_ns=bubble_ns(rows) + more_ns,
+        gain_ns=gain_ns,
         formula=joined(formula, _NOT_COUNTED) if late and facts.replayed is None else formula,
-        best=Confidence.MEDIUM if more_ns else Confidence.HIGH,
-        why_confidence=_REPLAYED if more_ns else _MEASURED,
+        best=best,
+        why_confidence=why_confidence,
         colour="blocking",
         part="runtime",
         evidence=evidence_of_calls(rows),

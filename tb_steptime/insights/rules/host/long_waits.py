@@ -7,7 +7,6 @@ gain        .....   LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  .....
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 from tb_steptime.analyses.host import HostResult
@@ -17,6 +16,16 @@ from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import has_one_graph, late_card, model_late
 from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
+from tb_steptime.insights.rules.host.requests import (
+    OF_REQUESTS,
+    WAITS_FOR_ANY,
+    WAITS_FOR_DALI,
+    WAITS_FOR_OTHERS,
+    busiest,
+    common_name,
+    is_mostly,
+    may_be_requests,
+)
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.host_activity import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
@@ -62,7 +71,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph: how
     long it takes in a step is not known. DistributedDataParallel that searches for unused parameters:
     `unused_parameters`. A function that waits for another thread, as for a queue of batches, or for what comes next, as
-    a server does for a request: the card asks what it waits for, and the latter is a guess.
+    a server does for a request: the card asks what it waits for. The latter is a guess, and so are both in an
+    inference, where requests may come through a queue.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -77,7 +87,7 @@ def long_stretches(facts: Facts) -> Insight | None:
     model = model_late(facts.host)
     late, gaps = model.long, _longest(facts, model.long, compiled=False)
     names = _names(facts, late, compiled=False)
-    name = _common_name(names)
+    name = common_name(names)
     unclear = name is None and (facts.in_series or facts.share(sum(late.values())) < WARNING_FRACTION)
     one_launch = name is not None and is_graph_launch(name) and has_one_graph(facts.host)
     searches = name is not None and _OF_ANOTHER_CARD.search(name) is not None
@@ -88,7 +98,7 @@ def long_stretches(facts: Facts) -> Insight | None:
     if name is not None:
         named = [gap for gap in gaps if gap.name == name]
         title, how = _advice(facts, name, named)
-        guess = _OF_REQUESTS if _is_mostly(_WAITS_FOR_ANY, name, _busiest(named)) else None
+        guess = OF_REQUESTS if may_be_requests(facts, name, named) else None
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
     why = _why(facts, gaps, names) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if title.template == _OVERLAP:
@@ -111,33 +121,17 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
-    for waits, look in ((_WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS), (_WAITS_FOR_ANY, None)):
-        if _is_mostly(waits, name, _busiest(gaps)):
+    for waits, look in (
+        (WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS),
+        (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS),
+        (WAITS_FOR_ANY, None),
+    ):
+        if is_mostly(waits, name, busiest(gaps)):
             return phrase("Find out what {name} waits for", name=short), look
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 
-#: Functions of Python's library that wait for another thread or process, such as one that fills a queue with batches;
-#: and that of DALI, whose pipeline runs in threads of its own: it "blocks until the results become available".
-_WAITS_FOR_OTHERS = expression(
-    r"(^|[/\\](python3\.\d+|[Ll]ib)[/\\])(queue|threading|concurrent[/\\]futures[/\\]_base)\.py\(\d+\): "
-    r"(get|join|wait|result)$|(^|[/\\])nvidia[/\\]dali[/\\]pipeline\.py\(\d+\): _?(share_)?outputs$"
-    r"|<built-in method (acquire of _thread|get of _queue)"
-)
 _HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
-
-
-#: Functions that wait for whatever comes next, as a server's loop of events does. What receives an answer, such as
-#: `recv`, is part of the function that asks for it.
-_WAITS_FOR_ANY = expression(r"<built-in (?:method|function) (?:select|poll|accept)\b")
-_OF_REQUESTS = phrase("A server waits so for requests, and has nothing for the GPU to do until one comes.")
-
-
-def _is_mostly(calls: re.Pattern[str], name: str, call: LongGap | None) -> bool:
-    """Whether most of the time with this name is in such calls: then this function does not take it. call: the gap with
-    the most time in one call."""
-    mostly = call is not None and 2 * call.busiest_ns >= call.late_ns
-    return any(calls.search(each) for each in (name, (call.busiest if mostly and call else None) or ""))
 
 
 def _how_to_overlap(facts: Facts, name: str) -> str | None:
@@ -231,22 +225,12 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
     """Returns what the CPU does for at least `least_ns` a step in long gaps, in at most `length` characters, followed
     by the call that takes most of this time. None if no single op or function takes that long."""
     names = [each for row in host.long_gaps for each in row.names]
-    name = _common_name(names)
+    name = common_name(names)
     late_ns = sum(each.late_ns for each in names if each.name == name)
     if name is None or late_ns < least_ns * len(host.judged_steps):
         return None
-    call = _busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
+    call = busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
     return brief(placed(name), length) + (f", mostly in {_call_name(call)}" if call else "")
-
-
-def _common_name(waits: Sequence[WaitName]) -> str | None:
-    """Returns the name that has the most late time, if it has at least half of the late time of all these waits."""
-    of_name: dict[str, int] = {}
-    for each in waits:
-        if each.name is not None:
-            of_name[each.name] = of_name.get(each.name, 0) + each.late_ns
-    name = max(of_name, key=lambda each: of_name[each], default=None)
-    return name if name and 2 * of_name[name] >= sum(each.late_ns for each in waits) else None
 
 
 def _short_place(name: str) -> str:
@@ -272,10 +256,10 @@ _IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
 
 def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
     """Returns the reason. gaps: only the longest gaps; names: what the CPU does in all gaps."""
-    name, number = _common_name(names), sum(each.count for each in names)
+    name, number = common_name(names), sum(each.count for each in names)
     named_gaps = [gap for gap in gaps if name is not None and gap.name == name]
     others = sum(each.count for each in names if each.name != name) if name is not None else 0
-    place, call = next((gap.inside for gap in named_gaps if gap.inside), None), _busiest(named_gaps)
+    place, call = next((gap.inside for gap in named_gaps if gap.inside), None), busiest(named_gaps)
     named = f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}" if name and place else _short_place(name or "")
     of_no_one = _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
     in_one = _IN_UPDATE if name == UPDATE else _IN_ONE
@@ -311,10 +295,3 @@ def _is_unknown(facts: Facts, gaps: Sequence[LongGap]) -> bool:
 
 def _call_name(gap: LongGap) -> str:
     return brief(frame_function(gap.busiest or ""), CALL_LENGTH)
-
-
-def _busiest(gaps: Sequence[LongGap]) -> LongGap | None:
-    """Returns the gap with the most time in one call. Calls that take longer than the late time of their gap are left
-    out: part of that time has other causes."""
-    named = [gap for gap in gaps if gap.busiest and gap.busiest_ns <= gap.late_ns]
-    return max(named, key=lambda gap: gap.busiest_ns, default=None)

@@ -74,8 +74,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     the steps that the verdict is about.
 
     Left out: waits for batches, and what of the recording is not judged at its beginning and end. Where another card
-    names what makes them slow, or what these same steps do more, this one is not shown. How often a new shape comes,
-    for which torch.compile works once.
+    names what makes them slow, or what these same steps do more, this one is not shown. How often a single slow
+    step comes in a long run, or a new shape, for which torch.compile works once: the former is a minor card.
     """
     host = facts.host_as_recorded
     evaluating = {step.name for step in facts.overview.steps if step.forward_only}
@@ -109,6 +109,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         steps=[step.step for step in slow],
         row=EvidenceRow("slow", slow[0].step),
         rare=True,
+        once=len(slow) == 1,
     )
 
 

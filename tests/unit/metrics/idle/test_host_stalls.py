@@ -33,6 +33,22 @@ def test_a_collection_that_the_trace_names_is_sure():
     ]
 
 
+@pytest.mark.parametrize(
+    ("collects", "count", "steps"), [("....gg....gg............", 2, 1), (".........gg.....gg......", 2, 2)]
+)
+def test_the_steps_of_pauses_are_counted(collects: str, count: int, steps: int):
+    trace = timeline(
+        f"""
+        step     | 000000000000111111111111 |
+        python   | {collects}               |
+        runtime  | k.q.........r.........s. |
+        kernel 7 | .k.qq........rr.......s. |""",
+        names={"g": "Python GC"},
+        cell_ns=100_000,
+    )
+    assert [(pause.count, pause.steps) for pause in pauses(trace, 0)] == [(count, steps)]
+
+
 def test_a_long_stop_in_one_step_has_no_explanation():
     trace = timeline(
         """

@@ -648,6 +648,36 @@ def test_a_server_without_requests_is_no_work_to_shorten(name: str, busiest: str
     assert (insight.confidence is Confidence.LOW, insight.severity is Severity.MINOR) == (asks, asks)
 
 
+@pytest.mark.parametrize(
+    ("purpose", "name", "waited_ms", "guessed"),
+    [
+        ("inference", "<built-in method acquire of _thread.lock object at 0x7f>", 0.6, True),
+        ("inference", "<built-in method poll of select.epoll object at 0x7f>", 0.6, True),
+        ("inference", "<built-in method acquire of _thread.lock object at 0x7f>", 0.4, False),
+        ("inference", "infer.py(9): crop", 0.6, False),
+        ("inference", "nvidia/dali/pipeline.py(1223): share_outputs", 0.6, False),
+        ("training", "<built-in method acquire of _thread.lock object at 0x7f>", 0.6, False),
+    ],
+)
+def test_a_request_that_is_yet_to_come_is_not_sooner_because_nothing_is_read(
+    purpose: Purpose, name: str, waited_ms: float, guessed: bool
+):
+    """Four steps of 1 ms, in each of which a read leaves the GPU idle for 300 us."""
+    gap, sites, reads = long_gap(name, waited_ms), [site(FORWARD, late(100))], [blocking(300 * US)]
+    rows = [LongGaps(FORWARD, 1, 4, 100 * US, 0, 0, [gap], [WaitName(name, False, False, 1, gap.late_ns)])]
+    insight = card(host_result(sites, blocking=reads, long_gaps=rows), "sync_bubble", JobKind(purpose=purpose))
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (300 * US, Severity.MINOR if guessed else Severity.MAJOR)
+
+
+@pytest.mark.parametrize(("purpose", "guessed"), [("inference", True), ("training", False)])
+def test_an_inference_may_get_its_requests_from_a_queue(purpose: Purpose, guessed: bool):
+    gap = long_gap("<built-in method acquire of _thread.lock object at 0x7f>", 0.06)
+    insight = card(waited(gap), "long_stretches", JobKind(purpose=purpose))
+    assert insight is not None
+    assert (insight.confidence is Confidence.LOW, insight.severity is Severity.MINOR) == (guessed, guessed)
+
+
 def waited(
     *gaps: LongGap,
     late_us: int = 60,
@@ -1537,8 +1567,21 @@ def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
 # Pauses, slow steps, several GPUs.
 
 
-def pause(cause: str, idle_us: int, sure: bool = True) -> Pause:
-    return Pause(cause, sure, None, 3, 600 * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 300 * US)
+def pause(cause: str, idle_us: int, sure: bool = True, steps: int = 3) -> Pause:
+    return Pause(
+        cause, sure, None, 3, 600 * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 300 * US, steps=steps
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", ["garbage_collection", "interrupted", "unexplained"])
+@pytest.mark.parametrize(("steps", "severity"), [(1, Severity.MINOR), (2, Severity.MAJOR)])
+def test_pauses_of_a_single_step_say_nothing_of_how_often_they_come(cause: str, steps: int, severity: Severity):
+    """A checkpoint takes 30 % of the mean step, since few steps are recorded: it may come every thousand steps."""
+    sites = [msgspec.structs.replace(site(FORWARD, IdleNs(nothing_recorded=400 * US)), paused_ns=300 * US)]
+    id = "garbage_collection" if cause == "garbage_collection" else "host_stops"
+    insight = card(host_result(sites, pauses=[pause(cause, 300, steps=steps)]), id)
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (300 * US, severity)
 
 
 @pytest.mark.parametrize(
@@ -1825,10 +1868,20 @@ def test_where_a_card_says_what_slow_steps_do_more_they_are_not_told_again(recur
     assert ids & {"slow_steps", "recurring_steps"} == shown
 
 
-@pytest.mark.parametrize(("paused", "left_us", "severity"), [("4", 20, Severity.MINOR), ("2", 80, Severity.WARNING)])
+@pytest.mark.parametrize(
+    ("excess_us", "severity"), [({4: 3_000}, Severity.MINOR), ({4: 3_000, 7: 2_000}, Severity.MAJOR)]
+)
+def test_a_single_slow_step_says_nothing_of_how_often_one_comes(excess_us: dict[int, int], severity: Severity):
+    insight = card(host_result(**some_slow(excess_us, "nothing_recorded")), "slow_steps")
+    assert insight is not None
+    assert (insight.gain_fraction > 0.15, insight.severity) == (True, severity)
+
+
+@pytest.mark.parametrize(("paused", "left_us", "severity"), [("4", 40, Severity.MINOR), ("2", 120, Severity.WARNING)])
 def test_slow_steps_are_worth_what_no_card_names_in_them(paused: str, left_us: int, severity: Severity):
-    pause = Pause("unexplained", False, None, 1, 400 * US, 60 * US, paused, 0, 400 * US)
-    insight = card(host_result(**slow(1_300), pauses=[pause]), "slow_steps")
+    pause = Pause("unexplained", False, None, 2, 400 * US, 80 * US, paused, 0, 400 * US, steps=2)
+    host = host_result(**some_slow({4: 860, 8: 700}, "nothing_recorded"), pauses=[pause])
+    insight = card(host, "slow_steps")
     assert insight is not None
     assert (insight.gain_ns, insight.severity) == (left_us * US, severity)
 
