@@ -35,7 +35,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct, distinct_in, is_in, median
 
 #: Causes of the host's pauses.
 PauseCause = Literal["garbage_collection", "loader", "interrupted", "unexplained"]
@@ -172,7 +172,7 @@ def _pause(trace: Trace, device: int, stops: _Stops, own: Intervals, idle: Inter
         worst_end_ns=end,
         native_ns=(own & _native(trace, stops)).total_ns,
         copied_ns=_behind_copies_ns(trace, device, own) if stops.cause == "unexplained" else 0,
-        steps=len(np.unique(find_steps(trace).holding(own.start))),
+        steps=len(distinct(find_steps(trace).holding(own.start))),
     )
 
 
