@@ -21,6 +21,10 @@ from tb_steptime.trace.table import Int64, Kind
 
 #: Least fall: the start of two ops may be written to the microsecond.
 TICK_NS = 2_000
+#: Minimum number of ops that begin before one that was called earlier. Fewer may have been written in another order.
+FEWEST_OPS = 3
+#: Number of falls that are looked at, the largest first: a clock is set back once, or a few times.
+_MOST_FALLS = 100
 
 
 def clock_step(trace: Trace) -> Finding | None:
@@ -46,8 +50,8 @@ def _numbered_ops(trace: Trace) -> list[tuple[Int64, Int64]]:
 
 
 def _largest_fall_ns(numbers: Int64, start_ns: Int64) -> int:
-    """How much earlier an op begins than the one that is called before it, at most, if ops from before and after it
-    overlap in time; 0 if none does, or if the numbers occur twice."""
+    """How much earlier an op begins than the one that is called before it, at most, if several begin before that one;
+    0 if none does, or if the numbers occur twice."""
     order = np.argsort(numbers, kind="stable")
     if (np.diff(numbers[order]) == 0).any():
         return 0
@@ -55,4 +59,7 @@ def _largest_fall_ns(numbers: Int64, start_ns: Int64) -> int:
     first_before = np.minimum.accumulate(start_ns)[:-1]
     last_after = np.maximum.accumulate(start_ns[::-1])[::-1][1:]
     fall = np.where(first_before < last_after, start_ns[:-1] - start_ns[1:], 0)
-    return int(fall.max(initial=0))
+    for place in np.argsort(-fall, kind="stable")[:_MOST_FALLS].tolist():
+        if (start_ns[place + 1 :] < start_ns[place]).sum() >= FEWEST_OPS:
+            return int(fall[place])
+    return 0

@@ -66,6 +66,17 @@ class TestClockSetBack:
         assert (finding.id, finding.trust) == ("clock_set_back", "none")
         assert finding.values["step"].value == self.BY - MS
 
+    @pytest.mark.parametrize("swapped", [1, 2])
+    def test_few_ops_in_another_order_do_not_show_it(self, swapped: int) -> None:
+        """One op, or two, have smaller numbers than one before them."""
+
+        def numbers(ids: Int64) -> Int64:
+            moved = ids.copy()
+            moved[4 : 5 + swapped] = ids[4 : 5 + swapped][::-1]
+            return moved
+
+        assert recording_findings(repaired(self.drawn(0, numbers=numbers))) == ()
+
     def test_the_device_stays_where_it_is(self) -> None:
         trace = self.drawn()
         assert on_device(repaired(trace)) == on_device(trace)
