@@ -12,10 +12,10 @@ from tb_steptime.metrics.data_loading.throughput import WorkerCurve
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, joined, label, ns, phrase, text
 
-#: Nearly every machine that trains has at least two cores. Free notebooks and the smallest rented machines with a GPU
-#: have two to four: 15 workers that the waits alone asked for made a step on two cores 20 ms slower, not 31 ms faster
+#: Most machines that train have at least four cores. Free notebooks and the smallest rented machines with a GPU have
+#: two to four: 15 workers that the waits alone asked for made a step on two cores 20 ms slower, not 31 ms faster
 #: (`benchmarks.loading_truth`).
-FEWEST_CORES, USUAL_CORES = 2, 4
+USUAL_CORES = 4
 
 #: Tolerance for one batch per step: at the ends of epochs a step may take one batch more or less.
 _ABOUT_ONE = 0.1
@@ -150,7 +150,7 @@ def workers_setting(curve: WorkerCurve) -> str:
     """Returns the argument of a DataLoader that sets the recommended number, and no more than the cores where nothing
     says how many there are."""
     number = str(curve.recommended)
-    if curve.cores is None and curve.recommended > FEWEST_CORES:
+    if may_lack_cores(curve):
         number = f"min({number}, os.cpu_count())"
     return f"num_workers={number}"
 

@@ -68,8 +68,7 @@ def test_batches_that_take_as_long_to_receive_are_a_hint(cell_ns: int, confidenc
 @pytest.mark.parametrize(
     ("loading", "computing", "how", "confidence"),
     [
-        (6, 3, "DataLoader(..., num_workers=2)", Confidence.HIGH),
-        (16, 3, "DataLoader(..., num_workers=min(4, os.cpu_count()))", Confidence.HIGH),
+        (16, 3, "DataLoader(..., num_workers=4)", Confidence.HIGH),
         (20, 3, "DataLoader(..., num_workers=min(5, os.cpu_count()))", Confidence.MEDIUM),
     ],
 )
