@@ -130,7 +130,7 @@ class Tables:
         }
         _split_nodes(self._of_some["graph_nodes"])
         self._drop(too_far)
-        if of_first is not None:
+        if of_first is not None and len(self._of["start"]):
             begin = int(self._of["start"][0])
             self.origin_ns += begin
             self._of["start"] = self._of["start"] - begin
