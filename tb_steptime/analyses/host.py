@@ -372,19 +372,12 @@ def _of_host_alone(trace: Trace) -> HostResult:
         with_memory=trace.job.with_memory,
         one_time=one_time_rows(trace, None),
         grown=slow_steps_of_host(find_steps(trace).steps, judged_ns(trace, None), step_breakdown(trace)),
-        cpu=cpu_work(trace, excluded_time(trace, None).total, holding_ops(trace)),
-        python_function=python_function(trace),
-        python_work=python_work(trace),
-        outside_range=outside_range(trace),
-        held_interpreter=held_interpreter(trace),
         recurring=recurring_work(trace, None),
         growing=growing_graph(trace, None),
         unused_graph=unused_graph(trace),
-        recomputed=recomputed(trace, None),
         without_cache=without_cache(trace),
-        anomaly=anomaly_checks(trace),
-        between_ops_ns=between_ops_ns(trace),
         judged_host=judged_host,
+        **_rows_of_host(trace),
     )
 
 
@@ -395,15 +388,22 @@ def _judged_host(averaged: Trace, are_averaged: Bool) -> JudgedHost:
         parts_ns=mean_parts(rows, mean_duration_ns(rows)),
         communication=communication(averaged),
         waits=step_waits(averaged),
-        cpu=cpu_work(averaged, excluded_time(averaged, None).total, holding_ops(averaged)),
-        python_function=python_function(averaged),
-        python_work=python_work(averaged),
-        outside_range=outside_range(averaged),
-        held_interpreter=held_interpreter(averaged),
-        recomputed=recomputed(averaged, None),
-        anomaly=anomaly_checks(averaged),
-        between_ops_ns=between_ops_ns(averaged),
+        **_rows_of_host(averaged),
     )
+
+
+def _rows_of_host(trace: Trace) -> dict[str, Any]:
+    """What is measured without a device of all steps, and again of the judged ones, by the name of the field."""
+    return {
+        "cpu": cpu_work(trace, excluded_time(trace, None).total, holding_ops(trace)),
+        "python_function": python_function(trace),
+        "python_work": python_work(trace),
+        "outside_range": outside_range(trace),
+        "held_interpreter": held_interpreter(trace),
+        "recomputed": recomputed(trace, None),
+        "anomaly": anomaly_checks(trace),
+        "between_ops_ns": between_ops_ns(trace),
+    }
 
 
 def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | None, cpu_unrecorded: bool) -> Bound:

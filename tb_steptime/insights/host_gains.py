@@ -147,13 +147,6 @@ def late_ns(host: HostResult, sites: Collection[str]) -> int:
     return sum(ns for site, ns in late_by_site(host).items() if site in sites)
 
 
-def less(late: dict[str, int], shares: dict[str, int], total_ns: int) -> dict[str, int]:
-    """Returns each site's time after total_ns are taken from all sites in proportion to `shares`, rounded up."""
-    whole = sum(shares.values())
-    removed_ns = min(total_ns, whole)
-    return {site: ns - (-(-removed_ns * shares[site] // whole) if whole else 0) for site, ns in late.items()}
-
-
 def sites_of(host: HostResult, sites: Collection[str]) -> list[SiteRow]:
     return [row for row in host.sites if row.site in sites]
 

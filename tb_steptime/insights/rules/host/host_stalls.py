@@ -68,8 +68,8 @@ def garbage_collection(facts: Facts) -> Insight | None:
 
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
 
-    Left out: pauses during which the GPU works. How often they come in a long run, where
-    they are in a single step: a minor card.
+    Left out: pauses during which the GPU works. How often they come in a long run, where they are in a single step: a
+    minor card.
     """
     return _card(
         facts, "garbage_collection", "Keep garbage collection out of the steps", _GARBAGE, "garbage_collection"
@@ -91,8 +91,8 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
 
-    Left out: pauses during which the GPU works; what takes the core away meanwhile. How often they come
-    in a long run, where they are in a single step, such as one that saves a checkpoint: a minor card.
+    Left out: pauses during which the GPU works; what takes the core away meanwhile. How often they come in a long run,
+    where they are in a single step, such as one that saves a checkpoint: a minor card.
     """
     causes = ("unexplained", "interrupted")
     first = next((pause for pause in facts.host.pauses if pause.cause in causes), None)

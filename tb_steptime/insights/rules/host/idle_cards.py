@@ -281,8 +281,9 @@ def late_card(
     """Returns a card about launches from some sites.
 
     certain: the change removes these launches, however much profiling slows them. long: the card is about a few long
-    gaps, which profiling hardly lengthens. guess: why it is a guess that anything is to be done. evidence: None for
-    the sites' longest gaps.
+    gaps, which profiling hardly lengthens. guess: why it is a guess that anything is to be done. evidence: None for the
+    sites' longest gaps. Where batches come late, neither a single step nor a recording without a replay shows when the
+    next one would come.
     """
     rows = sites_of(facts.host, sites)
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
@@ -290,7 +291,7 @@ def late_card(
     plain = 1.0 if long else _left_without_profiler(facts, max(slowed_ns, _observed_ns(facts)))
     gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
     input_bound = facts.host.bound is Bound.INPUT
-    unseen = input_bound and (facts.replayed is None or len(facts.host.judged_steps) == 1)  # no next batch
+    unseen = input_bound and (facts.replayed is None or len(facts.host.judged_steps) == 1)
     return host_card(
         facts,
         id=id,

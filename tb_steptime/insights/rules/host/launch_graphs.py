@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import less, sites_of
+from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.host.blocking_calls import MANY_READS, generates, rolls_out
 from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, calls_of, is_of_library, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import (
@@ -77,12 +77,12 @@ def launch_graphs(facts: Facts) -> Insight | None:
     model, waits = model_late(facts.host), behind_waits(facts)
     if in_graphs(facts) or facts.host.anomaly is not None or facts.has_finding("graphs_captured"):
         return None
-    split = less(model.split, model.split, waits.split_ns) if _is_compiled(facts) else {}
+    split = _less(model.split, waits.split_ns) if _is_compiled(facts) else {}
     if sum(split.values()) > sum(model.short.values()):
         return _card(facts, "launch_graphs", split, model.launches, _OF_PIECES, _NEEDED)
     if not model.short:
         return None
-    short = less(model.short, model.short, waits.not_graphs_ns)
+    short = _less(model.short, waits.not_graphs_ns)
     if facts.job.left_as_is == "sharded" and facts.compiles_model and facts.job.server is None:
         advice, guess = (_OF_COMPILED_SHARDS, None) if _is_compiled(facts) else (_OF_SHARDS, _FEWER)
         return _card(facts, "launch_graphs", short, model.launches, advice, guess)
@@ -132,7 +132,7 @@ def between_graphs(facts: Facts) -> Insight | None:
     if not in_graphs(facts) or has_one_graph(facts.host):
         return None
     waits = behind_waits(facts)
-    gaps, split = less(model.short, model.short, waits.not_graphs_ns), less(model.split, model.split, waits.split_ns)
+    gaps, split = _less(model.short, waits.not_graphs_ns), _less(model.split, waits.split_ns)
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
     before_ns = facts.host.before_graphs_ns
     eager = before_ns is not None and 2 * before_ns < sum(model.short.values()) + sum(model.split.values())
@@ -142,6 +142,13 @@ def between_graphs(facts: Facts) -> Insight | None:
     script = _WHOLE_STEP if in_parts else _FEWER_OPS if eager else _INPUTS
     advice = _Advice(_SHORTEN, _BETWEEN_EAGER if eager else _BETWEEN, how_to_schedule_ahead(facts, script))
     return _card(facts, "between_graphs", short, model.launches, advice) if short else None
+
+
+def _less(late: dict[str, int], total_ns: int) -> dict[str, int]:
+    """Returns each site's time after total_ns are taken from all sites in proportion to it, rounded up."""
+    whole = sum(late.values())
+    removed_ns = min(total_ns, whole)
+    return {site: ns - (-(-removed_ns * ns // whole) if whole else 0) for site, ns in late.items()}
 
 
 def how_to_schedule_ahead(facts: Facts, script: str) -> str:
