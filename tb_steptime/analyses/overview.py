@@ -11,6 +11,14 @@ from tb_steptime.metrics.catalogue import TILES, main_device, measure
 from tb_steptime.metrics.communication.summary import Communication, communication
 from tb_steptime.metrics.data_loading.waits import device_busy
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, findings, judged_ns
+from tb_steptime.metrics.excluded_time.steady_step import (
+    ExcessNs,
+    ExcessRow,
+    excess_rows,
+    steady_ns,
+    steady_step_ns,
+    step_excess,
+)
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import (
     EST_SM_EFFICIENCY,
@@ -22,7 +30,6 @@ from tb_steptime.metrics.idle.reasons import EXCLUDED, devices_by_activity
 from tb_steptime.metrics.job import JobKind, job_kind
 from tb_steptime.metrics.means import slow
 from tb_steptime.metrics.phases.forward_only import forward_only
-from tb_steptime.metrics.steady.step import ExcessNs, ExcessRow, excess_rows, steady_ns, steady_step_ns, step_excess
 from tb_steptime.metrics.steps.parts import Parts, mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.loader_records import StepPace

@@ -18,9 +18,9 @@ from tb_steptime.analyses.host import HostStep
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.metrics.excluded_time.steady_step import ExcessId, ExcessRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.means import median, whole_mean
-from tb_steptime.metrics.steady.step import ExcessId, ExcessRow
 from tb_steptime.text import Finding, Phrase, agreeing, count, filled, fraction, joined, ns, phrase, text
 
 #: Steps are of two kinds if all those from one step on take more than this many times as long as any before it, or the

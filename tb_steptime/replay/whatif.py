@@ -24,13 +24,13 @@ from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exposure import longer_than_best_ns
 from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
+from tb_steptime.metrics.excluded_time.steady_step import steady_step_ns
 from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.step import steady_step_ns
 from tb_steptime.replay.changes import Change, changes
 from tb_steptime.replay.graph import Graph, build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes

@@ -8,11 +8,11 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.metrics.excluded_time.steady_step import ExcessName, ExcessNs
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import DeviceKind, ExecutionId, Purpose, Ranks, Vendor
-from tb_steptime.metrics.steady.step import ExcessName, ExcessNs
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.tables.notes import NoteReport
 from tb_steptime.text import Affected, Trust

@@ -20,9 +20,9 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.waits import LoaderStep
+from tb_steptime.metrics.excluded_time.steady_step import KINDS, ExcessNs
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.steady.step import KINDS, ExcessNs
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.cards import plain_why_lowered
 from tb_steptime.tables.notes import note_report

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.step import REMOVED, excess_ns, steady_ns
+from tb_steptime.metrics.excluded_time.ranges import judged_ns, one_time_rows
+from tb_steptime.metrics.excluded_time.steady_step import excess_ns, steady_ns
+from tb_steptime.metrics.steady.excess import REMOVED, ExcessKind
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import needs, on_every_real_trace, read_real, real_path
 from tests.truth.steady.jobs import healthy, with_excess
@@ -49,3 +50,6 @@ def test_excess_and_steady_step_sum_to_the_recorded_step(path: str) -> None:
     assert np.array_equal(sum(parts), steps.end_ns - steps.start_ns)
     assert all((part >= 0).all() for part in parts)
     assert set(excess) == set(ExcessKind)
+    left_out = sum(excess[kind] for kind in (ExcessKind.EDGE, ExcessKind.PROFILER, ExcessKind.ONCE))
+    assert np.array_equal(judged_ns(trace, device), steps.duration_ns - left_out)
+    assert all(row.worst_ns <= (row.idle_ns or row.total_ns) for row in one_time_rows(trace, device))

@@ -31,9 +31,9 @@ from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.edges import before_recording, between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
+from tb_steptime.metrics.steady.exposed import exposed_excess, named_rows, on_host_once
 from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
 from tb_steptime.metrics.steady.host import profiler_intervals
-from tb_steptime.metrics.steady.step import named_rows, on_host_once
 from tb_steptime.metrics.steady.trials import trial_intervals, trials
 from tb_steptime.text import Finding, Quantity, count, fraction, ns
 from tb_steptime.trace.groups import Groups
@@ -64,18 +64,24 @@ class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
-    """Returns the times of a device that are not judged. With None, for a process without a device, only one-time work
-    and the time between recordings are known. Waits for a batch are judged, except those during which the device runs
-    earlier work."""
+    """Returns the times of a device that are not judged. With None, for a process without a device, only one-time work,
+    the profiler's own and the time between recordings are known. Waits for a batch are judged, except those during
+    which the device runs earlier work."""
     if device is None:
         off = between_recordings(trace)
-        return ExcludedTime(Intervals.empty(), once(trace, device) - off, off, Intervals.empty())
+        own = profiler_intervals(trace) - loader_intervals(trace) - off
+        return ExcludedTime(Intervals.empty(), _once(trace, device) - off - own, off, own)
     before = before_recording(trace, device)
     after = cut_off_intervals(trace, device)
     own = profiler_intervals(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
-    at_once = once(trace, device) | (warm_up(trace, device) - loader_intervals(trace))
-    free = at_once - (busy_intervals(trace, device) - trial_intervals(trace, device)) - own
-    return ExcludedTime(before, free - before - after, after - own, own)
+    warms_up = warm_up(trace, device) - loader_intervals(trace) - busy_intervals(trace, device)
+    return ExcludedTime(before, (_once(trace, device) | warms_up) - own - before - after, after - own, own)
+
+
+def _once(trace: Trace, device: int | None) -> Intervals:
+    """Returns when one-time work makes a step longer, if it is worth mentioning."""
+    at_once = exposed_excess(trace, device)[ExcessKind.ONCE] - loader_intervals(trace)
+    return at_once if one_time_costs(trace, device) else Intervals.empty()
 
 
 def judged_ns(trace: Trace, device: int | None) -> Int64:
@@ -208,7 +214,8 @@ def _left_out(trace: Trace, id: str, when: Intervals, more: Mapping[str, Quantit
 class OneTimeCost(msgspec.Struct, frozen=True):
     """One-time costs of one cause, over the span; ns. idle_ns: the part of total_ns in which the device is idle; all of
     it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
-    that takes longest in it; step and time range, and how much of that is one-time.
+    that takes longest in it; step and time range, and how much of that is one-time and leaves the device idle, or is
+    one-time at all if the device is never idle.
     """
 
     cause: OneTimeCause
@@ -243,7 +250,8 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
     """Returns the row of a cause. The longest cost is the op, call or range with most of the excess, which may consist
     of several pieces."""
     events = trace.events
-    own_ns = cost.when.overlap_ns(cost.excess.start_ns, cost.excess.end_ns)
+    idle = cost.when & excluded_time(trace, device).once
+    own_ns = (idle if idle else cost.when).overlap_ns(cost.excess.start_ns, cost.excess.end_ns)
     groups = Groups.of(np.where(cost.row >= 0, cost.row, -2 - np.arange(len(cost.row))))
     sums = groups.sum(own_ns)
     in_group = np.flatnonzero(groups.place == sums.argmax())
@@ -254,7 +262,7 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
         cause=cost.cause,
         count=int((sums > 0).sum()),
         total_ns=cost.when.total_ns,
-        idle_ns=(cost.when & excluded_time(trace, device).once).total_ns,
+        idle_ns=idle.total_ns,
         op=trace.name_of(row) if row >= 0 and events.kind[row] == Kind.CPU_OP else None,
         name=trace.name_of(event) if event >= 0 else "",
         worst_step=find_steps(trace).at(start).name,
@@ -297,7 +305,8 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
     on_host, on_device = is_in(excess.track, step_threads(trace)), trace.events.device[excess.event] == device
     excess = excess.where(on_host | (is_in(excess.event, trials(trace).event) & on_device))
     tried = trial_intervals(trace, device) if device is not None else Intervals.empty()
-    rest = steps.intervals & ((on_host_once(trace, device) - loader_intervals(trace)) | tried)
+    exposed = exposed_excess(trace, device)[ExcessKind.ONCE]
+    rest = steps.intervals & ((on_host_once(trace, device) | exposed) - loader_intervals(trace))
     row, costs, left = named_rows(trace, excess), [], np.ones(len(excess), bool)
     for cause, of_cause in _causes(trace, excess, row):
         selected = excess.where(of_cause & left)
@@ -308,11 +317,6 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
         left &= ~of_cause
     recorded_ns = int(steps.duration_ns.sum())
     return tuple(costs) if sum(cost.when.total_ns for cost in costs) >= LEAST_FRACTION * recorded_ns else ()
-
-
-def once(trace: Trace, device: int | None) -> Intervals:
-    """Returns when the host does one-time work, or the device runs what a library only tries."""
-    return Intervals.joined(cost.when for cost in one_time_costs(trace, device))
 
 
 def warm_up(trace: Trace, device: int) -> Intervals:

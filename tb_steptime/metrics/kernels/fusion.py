@@ -37,7 +37,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     SOFTMAX_KERNEL,
 )
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
-from tb_steptime.metrics.steady.step import steady_activity_ns
+from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums

@@ -51,6 +51,10 @@ class ExcessKind(enum.IntEnum):
     UNKNOWN = 5
 
 
+#: Kinds that are no part of the steady step. Time that is not known to be excess is.
+REMOVED = tuple(kind for kind in ExcessKind if kind != ExcessKind.UNKNOWN)
+
+
 class Excess(msgspec.Struct, frozen=True, eq=False):
     """Excess intervals, sorted by (track, start); those of one track are disjoint.
 

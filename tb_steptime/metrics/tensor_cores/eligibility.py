@@ -21,7 +21,7 @@ from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
 from tb_steptime.metrics.gpu.activities import Product, find_products, input_text
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.work_kinds import MISALIGNED_KERNEL
-from tb_steptime.metrics.steady.step import steady_activity_ns
+from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.usage import BINS, CONVOLUTION, TF32_CAPABILITY, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression

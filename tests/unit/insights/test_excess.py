@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.insights.basis import sentence
-from tb_steptime.metrics.steady.step import ExcessId, ExcessName, ExcessRow
+from tb_steptime.metrics.excluded_time.steady_step import ExcessId, ExcessName, ExcessRow
 from tb_steptime.text import Finding
 from tb_steptime.text.printer import plain
 

@@ -11,9 +11,9 @@ import pytest
 from tb_steptime.analyses import overview
 from tb_steptime.analyses.compare import ComparedStep, CompareResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
+from tb_steptime.metrics.excluded_time.steady_step import ExcessName, ExcessRow
 from tb_steptime.metrics.host.op_times import OpTime
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
-from tb_steptime.metrics.steady.step import ExcessName, ExcessRow
 from tb_steptime.ranks.delays.causes import causes, excess_ns
 from tb_steptime.ranks.result import Cause
 from tb_steptime.ranks.spans import RankSpan

@@ -11,10 +11,10 @@ from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
 from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.metrics.excluded_time.steady_step import ExcessRow
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork
-from tb_steptime.metrics.steady.step import ExcessRow
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
 

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.metrics.excluded_time.ranges import findings, judged_ns
+from tb_steptime.metrics.excluded_time.steady_step import excess_rows
 from tb_steptime.metrics.idle.sums import idle_partition
-from tb_steptime.metrics.steady.step import excess_rows
 from tb_steptime.text import Finding, count, fraction, ns
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
@@ -63,9 +63,11 @@ def test_a_job_without_a_gpu_has_it_too():
     assert judged_ns(joined, None).tolist() == [11 * MS]
 
 
-@pytest.mark.parametrize(("windows", "kind"), [((), "interrupted"), (((0, 25 * MS), (35 * MS, 61 * MS)), "edge")])
-def test_it_is_no_interruption(windows: tuple[tuple[int, int], ...], kind: str):
-    """Thirteen alike steps of a job without a GPU; in the seventh, 10 ms pass between two ops."""
+@pytest.mark.parametrize(
+    ("windows", "row"), [((), ("interrupted", 9)), (((0, 25 * MS), (35 * MS, 61 * MS)), ("edge", 10))]
+)
+def test_it_is_no_interruption(windows: tuple[tuple[int, int], ...], row: tuple[str, int]):
+    """Thirteen alike steps of a job without a GPU; in the seventh, 10 ms pass between two ops where 1 ms is usual."""
     op, update = "m.r." * 6, "...u" * 6
     trace = timeline(
         f"""
@@ -75,4 +77,4 @@ def test_it_is_no_interruption(windows: tuple[tuple[int, int], ...], kind: str):
         cell_ns=MS,
     )
     rows = excess_rows(replace(trace, windows=Intervals.of(*windows)), None)
-    assert [(row.kind, row.total_ns // MS) for row in rows] == [(kind, 9)]
+    assert [(each.kind, each.total_ns // MS) for each in rows] == [row]

@@ -54,6 +54,8 @@ def test_what_the_device_works_meanwhile_is_not_left_out():
     trace = drawn("kpppppppppp.q..p", kernel=".kkkkk......qq", calls={"p": "cudaStreamCreateWithPriority"})
     assert causes_ms(trace) == [("set_up", 10)]
     assert excluded_time(trace, 0).once.total_ns == 5 * MS
+    (row,) = one_time_rows(trace, 0)
+    assert (row.total_ns, row.idle_ns, row.worst_ns) == (10 * MS, 5 * MS, 5 * MS)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.steady.step import steady_activity_ns
+from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.trace.table import Kind
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import timeline

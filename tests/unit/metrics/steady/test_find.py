@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_steptime.metrics.excluded_time.steady_step import excess_names
 from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.host import _segments_within
 from tb_steptime.metrics.steady.host_segments import host_events, host_segments
-from tb_steptime.metrics.steady.step import excess_names
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import NCCL_NAME, timeline
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tb_steptime.metrics.excluded_time.ranges import judged_ns, one_time_rows
-from tb_steptime.metrics.steady.step import steady_ns
+from tb_steptime.metrics.excluded_time.steady_step import steady_ns
 from tb_steptime.metrics.steady.trials import trial_intervals, trials
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
@@ -42,7 +42,7 @@ def test_what_only_a_first_call_launches_is_tried(cell_ns: int):
     assert tried(trace) == ["a", "b"]
     assert [trace.name_of(row) for row in trials(trace).op.tolist()] == ["aten::cudnn_convolution"] * 2
     assert trial_intervals(trace, 0).total_ns == 4 * cell_ns
-    assert judged_ns(trace, 0).tolist() == [4 * cell_ns, *[5 * cell_ns] * 3]
+    assert judged_ns(trace, 0).tolist() == steady_ns(trace, 0).tolist() == [5 * cell_ns] * 4
 
 
 @pytest.mark.parametrize(
@@ -129,5 +129,5 @@ def test_a_first_step_that_is_not_far_longer_times_nothing(times: int, found: in
 def test_the_cost_is_that_of_the_op():
     trace = drawn("a..b.k")
     (row,) = one_time_rows(trace, 0)
-    assert (row.cause, row.op, row.total_ns) == ("first_call", "aten::cudnn_convolution", 4_000_000)
+    assert (row.cause, row.op, row.total_ns) == ("first_call", "aten::cudnn_convolution", 3_000_000)
     assert steady_ns(trace, 0).tolist() == [5_000_000] * 4
