@@ -56,7 +56,7 @@ describe("the Overview", () => {
       "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|" +
         "Two workers hide the wait. |See Data loading|num_workers=2|Copy|",
     );
-    expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
+    expect(page).toContain("|up to |58.0 ms| later|nothing now|Then use the tensor cores|");
   });
 
   test("a card that saves no time says what it gives in place of a gain", () => {

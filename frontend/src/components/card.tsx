@@ -115,13 +115,13 @@ function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "
       </div>
     );
   return (
-    <div class="gain" {...hint(formula)}>
-      {now && "up to "}
-      <b>{now ? ns(gain) : `${ns(0)} now`}</b>
+    <div class={now ? "gain" : "gain later"} {...hint(formula)}>
+      up to <b>{ns(now ? gain : later!)}</b>
+      {!now && " later"}
       <span class="share-bar">
-        {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
+        <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />
       </span>
-      <span class="of">{now ? `${share(part)} of the step` : `up to ${ns(later!)} later`}</span>
+      <span class="of">{now ? `${share(part)} of the step` : "nothing now"}</span>
       {tick && !tick.ticked && <span class="then">{thenText(tick)}</span>}
     </div>
   );
