@@ -374,7 +374,7 @@ def _gpu_verdict(device: DeviceGpu, several: bool, vendor: Vendor | None) -> Phr
     works, efficiency = figures["gpu_utilization"], figures["est_sm_efficiency"]
     if not works:
         return phrase("No kernel runs within the steps.")
-    filled_share, template = None, "Kernels run on {gpu} for {works} of the recorded time."
+    filled_share, template = None, "Kernels run on {gpu} for {works} of the time."
     if efficiency is not None:
         filled_share = efficiency / works
         template = _GPU_TEMPLATES[works >= NEARLY_ALL, filled_share >= NEARLY_ALL]
@@ -389,11 +389,10 @@ def _gpu_verdict(device: DeviceGpu, several: bool, vendor: Vendor | None) -> Phr
 
 #: Sentences, by whether kernels run nearly all the time, and whether they have blocks for nearly all SMs.
 _GPU_TEMPLATES = {
-    (True, True): "Kernels run on {gpu} for {works} of the recorded time, and fill it.",
-    (False, True): "Kernels fill {gpu} when they run, but they run for only {works} of the recorded time.",
-    (True, False): "Kernels run on {gpu} for {works} of the recorded time, but have blocks for only {filled} of its "
-    "{units}.",
-    (False, False): "Kernels run on {gpu} for {works} of the recorded time, and then on only {filled} of its {units}.",
+    (True, True): "Kernels run on {gpu} for {works} of the time, and fill it.",
+    (False, True): "Kernels fill {gpu} when they run, but they run for only {works} of the time.",
+    (True, False): "Kernels run on {gpu} for {works} of the time, but have blocks for only {filled} of its {units}.",
+    (False, False): "Kernels run on {gpu} for {works} of the time, and then on only {filled} of its {units}.",
 }
 
 
