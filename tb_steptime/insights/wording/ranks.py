@@ -244,8 +244,10 @@ def _taking_turns(job: JobRanks) -> Phrase:
         return _deciding(job, deciding)
     if (few := _in_few_steps(job)) is not None:
         return few
-    turns = "" if always_latest(job) else ", and take turns in being late"
-    return phrase(f"[Ranks wait {{wait}} a step for each other]{turns} ({{share}} of it).", **_mean_wait(job))
+    template = "[Ranks wait {wait} a step for each other] ({share} of it)."
+    if always_latest(job) is None:
+        template = "[Ranks wait {wait} a step for each other] ({share} of it); which one is late varies."
+    return phrase(template, **_mean_wait(job))
 
 
 def deciders(job: JobRanks) -> list[PathRank]:
