@@ -342,6 +342,13 @@ def operators(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(verdict, _gain(first), _elsewhere(first) or "overview")
 
 
+def memory(facts: Facts, insights: list[Insight]) -> Headline:
+    """Adds the first thing to do about memory: its card stands below pictures and tables."""
+    first = next((insight for insight in insights if insight.view == "memory"), None)
+    headline = memory_headline(facts)
+    return headline if first is None else Headline(headline.verdict, do_first(first))
+
+
 HEADLINES: dict[str, Callable[[Facts, list[Insight]], Headline]] = {
     "overview": overview,
     "data_loading": data_loading,
@@ -349,7 +356,7 @@ HEADLINES: dict[str, Callable[[Facts, list[Insight]], Headline]] = {
     "gpu": gpu,
     "host": host,
     "operators": operators,
-    "memory": lambda facts, _: memory_headline(facts),
+    "memory": memory,
     "timeline": lambda facts, _: Headline(judge_span(facts).text),
 }
 
