@@ -4448,14 +4448,13 @@ export interface SlowHalf {
   fp32_rate: number;
 }
 
-/** A step of three times the usual. off_cpu_ns: its thread did not run, and waited for no batch. */
+/** A step of three times the usual. */
 export interface SlowJobStep {
   step: number;
   end_ns: number;
   duration_ns: number;
   wait_ns: number | null;
   collecting_ns: number;
-  off_cpu_ns: number;
 }
 
 /**
@@ -4750,7 +4749,6 @@ export interface StepWaits {
  * offset, size   columns: each block's place in the segment and its bytes
  * used           whether the block is in use, or other streams may still use it
  * line           place in `lines` of the line that allocated it; -1 if not recorded
- * more_blocks    number of blocks at the end that are left out
  */
 export interface Strip {
   address: string;
@@ -4762,7 +4760,6 @@ export interface Strip {
   used: boolean[];
   line: number[];
   lines: string[];
-  more_blocks: number;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

@@ -79,34 +79,17 @@ describe("the Host view", () => {
   test("the end of the recording is no launch: it stands next to the sum", () => {
     const tail = {
       ...RESULT.sites[0]!,
-      site: "unknown",
+      site: "no_launch",
       phase: "unknown" as const,
-      label: "Launch not recorded",
+      label: "Does not repeat, and tail",
       launches: 0,
       idle_ns: idle({ tail: 0.2 * MS }),
     };
     const withTail = view({ ...RESULT, sites: [...RESULT.sites, tail] });
     const rows = rowsOf(withTail, SITES);
     expect(rows.at(-1)).toMatchObject({ "Launched from": "All, with tail", Launches: "1 258", "GPU idle": "169.9 ms" });
-    expect(rows.some((row) => row["Launched from"] === "Launch not recorded")).toBe(false);
+    expect(rows.some((row) => row["Launched from"] === tail.label)).toBe(false);
     expect(renderToString(withTail)).toContain('data-hint="What Tail means."');
-  });
-
-  test("idle time of no launch does not repeat, and is told apart from work whose launch is not recorded", () => {
-    const excluded = {
-      ...RESULT.sites[0]!,
-      site: "unknown",
-      phase: "unknown" as const,
-      label: "Launch not recorded",
-      launches: 0,
-      idle_ns: idle({ once: 3 * MS }),
-    };
-    const names = (launches: number) =>
-      rowsOf(view({ ...RESULT, sites: [...RESULT.sites, { ...excluded, launches }] }), SITES).map(
-        (row) => row["Launched from"],
-      );
-    expect(names(0).at(-2)).toBe("Does not repeat");
-    expect(names(2).at(-2)).toBe("Launch not recorded");
   });
 
   test("there is no depth of the queue where no launch is recorded", () => {

@@ -56,7 +56,7 @@ describe("the Overview", () => {
       "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|" +
         "Two workers hide the wait. |See Data loading|num_workers=2|Copy|",
     );
-    expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
+    expect(page).toContain("|up to |58.0 ms| later|Then use the tensor cores|");
   });
 
   test("a card that saves no time says what it gives in place of a gain", () => {
@@ -345,8 +345,8 @@ describe("the bar says what is read", () => {
   });
 
   test.each([
-    [index([run("a", [span(1), span(2)])]), 2, "2 of 2 spans read"],
-    [index([run("a", [span(1), span(2), span(3)])]), 2, "1 new span, 3 of 3 spans read"],
+    [index([run("a", [span(1), span(2)])]), 2, ""],
+    [index([run("a", [span(1), span(2), span(3)])]), 2, "1 new span"],
     [index([run("a", [span(1), span(2, "failed")])]), 2, "1 of 2 spans read, 1 failed"],
     [
       index([

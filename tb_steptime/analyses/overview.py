@@ -28,7 +28,7 @@ from tb_steptime.metrics.gpu.utilization import (
 )
 from tb_steptime.metrics.idle.reasons import EXCLUDED, devices_by_activity
 from tb_steptime.metrics.job import JobKind, job_kind
-from tb_steptime.metrics.means import slow
+from tb_steptime.metrics.means import slow_after_first
 from tb_steptime.metrics.phases.forward_only import forward_only
 from tb_steptime.metrics.steps.parts import Parts, mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.text import Finding, Reason
@@ -150,7 +150,7 @@ def _step_rows(trace: Trace) -> list[StepRow]:
     steps = find_steps(trace)
     parts = step_breakdown(trace)
     device = main_device(trace)
-    outlier, excluded = slow(judged_ns(trace, device)), excluded_time(trace, device)
+    outlier, excluded = slow_after_first(judged_ns(trace, device)), excluded_time(trace, device)
     left_out = {f"{reason}_ns": steps.overlap_ns(getattr(excluded, reason)).tolist() for reason in EXCLUDED}
     busy = steps.overlap_ns(device_busy(trace)).tolist()
     on_device = has_device_activity(trace)

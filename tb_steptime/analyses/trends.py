@@ -13,7 +13,7 @@ from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
-from tb_steptime.metrics.means import slow
+from tb_steptime.metrics.means import slow_after_first
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
 from tb_steptime.metrics.tensor_cores.usage import TENSOR_CORE_SHARE
 from tb_steptime.trace.model import Trace
@@ -108,7 +108,7 @@ def _slow_steps(trace: Trace) -> list[SlowStep]:
     durations = judged_ns(trace, main_device(trace))
     parts = step_breakdown(trace)
     middle = np.median([msgspec.structs.astuple(row) for row in parts], axis=0).astype(np.int64)
-    rows = np.flatnonzero(slow(durations)).tolist()
+    rows = np.flatnonzero(slow_after_first(durations)).tolist()
     rows.sort(key=lambda row: -durations[row])
     usual_ns = int(median(durations))
     return [_slow_step(trace, steps.steps[row], parts[row], middle, int(durations[row]) - usual_ns) for row in rows]

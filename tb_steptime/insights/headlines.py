@@ -342,6 +342,13 @@ def operators(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(verdict, _gain(first), _elsewhere(first) or "overview")
 
 
+def memory(facts: Facts, insights: list[Insight]) -> Headline:
+    """Adds the first thing to do about memory: its card stands below pictures and tables."""
+    first = next((insight for insight in insights if insight.view == "memory"), None)
+    headline = memory_headline(facts)
+    return headline if first is None else Headline(headline.verdict, do_first(first))
+
+
 HEADLINES: dict[str, Callable[[Facts, list[Insight]], Headline]] = {
     "overview": overview,
     "data_loading": data_loading,
@@ -349,7 +356,7 @@ HEADLINES: dict[str, Callable[[Facts, list[Insight]], Headline]] = {
     "gpu": gpu,
     "host": host,
     "operators": operators,
-    "memory": lambda facts, _: memory_headline(facts),
+    "memory": memory,
     "timeline": lambda facts, _: Headline(judge_span(facts).text),
 }
 
@@ -374,7 +381,7 @@ def _gpu_verdict(device: DeviceGpu, several: bool, vendor: Vendor | None) -> Phr
     works, efficiency = figures["gpu_utilization"], figures["est_sm_efficiency"]
     if not works:
         return phrase("No kernel runs within the steps.")
-    filled_share, template = None, "Kernels run on {gpu} for {works} of the recorded time."
+    filled_share, template = None, "Kernels run on {gpu} for {works} of the time."
     if efficiency is not None:
         filled_share = efficiency / works
         template = _GPU_TEMPLATES[works >= NEARLY_ALL, filled_share >= NEARLY_ALL]
@@ -389,11 +396,10 @@ def _gpu_verdict(device: DeviceGpu, several: bool, vendor: Vendor | None) -> Phr
 
 #: Sentences, by whether kernels run nearly all the time, and whether they have blocks for nearly all SMs.
 _GPU_TEMPLATES = {
-    (True, True): "Kernels run on {gpu} for {works} of the recorded time, and fill it.",
-    (False, True): "Kernels fill {gpu} when they run, but they run for only {works} of the recorded time.",
-    (True, False): "Kernels run on {gpu} for {works} of the recorded time, but have blocks for only {filled} of its "
-    "{units}.",
-    (False, False): "Kernels run on {gpu} for {works} of the recorded time, and then on only {filled} of its {units}.",
+    (True, True): "Kernels run on {gpu} for {works} of the time, and fill it.",
+    (False, True): "Kernels fill {gpu} when they run, but they run for only {works} of the time.",
+    (True, False): "Kernels run on {gpu} for {works} of the time, but have blocks for only {filled} of its {units}.",
+    (False, False): "Kernels run on {gpu} for {works} of the time, and then on only {filled} of its {units}.",
 }
 
 

@@ -47,7 +47,7 @@ _SENTENCES = {
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
 #: What is left of a step if one part of it took no time, and the same where that hardly changes it.
-_STILL, _AS_LONG = "would still leave est. {left} of {step}.", "would still leave a step of est. {left}."
+_STILL, _AS_LONG = "would still leave est. {left} of {step}.", "would leave a step of est. {left}."
 #: Minimum share of the step that counts as the whole step.
 _AS_LONG_FRACTION = 0.98
 _WITH_INSTANT_DEVICE = f"an instant {{device}} {_STILL}"
@@ -65,8 +65,8 @@ _ONLY_PROFILED = (
     "Without the profiler a step takes {plain}, and {gpu} works for {plain_share} of that. The CPU sets the pace "
     "only in recorded steps, which take {step}."
 )
-_IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
-_IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
+_IN_ONE_PAUSE = "The CPU sets the pace, mainly by one pause of {pause} in step {at}."
+_IN_ONE_THING = "The CPU sets the pace, most of the time in {doing}."
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
 _HAND_OVER = (
     "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
@@ -87,8 +87,8 @@ _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only l
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
-#: Maximum length of what the CPU does, in characters: a file with its line and function fits.
-DOING_LENGTH = 64
+#: Maximum length of what the CPU does, in characters: with it a headline fits one line.
+DOING_LENGTH = 40
 
 #: Phrases for the largest of several reasons.
 _CAUSES = {
@@ -375,9 +375,7 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     if bound is Bound.COMMUNICATION:
         template = "The CPU only communicates with other ranks for {share} of a step of {step}."
         if _has_no_ops(facts):
-            template = (
-                "Exchanges with other ranks take {share} of a step of {step}; what the CPU computes is not recorded."
-            )
+            template = "Exchanges with other ranks take {share} of a step of {step}; no CPU op is recorded."
         exchanged = facts.communication
         alone_ns = exchanged.exposed_ns if exchanged else parts.communication
         return phrase(template, step=step, share=fraction(facts.share(alone_ns)))

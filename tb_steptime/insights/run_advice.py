@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.wording.card_text import gain_words, severity_word
 from tb_steptime.text import Phrase, Quantity, count, ns
@@ -26,10 +27,11 @@ _OF_CURVE = ("no_workers", "more_workers")
 
 class SpanAdvice(msgspec.Struct, frozen=True):
     """The first card of a span, None where it has none; workers: how many it recommends, None where it is about
-    something else."""
+    something else. step_ns: the span's mean step, None where it has no step."""
 
     card: Insight | None
     workers: int | None = None
+    step_ns: int | None = None
 
     @property
     def gain_ns(self) -> int:
@@ -40,20 +42,25 @@ class RunAdvice(msgspec.Struct, frozen=True):
     """card: the first one of most spans (of two that as many have, the one that gains more), None where most have none.
     It is as that span has it whose number of workers, or else whose gain, is the median; of two the smaller, as half of
     the spans promise no more. saying, spans: how many have that card, and all. workers, gain_ns: the least and the most
-    that those say; workers is None where the card recommends none."""
+    that those say; workers is None where the card recommends none. step_ns: the mean step of the span that has the
+    card, so that the gain is a part of it; of the last span where there is no card; the job's step where the card is
+    the job's."""
 
     card: Insight | None
     saying: int
     spans: int
     workers: tuple[int, int] | None
     gain_ns: tuple[int, int]
+    step_ns: int | None = None
 
 
 def span_advice(card: Insight | None, results: Mapping[str, msgspec.Struct]) -> SpanAdvice:
     """card: the first one of a span; results: by view id, of the same span."""
     loading = results.get("data_loading") if card and card.id in _OF_CURVE else None
     curve = loading.curve if isinstance(loading, DataLoadingResult) else None
-    return SpanAdvice(card, curve.recommended if curve else None)
+    overview = results.get("overview")
+    step_ns = overview.mean_duration_ns if isinstance(overview, OverviewResult) and overview.steps else None
+    return SpanAdvice(card, curve.recommended if curve else None, step_ns)
 
 
 def run_advice(spans: Sequence[SpanAdvice]) -> RunAdvice:
@@ -65,18 +72,21 @@ def run_advice(spans: Sequence[SpanAdvice]) -> RunAdvice:
     saying.sort(key=lambda span: (span.workers or 0, span.gain_ns))
     workers = [span.workers for span in saying if span.workers is not None]
     gains = [span.gain_ns for span in saying]
+    median = saying[(len(saying) - 1) // 2]
     return RunAdvice(
-        card=saying[(len(saying) - 1) // 2].card,
+        card=median.card,
         saying=len(saying),
         spans=len(spans),
         workers=(min(workers), max(workers)) if workers else None,
         gain_ns=(min(gains), max(gains)),
+        step_ns=(median if median.card else spans[-1]).step_ns,
     )
 
 
-def job_advice(card: Insight, spans: int) -> RunAdvice:
-    """Returns the advice for a run whose spans are ranks of a job. card: the first one of the job."""
-    return RunAdvice(card, spans, spans, None, (card.gain_ns, card.gain_ns))
+def job_advice(card: Insight, spans: int, step_ns: int) -> RunAdvice:
+    """Returns the advice for a run whose spans are ranks of a job. card: the first one of the job; step_ns: its
+    step."""
+    return RunAdvice(card, spans, spans, None, (card.gain_ns, card.gain_ns), step_ns)
 
 
 def is_surer(own: Insight | None, of_job: Insight) -> bool:

@@ -46,6 +46,14 @@ def slow(values: Int64 | Float64) -> Bool:
     return (modified_z(values) > OUTLIER_Z) & (values - usual >= SLOW_FRACTION * usual)
 
 
+def slow_after_first(lengths: Int64) -> Bool:
+    """Says which steps of a recording are slow. The first one is not: it begins with an idle device, and with what the
+    profiler and the job do once, so that it says nothing of the others."""
+    found = slow(lengths)
+    found[:1] = False
+    return found
+
+
 def whole_mean(total_ns: int, count: int) -> int:
     """The mean in whole ns; halves are rounded up. 0 where there is nothing to count."""
     return (2 * total_ns + count) // (2 * count) if count else 0

@@ -41,14 +41,13 @@ class StepBin(msgspec.Struct, frozen=True):
 
 
 class SlowJobStep(msgspec.Struct, frozen=True):
-    """A step of three times the usual. off_cpu_ns: its thread did not run, and waited for no batch."""
+    """A step of three times the usual."""
 
     step: int
     end_ns: int
     duration_ns: int
     wait_ns: int | None
     collecting_ns: int
-    off_cpu_ns: int
 
 
 class TimedWorker(msgspec.Struct, frozen=True):
@@ -132,13 +131,11 @@ def _bin(rows: Rows) -> StepBin:
 
 
 def _slow(row: np.void) -> SlowJobStep:
-    duration_ns, wait_ns = int(row["longest_ns"]), int(row["wait_ns"])
-    has_wait = wait_ns != layout.UNKNOWN
+    wait_ns = int(row["wait_ns"])
     return SlowJobStep(
         step=int(row["step"]),
         end_ns=int(row["end_ns"]),
-        duration_ns=duration_ns,
-        wait_ns=wait_ns if has_wait else None,
+        duration_ns=int(row["longest_ns"]),
+        wait_ns=None if wait_ns == layout.UNKNOWN else wait_ns,
         collecting_ns=int(row["collecting_ns"]),
-        off_cpu_ns=max(0, duration_ns - int(row["cpu_ns"]) - (wait_ns if has_wait else 0)),
     )

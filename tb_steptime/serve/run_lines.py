@@ -30,7 +30,6 @@ from tb_steptime.insights.run_advice import (
 )
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.ranks.result import JobRanks
 from tb_steptime.serve.answers import RunLine, RunsPage
 from tb_steptime.serve.jobs import Jobs, find_job
 from tb_steptime.serve.pages import CachedResults
@@ -87,9 +86,10 @@ class RunLines:
         newest = spans[-1]
         work = self._work(newest)
         try:
-            shown, advice, ranks = (*self._of_spans(spans[-MOST_JUDGED:]), None)
-            if job := self._of_job(newest, all_spans, advice.card):
-                shown, advice, ranks = (newest, *job)
+            shown, advice = self._of_spans(spans[-MOST_JUDGED:])
+            job = self._of_job(newest, all_spans, advice.card)
+            if job is not None:
+                shown, advice = newest, job
             judged = self._cached.judgement(shown)
             overview = shown.at_hand().result("overview", OverviewResult)
             trend_ns = _trend(spans, newest.at_hand().result("overview", OverviewResult))
@@ -103,8 +103,8 @@ class RunLines:
             span=shown.found.id,
             work=work,
             others=self._others(shown.found.worker, work, all_spans),
-            ranks=len(ranks.ranks) if ranks else 1,
-            step_ns=round(step_ns(ranks)) if ranks else overview.mean_duration_ns,
+            ranks=job.spans if job else 1,
+            step_ns=advice.step_ns or 0,
             trend_ns=trend_ns,
             parts_ns=overview.mean_parts_ns,
             bound=judged.verdict.bound,
@@ -130,17 +130,17 @@ class RunLines:
         cards = self._cached.judgement(span).insights
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
-    def _of_job(
-        self, newest: ServedSpan, all_spans: Sequence[ServedSpan], own: Insight | None
-    ) -> tuple[RunAdvice, JobRanks] | None:
-        """Returns the advice of the job and its ranks, if the span is of one rank of a job that has a card that saves
-        time, and no surer one of its own."""
+    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan], own: Insight | None) -> RunAdvice | None:
+        """Returns the advice of the job, if the span is of one rank of a job that has a card that saves time, and no
+        surer one of its own."""
         job = find_job(newest, all_spans)
         if len(job.recorded) < 2 or len(job.recorded) > MOST_RANKS:
             return None
         ranks = self._jobs.get(job).ranks
         first = next((card for card in judge_job(ranks) if card.gain_ns > 0), None)
-        return None if first is None or is_surer(own, first) else (job_advice(first, len(job.recorded)), ranks)
+        if first is None or is_surer(own, first):
+            return None
+        return job_advice(first, len(job.recorded), round(step_ns(ranks)))
 
     def _work(self, span: ServedSpan) -> int | None:
         """Returns the number of its work; None where that cannot be told."""

@@ -262,7 +262,6 @@ class Strip(msgspec.Struct, frozen=True):
     offset, size   columns: each block's place in the segment and its bytes
     used           whether the block is in use, or other streams may still use it
     line           place in `lines` of the line that allocated it; -1 if not recorded
-    more_blocks    number of blocks at the end that are left out
     """
 
     address: str
@@ -274,7 +273,6 @@ class Strip(msgspec.Struct, frozen=True):
     used: list[bool]
     line: list[int]
     lines: list[str]
-    more_blocks: int
 
 
 def strips(snapshot: Snapshot, device: int) -> tuple[list[Strip], int]:
@@ -313,5 +311,4 @@ def _strip(snapshot: Snapshot, segment: int, free: int, in_use: int, lines: Line
         used=used,
         line=[-1 if name is None else places[name] for name in names],
         lines=list(places),
-        more_blocks=len(rows) - len(shown),
     )

@@ -1,12 +1,13 @@
 """Several runs as the terminal shows them first: a line each, with what its spans agree on.
 
-Run        Spans  Mean step  Limited by                First card
-baseline       2    52.4 ms  input-bound               Major: Use 4 workers, up to 20.1 ms a step (38 %)
-cache          3    31.0 ms  GPU-bound (2 of 3 spans)  no card (2 of 3 spans)
+Run        Spans     Step  Limited by                First card
+baseline       2  52.4 ms  input-bound               Major: Use 4 workers, up to 20.1 ms a step (38 %)
+cache          3  31.0 ms  GPU-bound (2 of 3 spans)  no card (2 of 3 spans)
 
-Of a run whose spans are ranks of a job it is the first card of the job. Where processes that are no ranks do different
-work, as two trainings that wrote into one folder do, each work has a line of its own: no figure is a mean over them. A
-training that was started again does the same work, and stays one line.
+The step is that of the span whose card it is, as in the tab, so that the gain is a part of it. Of a run whose spans are
+ranks of a job both are the job's. Where processes that are no ranks do different work, as two trainings that wrote into
+one folder do, each work has a line of its own. A training that was started again does the same work, and stays one
+line.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.job_ranks import recorded_ranks
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tb_steptime.comparison.fairness import Works
     from tb_steptime.terminal.ranks.jobs import FoundJob
 
-_HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
+_HEADS = ("Run", "Spans", "Step", "Limited by", "First card")
 #: Maximum length of a run's name, which may be a path, and the shortest useful length of a card.
 _NAME, _LEAST_CARD = 40, 30
 
@@ -52,8 +52,6 @@ _NAME, _LEAST_CARD = 40, 30
 class RunSpan(msgspec.Struct, frozen=True):
     """The facts of a span that its run's line needs. simulated: it was not recorded. worker: its process."""
 
-    steps: int
-    step_ns: int
     bound: str
     advice: SpanAdvice
     simulated: bool
@@ -66,11 +64,8 @@ def run_key(span: FoundSpan) -> tuple[str, str]:
 
 
 def run_span(worker: str, measured: MeasuredSpan, judgement: Judgement) -> RunSpan:
-    overview = measured.result("overview", OverviewResult)
     first = next(iter(judgement.insights), None)
     return RunSpan(
-        steps=len(overview.steps),
-        step_ns=overview.mean_duration_ns,
         bound=BOUND_WORDS[judgement.verdict.bound],
         advice=span_advice(first, measured.results),
         simulated=measured.facts.simulated is not None,
@@ -124,7 +119,7 @@ class Runs:
 
     def __init__(self) -> None:
         self.found: dict[_Key, tuple[FoundSpan, list[RunSpan]]] = {}
-        self._of_jobs: dict[_Key, Insight] = {}
+        self._of_jobs: dict[_Key, tuple[Insight, int]] = {}
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._works = _WorksOfRun()
 
@@ -143,10 +138,11 @@ class Runs:
         if not jobs:
             return
         from tb_steptime.insights.rules.ranks import judge_job  # a job of one rank does not need them
+        from tb_steptime.insights.wording.ranks import step_ns
 
         for job in jobs:
             if cards := judge_job(job.ranks):
-                self._of_jobs[run_key(job.recorded[0].found), 0] = cards[0]
+                self._of_jobs[run_key(job.recorded[0].found), 0] = cards[0], round(step_ns(job.ranks))
 
     def table(self, width: int | None) -> Iterator[str]:
         """See `run_table`."""
@@ -189,7 +185,10 @@ class Runs:
     def _advice(self, key: _Key) -> RunAdvice:
         spans = self.found[key][1]
         own, of_job = run_advice([span.advice for span in spans]), self._of_jobs.get(key)
-        return own if of_job is None or is_surer(own.card, of_job) else job_advice(of_job, len(spans))
+        if of_job is None or is_surer(own.card, of_job[0]):
+            return own
+        card, step_ns = of_job
+        return job_advice(card, len(spans), step_ns)
 
 
 def _workers(spans: Sequence[RunSpan]) -> list[str]:
@@ -219,7 +218,7 @@ def _cells(first_span: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice) -
     cells = (
         _name(first_span, any(span.simulated for span in spans)),
         str(len(spans)),
-        _mean_step(spans),
+        UNKNOWN if advice.step_ns is None else duration(advice.step_ns),
         _agreed([span.bound for span in spans]),
         _in_words(advice),
     )
@@ -240,12 +239,6 @@ def _name(span: FoundSpan, simulated: bool) -> str:
     """Returns the name of a run, marked as simulated where the name itself does not say so."""
     name = cut_off(span.run_name, _NAME)
     return f"{name} (simulated)" if simulated and "simulated" not in name else name
-
-
-def _mean_step(spans: Sequence[RunSpan]) -> str:
-    """Returns the mean over the steps of all spans."""
-    steps = sum(span.steps for span in spans)
-    return duration(round(sum(span.steps * span.step_ns for span in spans) / steps)) if steps else UNKNOWN
 
 
 def _agreed(values: Sequence[str]) -> str:

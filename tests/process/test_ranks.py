@@ -215,7 +215,7 @@ def test_the_command_prints_the_late_rank_first(logs, capsys):
     assert cli.main(["ranks", str(logs)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "job · 3 ranks · 4 steps"
-    assert lines[1].startswith("Rank 1 makes the others wait 6.0 ms a step (13 % of it):")
+    assert lines[1].startswith("Rank 1 makes the others wait 6.0 ms a step (13 % of it).")
     first = next(line for line in lines if line.startswith("rank "))
     assert first.split() == ["rank", "1", "47.6", "ms", "0", "ms", "6.0", "ms", "100.0", "%"]
 

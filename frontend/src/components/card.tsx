@@ -105,9 +105,7 @@ const brief = ({ template, values }: Phrase): Phrase => ({
 function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "why_not">) {
   const { gain_ns: gain, gain_fraction: part, later_ns: later, instead } = insight;
   const now = gain > 0;
-  const formula = [insight.gain_formula, ...(why_not && !tick ? [why_not] : [])]
-    .map((each) => sentence(each))
-    .join(" ");
+  const formula = sentence(insight.gain_formula) + (why_not && !tick ? ` ${sentence(why_not)}` : "");
   if (!now && later === null)
     return (
       <div class="gain" {...hint(sentence(insight.gain_formula))}>
@@ -115,13 +113,13 @@ function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "
       </div>
     );
   return (
-    <div class="gain" {...hint(formula)}>
-      {now && "up to "}
-      <b>{now ? ns(gain) : `${ns(0)} now`}</b>
+    <div class={now ? "gain" : "gain later"} {...hint(formula)}>
+      up to <b>{ns(now ? gain : later!)}</b>
+      {!now && " later"}
       <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>
-      <span class="of">{now ? `${share(part)} of the step` : `up to ${ns(later!)} later`}</span>
+      <span class="of">{now && `${share(part)} of the step`}</span>
       {tick && !tick.ticked && <span class="then">{thenText(tick)}</span>}
     </div>
   );

@@ -237,19 +237,22 @@ function spanText(span: SpanEntry, worker: WorkerEntry): { value: string; rest?:
   return named === "" ? null : { value: named };
 }
 
-/** "2 of 2 spans read", or what is being read. */
+/** What is being read, or what is new, not read or failed; empty where all is read. */
 export function readState(index: Index, spansAtFirst: number): string {
   const reading = readingNow(index);
   const total = reading.reduce((sum, span) => sum + span.progress!.total_bytes, 0);
   const read = reading.reduce((sum, span) => sum + span.progress!.read_bytes, 0);
   if (total > 0) return `Reading ${bytesOf(read, total)}`;
-  if (index.spans_total === 0) return "";
+  const { spans_ready: ready, spans_total: all } = index;
+  const fresh = all - spansAtFirst;
   const failed = failedIn(index).length;
-  const all =
-    `${count(index.spans_ready)} of ${counted(index.spans_total, "span")} ` +
-    `read${failed > 0 ? `, ${count(failed)} failed` : ""}`;
-  const fresh = index.spans_total - spansAtFirst;
-  return fresh > 0 ? `${counted(fresh, "new span")}, ${all}` : all;
+  return [
+    fresh > 0 && counted(fresh, "new span"),
+    ready < all && `${count(ready)} of ${counted(all, "span")} read`,
+    failed > 0 && `${count(failed)} failed`,
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
 const spansOf = (index: Index): SpanEntry[] =>

@@ -250,9 +250,7 @@ const TIMED: JobSteps = {
       worker: "w",
       steps: 48_300,
       bins: [bin(0, 40, 100), bin(40, 10, 131), bin(50, 48_163, 100), bin(48_213, 1, 2_100), bin(48_214, 86, 100)],
-      slow: [
-        { step: 48_213, end_ns: 1, duration_ns: 2_100 * MS, wait_ns: null, collecting_ns: 1_900 * MS, off_cpu_ns: 0 },
-      ],
+      slow: [{ step: 48_213, end_ns: 1, duration_ns: 2_100 * MS, wait_ns: null, collecting_ns: 1_900 * MS }],
       pace: { recorded_ns: 131 * MS, recorded: 10, plain_ns: 100 * MS, plain: 400, differ: true, plain_p1_ns: 98 * MS },
     },
   ],

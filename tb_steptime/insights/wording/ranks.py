@@ -58,9 +58,12 @@ def ranks_headline(job: JobRanks) -> Headline:
     if job.pipeline is not None and job.balance in (None, "balanced"):
         return Headline(pipeline_headline(job.pipeline))
     if job.unmatched is not None or job.balance is None or not job.ranks:
-        return Headline(_unmatched(job))
+        return _unmatched(job)
     if job.balance == "straggler" and job.late:
-        return Headline(_straggler(job, job.late[0]), _gain(job, job.late[0].gain_ns, job.late[0].causes))
+        rank = job.late[0]
+        return Headline(
+            _straggler(job, rank), _both(_why_rank(rank.rank, cause_text(rank)), _gain(job, rank.gain_ns, rank.causes))
+        )
     if job.late_group is not None:
         group = job.late_group
         gain = _gain(job, group.gain_ns, group.causes, len(group.ranks))
@@ -68,7 +71,7 @@ def ranks_headline(job: JobRanks) -> Headline:
         return Headline(_together(job, job.late_group), below)
     if job.balance == "imbalance":
         deciding = deciders(job)
-        why = why_late(deciding[0]) if deciding else None
+        why = why_late(deciding[0]) if deciding else always_latest(job)
         gain = _gain(job, turns_gain_ns(job), deciding[0].causes if deciding else [], len(deciding))
         return Headline(_taking_turns(job), _both(why, gain))
     return Headline(_balanced(job))
@@ -83,11 +86,8 @@ def ranks_sentences(job: JobRanks) -> list[Phrase]:
 def _balanced(job: JobRanks) -> Phrase:
     transfer_ns = job.exchange.exposed_transfer_ns - job.exchange.exposed_stall_ns if job.exchange else 0
     if transfer_ns >= WARNING_FRACTION * step_ns(job):
-        template = (
-            "[For {transfer} a step, ranks only exchange data] ({share} of it), waits not counted. No rank delays the "
-        )
-        share = fraction(transfer_ns / _exchanging_step_ns(job))
-        return phrase(template + "others.", transfer=ns(transfer_ns), share=share)
+        template = "[Ranks only exchange data for {transfer} a step] ({share} of it); no rank delays the others."
+        return phrase(template, transfer=ns(transfer_ns), share=fraction(transfer_ns / _exchanging_step_ns(job)))
     if (few := _in_few_steps(job)) is not None:
         return few
     waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
@@ -126,21 +126,17 @@ def _in_few_steps(job: JobRanks) -> Phrase | None:
         long, listed = [worst], worst.name
     else:
         return None
-    template = (
-        "[Rank {rank} delays the others in (step|steps) {steps}] and in hardly any other. A rank waits {wait} a step, "
-        "as a mean over all steps."
-    )
+    template = "[Rank {rank} delays the others only in (step|steps) {steps}:] a rank waits {wait} a step on average."
     return phrase(agreeing(template, len(long)), rank=rank_name(worst.late), steps=text(listed), wait=ns(wait_ns))
 
 
 def _straggler(job: JobRanks, rank: LateRank) -> Phrase:
-    sentence = phrase(
-        "[Rank {rank} makes the others wait {wait} a step] ({share} of it):",
+    return phrase(
+        "[Rank {rank} makes the others wait {wait} a step] ({share} of it).",
         rank=rank_name(rank.rank),
         wait=ns(rank.wait_ns),
         share=fraction(rank.wait_ns / _exchanging_step_ns(job)),
     )
-    return joined(sentence, closed(cause_text(rank)))
 
 
 def _together(job: JobRanks, group: LateGroup) -> Phrase:
@@ -248,10 +244,10 @@ def _taking_turns(job: JobRanks) -> Phrase:
         return _deciding(job, deciding)
     if (few := _in_few_steps(job)) is not None:
         return few
-    template = "[Ranks wait {wait} a step for each other] ({share} of it)"
-    if always := always_latest(job):
-        return joined(phrase(template + ".", **_mean_wait(job)), closed(always))
-    return phrase(template + ", and it is not always the same one that is late.", **_mean_wait(job))
+    template = "[Ranks wait {wait} a step for each other] ({share} of it)."
+    if always_latest(job) is None:
+        template = "[Ranks wait {wait} a step for each other] ({share} of it); which one is late varies."
+    return phrase(template, **_mean_wait(job))
 
 
 def deciders(job: JobRanks) -> list[PathRank]:
@@ -315,7 +311,11 @@ def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
 
 def why_late(rank: PathRank) -> Phrase:
     """Returns a sentence about the rank that is late most."""
-    return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)), closed(_why(rank.causes, rank.late_ns)))
+    return _why_rank(rank.rank, _why(rank.causes, rank.late_ns))
+
+
+def _why_rank(rank: int, why: Phrase) -> Phrase:
+    return joined(phrase("Rank {rank}:", rank=rank_name(rank)), closed(why))
 
 
 #: Maximum number of ranks that a sentence about the deciding path names.
@@ -357,13 +357,13 @@ _SHOWN = 0.02
 
 
 def always_latest(job: JobRanks) -> Phrase | None:
-    """Words the case in which one rank is last in all of few steps, which may be chance. Without a full stop."""
+    """Words the case in which one rank is last in all of few steps, which may be chance."""
     rank = job.late[0] if job.late else None
     if rank is None or rank.late_steps < rank.steps:
         return None
     return phrase(
         agreeing(
-            "Rank {rank} was last in (the only matched step|all {steps} steps). Record more steps to be sure",
+            "Rank {rank} was last in (the only matched step|all {steps} steps). Record more steps to be sure.",
             rank.steps,
         ),
         rank=rank_name(rank.rank),
@@ -383,24 +383,27 @@ def mean_wait_ns(job: JobRanks) -> float:
     return fmean(row.exposed_wait_ns for row in job.ranks) / max(1, job.matched_steps)
 
 
-def _unmatched(job: JobRanks) -> Phrase:
+def _unmatched(job: JobRanks) -> Headline:
     """Step times say little of who is late: all ranks of a step that ends with a collective take equally long."""
-    why = explain(job.unmatched) if job.unmatched is not None else phrase("")
+    why = explain(job.unmatched) if job.unmatched is not None else None
     means = [row.mean_step_ns for row in job.ranks]
     if len(means) < 2:
-        return joined(phrase("[Which rank delays the others is not known.]"), why)
+        return Headline(phrase("Which rank delays the others is not known."), why)
     if job.pairs:
-        return phrase(
-            "[Ranks send to each other; no collectives of them are matched.] A step takes {most} on the slowest of "
-            "them. How long each waits for messages is in the table of sends and receives.",
-            most=ns(max(means)),
+        return Headline(
+            phrase("Ranks send to each other; no collectives of them are matched."),
+            phrase(
+                "A step takes {most} on the slowest of them. How long each waits for messages is in the table of sends "
+                "and receives.",
+                most=ns(max(means)),
+            ),
         )
     spread = phrase(
-        "[A step takes {least} to {most}, by rank.] Which one delays the others is not known:",
+        "[A step takes {least} to {most}, by rank;] which one delays the others is not known.",
         least=ns(min(means)),
         most=ns(max(means)),
     )
-    return joined(spread, why)
+    return Headline(spread, why)
 
 
 def experts_texts(job: JobRanks) -> list[Phrase]:

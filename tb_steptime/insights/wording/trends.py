@@ -66,8 +66,8 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         if chosen.slow_count
         else phrase("No single step stands out"),
         "slow_rule": phrase(
-            "A step is slow if it stands out (modified z-score over {limit}) and takes {share} longer than the median "
-            "step.",
+            "A step after the first is slow if it stands out (modified z-score over {limit}) and takes {share} longer "
+            "than the median step.",
             limit=Quantity(OUTLIER_Z, Unit.NUMBER),
             share=fraction(SLOW_FRACTION),
         ),

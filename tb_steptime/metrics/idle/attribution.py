@@ -24,7 +24,7 @@ from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_a
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, reached_ns, unrecorded_work
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS
-from tb_steptime.metrics.phases.assignment import SITES, activity_sites
+from tb_steptime.metrics.phases.assignment import SITE, activity_sites
 from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, Segments
@@ -44,8 +44,7 @@ HARDWARE_GAP_NS = 10_000
 #: Reasons in the order of `ExcludedTime`: an instant gets the first one that covers it.
 _EXCLUDED = np.array([REASONS.index(reason) for reason in EXCLUDED], np.int32)
 _BEFORE = int(_EXCLUDED[0])
-_SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
-_SITE_OF_TAIL = len(SITES) - 1
+_SITE_OF_LOADING, _SITE_OF_NO_LAUNCH = SITE["data_loading"], SITE["no_launch"]
 
 
 class IdleSegments(msgspec.Struct, frozen=True, eq=False):
@@ -120,9 +119,9 @@ def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, exclu
     order = np.argsort(cut.start, kind="stable")
     order = order[cut.label[order] >= 0]
     launch, why = gaps.launch[gap[cut.source[order]]], why[cut.source[order]]
-    site = np.where(launch >= 0, activity_sites(trace)[launch], _SITE_OF_TAIL)
+    site = np.where(launch >= 0, activity_sites(trace)[launch], _SITE_OF_NO_LAUNCH)
     site = np.where(why == _LOADING, _SITE_OF_LOADING, site)
-    site = np.where(is_in(why, _EXCLUDED), _SITE_OF_TAIL, site)
+    site = np.where(is_in(why, _EXCLUDED), _SITE_OF_NO_LAUNCH, site)
     return IdleSegments(
         cut.start[order], cut.end[order], cut.label[order], why.astype(np.uint8), site.astype(np.uint8), launch
     )

@@ -57,7 +57,8 @@ class Site(msgspec.Struct, frozen=True):
     label: str
 
 
-#: Every place, in the order of a step. The last one is for work whose launch is not recorded.
+#: Every place, in the order of a step; then one for work whose launch is not recorded, and one for idle time that ends
+#: with no launch or that no verdict counts.
 SITES = (
     Site("data_loading", "data_loading", "Data loading"),
     Site("zero_grad", "zero_grad", "Zero gradients"),
@@ -71,6 +72,7 @@ SITES = (
     Site("optimizer", "optimizer", "Optimizer"),
     Site("other", "other", "Other"),
     Site("unknown", "unknown", "Launch not recorded"),
+    Site("no_launch", "unknown", "Does not repeat, and tail"),
 )
 SITE = {site.id: place for place, site in enumerate(SITES)}
 

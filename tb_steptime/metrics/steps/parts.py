@@ -20,7 +20,7 @@ from tb_steptime.metrics.gpu.utilization import (
 )
 from tb_steptime.metrics.idle.reasons import EXCLUDED, IDLE_MEANINGS, REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
-from tb_steptime.metrics.means import slow, whole_mean, whole_means
+from tb_steptime.metrics.means import slow, slow_after_first, whole_mean, whole_means
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text import Unit
@@ -349,7 +349,8 @@ def _cpu(phase: str, label: str, ns: int) -> Segment:
 def slow_steps(
     steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates, labels: Mapping[PhaseId, str]
 ) -> list[Grown]:
-    """Steps that are outliers above the rest, longest first, by judged length. labels: of the phases."""
+    """Steps after the first that are outliers above the rest, longest first, by judged length. labels: of the
+    phases."""
     return _slow_of(steps, lengths, lambda row: segments(aggregates, row, labels))
 
 
@@ -369,11 +370,11 @@ def _of_host(parts: Parts) -> list[Segment]:
 
 def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int], list[Segment]]) -> list[Grown]:
     """The slow steps, and what is longer in each. segments_of: returns the segments of a step, by its place."""
-    rows = np.flatnonzero(slow(lengths)).tolist()
+    rows = np.flatnonzero(slow_after_first(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     if not rows:
         return []
-    others = np.setdiff1d(np.arange(len(steps)), rows, assume_unique=True).tolist()
+    others = np.flatnonzero(~slow(lengths)).tolist()
     alike = zip(*(segments_of(row) for row in others), strict=True)
     usual = [round(median([each.ns for each in group])) for group in alike]
     usual_ns = median(lengths[others])

@@ -29,13 +29,13 @@ def working(cells: str, blocks: int | None) -> Trace:
 @pytest.mark.parametrize(
     ("cells", "blocks", "expected"),
     [
-        ("." + "x" * 10, 800, "Kernels fill the GPU when they run, but they run for only 50 % of the recorded time."),
-        ("." + "x" * 19, 800, "Kernels run on the GPU for 95 % of the recorded time, and fill it."),
+        ("." + "x" * 10, 800, "Kernels fill the GPU when they run, but they run for only 50 % of the time."),
+        ("." + "x" * 19, 800, "Kernels run on the GPU for 95 % of the time, and fill it."),
         ("." + "x" * 10, 20,
-         "Kernels run on the GPU for 50 % of the recorded time, and then on only 25 % of its SMs."),
+         "Kernels run on the GPU for 50 % of the time, and then on only 25 % of its SMs."),
         ("." + "x" * 19, 20,
-         "Kernels run on the GPU for 95 % of the recorded time, but have blocks for only 25 % of its SMs."),
-        ("." + "x" * 10, None, "Kernels run on the GPU for 50 % of the recorded time."),
+         "Kernels run on the GPU for 95 % of the time, but have blocks for only 25 % of its SMs."),
+        ("." + "x" * 10, None, "Kernels run on the GPU for 50 % of the time."),
     ],
 )  # fmt: skip
 def test_the_verdict_says_how_long_and_how_full(cells: str, blocks: int | None, expected: str):

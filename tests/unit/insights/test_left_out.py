@@ -287,7 +287,7 @@ def test_a_longer_first_step_is_no_part_of_the_steady_step(head: int, work: int,
     assert replayed is not None
     if later:
         left = sum(steps) / 4 * replayed.sensitivity.host / replayed.steady_step_ns
-        assert verdict.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
+        assert verdict.template.startswith("{Gpu} sets the pace: an instant CPU would leave")
         assert (basis, verdict.values["left"].value) == (None, pytest.approx(left, rel=0.001))
     else:
         length, share = round(sum(steps[1:]) / 3), verdict.values["share"].value

@@ -34,7 +34,7 @@ def test_few_steps_are_drawn_one_by_one(tmp_path):
     assert (worker.worker, worker.steps, len(worker.bins)) == ("host_1", 100, 100)
     end_ns = worker.bins[20].end_ns
     assert worker.bins[20] == StepBin(20, 1, end_ns, 15 * MS, 15 * MS, 2 * MS, 0, 7, True)
-    assert worker.slow == [SlowJobStep(90, worker.bins[90].end_ns, 400 * MS, 2 * MS, 0, 300 * MS)]
+    assert worker.slow == [SlowJobStep(90, worker.bins[90].end_ns, 400 * MS, 2 * MS, 0)]
     assert worker.pace == StepPace(15 * MS, 10, 10 * MS, 85, plain_p1_ns=10 * MS)
 
 
@@ -52,7 +52,7 @@ def test_waits_that_are_not_known_are_none(tmp_path):
     written(tmp_path, 100, wait_ns=UNKNOWN)
     (worker,) = steps_of(tmp_path).workers
     assert {each.wait_ns for each in worker.bins} == {None}
-    assert worker.slow[0].off_cpu_ns == 302 * MS
+    assert worker.slow[0].wait_ns is None
 
 
 def test_each_process_has_its_own_and_damaged_files_are_left_out(tmp_path):

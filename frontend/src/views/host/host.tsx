@@ -173,7 +173,7 @@ function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
     <>
       <MeanStepBar
         label={(scale) => spokenOf(result, scale)}
-        step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
+        step={meanStep(result, compared?.own ?? (result.steps.length > 1 ? "Mean step" : "Step"), tab.meanings)}
         other={other && meanStep(other, compared!.name, tab.meanings)}
         apart={compared?.unlike ?? false}
         braces={[

@@ -51,10 +51,6 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
   return new Set(rows.filter((row) => row.launches > 0).map((row) => bounds.get(row.phase))).size > 1;
 }
 
-/** Idle time that does not repeat is of no launch: it is counted with work whose launch is not recorded. */
-const nameOf = ({ site, label, launches, idle_ns: { tail } }: SiteRow): string =>
-  site !== "unknown" || launches > 0 ? label : tail > 0 ? "Does not repeat, and tail" : "Does not repeat";
-
 const NO_LAUNCHES = "No launch from here is recorded with the call that made it.";
 
 function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
@@ -68,7 +64,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
   return [
-    nameColumn("site", "Launched from", nameOf),
+    nameColumn("site", "Launched from", (row) => row.label),
     ...(differ ? [verdict] : []),
     figureColumn("launches", "Launches", 66, "number", (row) => row.launches, { adds: "step" }),
     {

@@ -8,7 +8,7 @@ import { change } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { marking, sorting, totalsOf } from "../choices";
 import { titleOf } from "../props";
-import { figureColumn, figuresOf, nameColumn, TablePicture } from "../table_picture";
+import { figureColumn, figuresOf, Middle, TablePicture } from "../table_picture";
 import { codeColumn, madeIn } from "./alive";
 import type { MemoryPart } from "./data";
 
@@ -83,10 +83,7 @@ export function Churn({ device, tab, name }: MemoryPart) {
 function churnColumns(meanings: Meanings): Column<ChurnRow>[] {
   const figure = figuresOf<ChurnRow>(meanings);
   return [
-    nameColumn("op", "Op", (row) => row.op ?? "outside of ops", {
-      order: (row) => row.op,
-      cell: (row) => row.op ?? "outside of ops",
-    }),
+    { id: "op", label: "Op", order: (row) => row.op, cell: (row) => <Middle name={row.op ?? "outside of ops"} /> },
     figure("count", "memory_churn_count", 88, (row) => row.count, { adds: "step" }),
     figure("largest", "memory_churn_largest", 80, (row) => row.largest_bytes),
     figure("bytes", "memory_churn_bytes", 80, (row) => row.bytes, { adds: "step" }),
@@ -113,7 +110,7 @@ export function ByOp({ device, tab, name }: MemoryPart) {
 function opColumns(meanings: Meanings): Column<OpMemory>[] {
   const figure = figuresOf<OpMemory>(meanings);
   return [
-    nameColumn("op", "Op", (row) => row.op),
+    { id: "op", label: "Op", order: (row) => row.op, cell: (row) => <Middle name={row.op} /> },
     figureColumn("calls", "Calls", 64, "count", (row) => row.calls),
     figure("own", "memory_op_own", 96, (row) => row.allocated_bytes),
     figure("all", "memory_op_all", 96, (row) => row.all_allocated_bytes),

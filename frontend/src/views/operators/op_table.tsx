@@ -67,7 +67,7 @@ export function OpTable(part: OperatorPart) {
       rowKey={keyOf}
       mark={["operators", (row) => row.name]}
       maxRows={10}
-      order="operators"
+      order={result.has_device ? ["operators", "-device_self"] : "operators"}
       tab={tab}
       onChoose={(row) => tab.update({ op: row.name === opened ? null : row.name })}
       chosen={opened === undefined ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}

@@ -68,7 +68,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
       <MeanStepBar
         label={() => spokenOf(result, couldBe?.ns ?? null, page.head.job.machine, compared)}
         step={{
-          ...meanStep(result, compared?.own ?? "Mean step", tab.meanings),
+          ...meanStep(result, compared?.own ?? (several ? "Mean step" : "Step"), tab.meanings),
           details: steadyText(result.steady_step_ns, page.excess),
         }}
         other={compared && meanStep(compared.page.result, compared.name, tab.meanings)}

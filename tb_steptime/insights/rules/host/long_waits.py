@@ -222,15 +222,14 @@ def _names(facts: Facts, sites: Collection[str], compiled: bool) -> list[WaitNam
 
 
 def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> str | None:
-    """Returns what the CPU does for at least `least_ns` a step in long gaps, in at most `length` characters, followed
-    by the call that takes most of this time. None if no single op or function takes that long."""
+    """Returns what the CPU does for at least `least_ns` a step in long gaps, in at most `length` characters. None if no
+    single op or function takes that long."""
     names = [each for row in host.long_gaps for each in row.names]
     name = common_name(names)
     late_ns = sum(each.late_ns for each in names if each.name == name)
     if name is None or late_ns < least_ns * len(host.judged_steps):
         return None
-    call = busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
-    return brief(placed(name), length) + (f", mostly in {_call_name(call)}" if call else "")
+    return brief(placed(name), length)
 
 
 def _short_place(name: str) -> str:

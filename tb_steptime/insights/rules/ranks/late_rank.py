@@ -297,7 +297,7 @@ def _title_of_several(cause: CauseId, ranks: str) -> Phrase:
 def _why_turns(job: JobRanks) -> Phrase:
     if always := always_latest(job):
         sentence = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
-        return joined(sentence, closed(always))
+        return joined(sentence, always)
     sentence = phrase(
         "Ranks wait {wait} a step for each other, now for one, now for another", wait=ns(mean_wait_ns(job))
     )

@@ -214,12 +214,11 @@ def _own_ns(step: HostStep) -> int:
 
 def _why(host: HostResult, slow: list[Grown]) -> Phrase:
     """Says how many steps are slow, by how much the slowest one is longer, which part of it grew most, and in what the
-    CPU is then. Other views call the first step slow, too, so that it is named where it is left out."""
-    worst, is_first_longer = slow[0], host.steps[0].name in {step.step for step in host.grown}
-    values = {"slow": count(len(slow)), "steps": count(len(host.steps) - is_first_longer), "step": text(worst.step),
+    CPU is then."""
+    worst = slow[0]
+    values = {"slow": count(len(slow)), "steps": count(len(host.steps)), "step": text(worst.step),
               "excess": ns(worst.excess_ns)}  # fmt: skip
-    template = "After the first step, {slow} of {steps}" if is_first_longer else "{slow} of {steps} steps"
-    template += " (is|are) slow. Step {step} takes {excess} longer than usual"
+    template = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual"
     for part in [part for part in worst.grown if part.id not in _OF_OTHERS][:1]:
         values |= {"part": label(part.label), "grew": ns(part.excess_ns)}
         gaps = (gap for row in host.long_gaps for gap in row.longest if gap.step == worst.step)

@@ -359,7 +359,7 @@ def test_work_without_a_launch_record_leaves_the_cause_unknown():
     assert pieces_us(trace) == [
         (0, 1, "launch_latency", "forward.model"),
         (3, 5, "unknown", "unknown"),
-        (6, 10, "tail", "unknown"),
+        (6, 10, "tail", "no_launch"),
     ]
 
 

@@ -143,7 +143,7 @@ function TreeRow(props: TreeRowProps) {
         </i>
         <Swatch colour={COLOUR_OF[tree.kinds[tree.label[at]!]!]!} />
         <span class="clip" {...hint(name)} tabIndex={-1}>
-          {sourceLine(name) ? shortName(name) : name}
+          {sourceLine(name) ? shortName(name) : name.replace(ENGINE, "")}
         </span>
       </span>
       <span class="small">{own > 0 ? text(own) : ""}</span>
@@ -151,6 +151,9 @@ function TreeRow(props: TreeRowProps) {
     </div>
   );
 }
+
+/** Names of many rows begin with it: cut at their end, all would read the same. */
+const ENGINE = /^autograd::engine::evaluate_function: /;
 
 const INDENT_PX = 12;
 

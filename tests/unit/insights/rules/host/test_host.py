@@ -1687,8 +1687,7 @@ def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict
     idle = [IdleNs()] * 4 + [IdleNs(**{reason: 300 * US})]
     steps = [HostStep(str(i), ends[i] - lengths[i], ends[i], idle[i], 1.0, 100) for i in range(5)]
     part = GrownPart(reason, reason.replace("_", " ").capitalize(), 300 * US)
-    first = Grown("0", 0, ends[0], 1_000 * US, [part])
-    return {"steps": steps, "grown": [first, Grown("4", ends[3], ends[4], (last_us - 900) * US, [part])], **changes}
+    return {"steps": steps, "grown": [Grown("4", ends[3], ends[4], (last_us - 900) * US, [part])], **changes}
 
 
 def test_where_a_card_names_the_pause_the_slow_step_is_not_told_again():
@@ -1704,7 +1703,7 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert insight is not None
     assert (insight.gain_ns, insight.steps) == (80 * US, ["4"])
     assert plain(insight.why) == (
-        "After the first step, 1 of 4 is slow. Step 4 takes 400 µs longer than usual, 300 µs of it nothing recorded."
+        "1 of 5 steps is slow. Step 4 takes 400 µs longer than usual, 300 µs of it nothing recorded."
     )
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the 900 us of the others
@@ -1898,7 +1897,7 @@ def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str)
     insight = card(host_result(**slow(1_500, reason)), "slow_steps")
     assert insight is not None
     assert insight.gain_ns == 60 * US  # the other 300 of 600 us count, in one of five steps
-    assert plain(insight.why) == "After the first step, 1 of 4 is slow. Step 4 takes 600 µs longer than usual."
+    assert plain(insight.why) == "1 of 5 steps is slow. Step 4 takes 600 µs longer than usual."
 
 
 def two_gpus(concurrency: float, blockers: list[Blocker] | None = None) -> SeveralDevices:

@@ -54,8 +54,10 @@ def fired(trace: Trace) -> set[str]:
     return {insight.id for insight in judged(trace).insights} & CARDS
 
 
-def test_growth_names_its_maker():
-    grows = sure(with_memory(training(), every_step("kept +2000000 @+1.5"), before=100 * MB), "memory_grows")
+def test_growth_names_its_maker_and_the_headline_says_what_to_do():
+    trace = with_memory(training(), every_step("kept +2000000 @+1.5"), before=100 * MB)
+    grows, below = sure(trace, "memory_grows"), judged(trace).headlines["memory"].action
+    assert below is not None and plain(below) == "Free what every step leaves allocated: less memory."
     assert (
         card_sentence(grows)
         == "Each of 5 steps leaves 2.0 MB on NVIDIA A100-SXM4-80GB, made by aten::linear in net.py(7): forward."
