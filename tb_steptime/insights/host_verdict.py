@@ -34,15 +34,16 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
-#: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence.
+#: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence. {caused} is the
+#: idle time of this cause alone, {idle} that of all causes.
 _SENTENCES = {
-    Bound.HOST: "{Gpu} starves for {idle} of the step: kernels are not launched in time.",
+    Bound.HOST: "{Gpu} starves for {caused} of the step: kernels are not launched in time.",
     Bound.GPU: "{Gpu} sets the pace: it works for {share} of a step of {step}.",
     Bound.INPUT: "{Gpu} waits for input data for {wait} of a step of {step}.",
-    Bound.SYNC: "{Gpu} is idle for {idle} of the step because blocking calls make the CPU wait for it.",
-    Bound.DEPENDENCY: "{Gpu} is idle for {idle} of the step: its next work is launched, but waits for another stream, "
-    "another GPU or an event.",
-    Bound.COMMUNICATION: "{Gpu} is idle for {idle} of the step because it waits for {others}.",
+    Bound.SYNC: "{Gpu} is idle for {caused} of the step because blocking calls make the CPU wait for it.",
+    Bound.DEPENDENCY: "{Gpu} is idle for {caused} of the step: its next work is launched, but waits for another "
+    "stream, another GPU or an event.",
+    Bound.COMMUNICATION: "{Gpu} is idle for {caused} of the step because it waits for {others}.",
     Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons: {cause} ({most}), {second} ({next}).",
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
@@ -74,8 +75,10 @@ _HAND_OVER = (
 )
 _COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
 _REACHED_LATE = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
-_ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
-_ONE_BATCH = "{Gpu} is idle for {idle} of the step because of one batch, which takes {late} in step {batch}."
+_ONE_PAUSE = "{Gpu} is idle for {idle} of the step, most of it because of one pause of the CPU, {pause} in step {at}."
+_ONE_BATCH = (
+    "{Gpu} is idle for {idle} of the step, most of it because of one batch, which takes {late} in step {batch}."
+)
 _MIXED_WITH_EXCHANGE = (
     "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
     "{cause} ({most})."
@@ -230,7 +233,8 @@ def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     share, pace = facts.share(idle.total_ns), replace(_pace(facts, idle), exposed_communication_ns=0)
-    first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
+    by_cause = causes(pace)
+    first, second = sorted(by_cause.items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
     batch, late_ns = _one_batch(facts, idle) or ("", None)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
@@ -245,6 +249,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "left": ns(_left_ns(facts)),
         "share": fraction(1 - share),
         "idle": fraction(share),
+        "caused": fraction(facts.share(by_cause.get(facts.host.bound, idle.total_ns))),
         "cause": text(_CAUSES[first[0]]),
         "most": fraction(facts.share(first[1])),
         "second": text(_CAUSES[second[0]]),

@@ -36,11 +36,13 @@ COPIES: Table[CopyRow] = Table(
         ),
         Column(
             "hidden_ns", "Hidden", Unit.NS,
-            "Time of the copies in which a kernel runs as well.", on=_TAB | _ROWS, figure="copy_hidden_ns",
+            "Time of the copies in which a kernel of the same GPU runs as well.",
+            on=_TAB | _ROWS, figure="copy_hidden_ns",
         ),
         Column(
             "blocked_ns", "Blocked", Unit.NS,
-            "Time in which the call of the copy blocks the host.", on=_TAB | _ROWS, figure="copy_blocked_ns",
+            "Time in which the copies, and synchronizes that wait for them, block the host.",
+            on=_TAB | _ROWS, figure="copy_blocked_ns",
         ),
         Column("op", "Op", Unit.TEXT, "The outermost op, or the range, that makes most of them.", on=_ROWS),
     ),

@@ -193,7 +193,7 @@ class BlockingCallReport(msgspec.Struct, frozen=True):
 
 
 class QueueDepthReport(msgspec.Struct, frozen=True):
-    """Launches that wait for the device; null without a device."""
+    """Launches that wait for the device that is busy longest; null without a device."""
 
     mean: float | None
     max: int | None

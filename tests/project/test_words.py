@@ -25,7 +25,7 @@ def sections() -> dict[str, list[str]]:
         ("Labels and meanings", "Launches a step: Kernels, copies and sets that start on the GPU within the step."),
         ("What cards rest on", "Needs: CPU and GPU activity, with the launch calls."),
         ("Tables", "Length of the longest launch."),
-        ("Verdicts and headlines", "{Gpu} starves for {idle} of the step: kernels are not launched in time."),
+        ("Verdicts and headlines", "{Gpu} starves for {caused} of the step: kernels are not launched in time."),
         ("Cards: host", "gc.freeze()  # after the first steps"),
         ("Titles, remarks and reasons", "The GPU is never idle"),
         ("Titles, remarks and reasons", "This GPU has no tensor cores."),

@@ -56,8 +56,8 @@ class Parts(msgspec.Struct, frozen=True):
 PART_MEANINGS = (
     PartMeaning("kernel", "Kernel", "At least one computing kernel runs on a GPU.", "kernel", False, True),
     PartMeaning("communication", "Communication",
-                "A collective's kernel (NCCL, RCCL) runs and no computing kernel does. Without a GPU: a collective "
-                "call runs.",
+                "A collective's kernel (of NCCL, RCCL, DeepEP and the like) runs and no computing kernel does. "
+                "Without a GPU: a collective call runs.",
                 "comm", False, True),
     PartMeaning("memcpy", "Memcpy", "A GPU copies memory and no kernel runs.", "copy", False, True),
     PartMeaning("memset", "Memset", "A GPU sets memory and does nothing else.", "copy", True, True),

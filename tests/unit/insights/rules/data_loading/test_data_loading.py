@@ -351,7 +351,10 @@ def test_no_queue_hides_a_batch_that_takes_longer_than_all_its_steps(wait: int, 
 @pytest.mark.parametrize(
     ("waits", "verdict"),
     [
-        (JITTER, "The GPU is idle for 61 % of the step because of one batch, which takes 30.0 ms in step 4."),
+        (
+            JITTER,
+            "The GPU is idle for 61 % of the step, most of it because of one batch, which takes 30.0 ms in step 4.",
+        ),
         ([30, 1] * 6, None),
     ],
     ids=["one late batch", "several"],

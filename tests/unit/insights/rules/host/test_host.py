@@ -2086,7 +2086,7 @@ def test_where_launched_work_mostly_waits_for_unrecorded_work_that_comes_first(w
         (host_result([site(FORWARD, IdleNs(launch_latency=149 * US, cpu_work=151 * US))]),
          "The GPU starves for 30 % of the step: kernels are not launched in time."),
         (host_result([site(FORWARD, late(300), bubble=200 * US)]),
-         "The GPU is idle for 30 % of the step because blocking calls make the CPU wait for it."),
+         "The GPU is idle for 20 % of the step because blocking calls make the CPU wait for it."),
         (host_result([site(FORWARD, IdleNs(dependency=300 * US))]),
          "The GPU is idle for 30 % of the step: its next work is launched, but waits for another stream, "
          "another GPU or an event."),
@@ -2112,6 +2112,20 @@ def test_the_verdict_names_the_largest_cause(host: Any, text: str):
     assert judged(host).headlines["overview"].verdict == judged(host).headlines["host"].verdict == verdict.text
 
 
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        (late(200), "The GPU starves for 20 % of the step: kernels are not launched in time."),
+        (IdleNs(blocking_call=200 * US),
+         "The GPU is idle for 20 % of the step because blocking calls make the CPU wait for it."),
+        (IdleNs(collective_wait=200 * US), "The GPU is idle for 20 % of the step because it waits for other ranks."),
+    ],
+)  # fmt: skip
+def test_the_verdict_counts_no_idle_time_of_other_causes(cause: IdleNs, text: str):
+    host = host_result([site(FORWARD, cause), site("data_loading", IdleNs(data_loading=150 * US))])
+    assert plain(judged(host).verdict.text) == text
+
+
 def test_of_several_losses_communication_is_one():
     segments = [Segment("kernel", "Kernel", 350 * US, "kernel", False, True),
                 Segment("communication", "Communication", 250 * US, "comm", False, True)]  # fmt: skip
@@ -2132,7 +2146,7 @@ def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
         return Pause("unexplained", False, None, count, total_us * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 650 * US)
 
     many = "The GPU starves for 30 % of the step: kernels are not launched in time."
-    one = "The GPU is idle for 30 % of the step because of one pause of the CPU, 650 µs in step 2."
+    one = "The GPU is idle for 30 % of the step, most of it because of one pause of the CPU, 650 µs in step 2."
     assert said(stopped(1, 650, 150)) == one  # 600 of 1200 us of idle time
     assert said(stopped(1, 650, 149)) == many
     assert said(stopped(2, 700, 163)) == one  # the other pause leaves at most 50 us
