@@ -26,9 +26,18 @@ from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import main_wait
 from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.wording.host import unrecorded_sentence
-from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
+from tb_steptime.metrics.idle.bottleneck import (
+    COMMUNICATION_FRACTION,
+    IDLE_FRACTION,
+    LEADING_FRACTION,
+    Bound,
+    Pace,
+    causes,
+    judge,
+)
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.means import median
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, fraction, ns, phrase, text
 
 #: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence.
@@ -69,6 +78,11 @@ _IN_PAUSES = {
 }
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
+_IN_USUAL_STEPS = "{Gpu} sets the pace in usual steps, which take {usual}. "
+_RARELY_COMMUNICATES = {
+    True: "For {exchange} of a step of {step}, {gpu} does nothing but communicate, mostly in step {long}.",
+    False: "For {exchange} of a step of {step}, {gpu} does nothing but communicate, mostly in {few} of {steps} steps.",
+}
 _HAND_OVER = (
     "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
     "step of {step}."
@@ -91,6 +105,8 @@ _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only l
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
+#: Steps communicate rarely if half of them do so for less than this share of the mean.
+RARE_FRACTION = 0.5
 #: Maximum length of what the CPU does, in characters: a file with its line and function fits.
 DOING_LENGTH = 64
 
@@ -157,12 +173,15 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
+    long = _long_exchanges(facts)
+    if bound is Bound.GPU and long and facts.exchange_ns >= COMMUNICATION_FRACTION * facts.busy_ns:
+        return _IN_USUAL_STEPS + _RARELY_COMMUNICATES[len(long) == 1]
     if facts.replayed is not None:
         template = _pace_template(facts, idle)
         as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
         return template.replace(_STILL, _AS_LONG) if as_long else template
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
-        return _COMMUNICATES
+        return _RARELY_COMMUNICATES[len(long) == 1] if long else _COMMUNICATES
     if bound is Bound.UNKNOWN:
         if idle.unknown <= idle.tail:
             return _TAIL
@@ -232,13 +251,23 @@ def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
     return None
 
 
+def _long_exchanges(facts: Facts) -> list[str]:
+    """Returns the names of the steps that communicate more than the mean step, the longest first, if at least half of
+    the steps communicate for less than half as long as that: because few steps exchange, or another rank is late."""
+    steps = [facts.overview.steps[each] for each in facts.judged_steps]
+    usual_ns = median([step.parts_ns.communication for step in steps])
+    longest = sorted(steps, key=lambda step: -step.parts_ns.communication)
+    rare = usual_ns < RARE_FRACTION * facts.exchange_ns
+    return [step.name for step in longest if rare and step.parts_ns.communication > facts.exchange_ns]
+
+
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     share, pace = facts.share(idle.total_ns), replace(_pace(facts, idle), exposed_communication_ns=0)
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, (pause, _) = facts.figure("data_loading_exposed"), _pauses(facts, idle) or (None, False)
     batch, late_ns = _one_batch(facts, idle) or ("", None)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
-    together = facts.host.several_devices
+    together, long = facts.host.several_devices, _long_exchanges(facts)
     return {
         "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
         "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
@@ -255,6 +284,10 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "next": fraction(facts.share(second[1])),
         "others": text("other GPUs" if facts.replicates else "other ranks"),
         "exchange": ns(facts.exchange_ns),
+        "usual": ns(round(median([facts.overview.steps[each].judged_ns for each in facts.judged_steps]))),
+        "long": text(long[0] if long else ""),
+        "few": count(len(long)),
+        "steps": count(len(facts.judged_steps)),
         "copies": ns(facts.copying_ns),
         "devices": count(len(together.devices) if together else 1),
         "mean": Quantity(together.concurrency, Unit.NUMBER) if together else text(""),
