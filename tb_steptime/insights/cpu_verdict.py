@@ -8,11 +8,12 @@ from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.cards import confidence
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.cpu_outside import compiling, one_pause, outside_ops_ns
+from tb_steptime.insights.rules.host.cpu_outside import compiling, compiling_step, one_pause, outside_ops_ns
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, placed
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.means import median
 from tb_steptime.text import Phrase, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
@@ -124,6 +125,11 @@ def _computes(facts: Facts) -> Phrase:
     computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
     compiles = compiling(facts)
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
+        if (only := compiling_step(facts, compiles)) is not None:
+            usual_ns = median([facts.overview.steps[each].judged_ns for each in facts.judged_steps])
+            values = {"time": ns(compiles.self_ns * len(facts.judged_steps)), "at": text(only.name)}
+            template = "torch.compile is at work for {time} in step {at}. Usual steps take {usual}."
+            return Phrase(template, values | {"usual": ns(round(usual_ns))})
         template = "torch.compile is at work for {part} of a step of {step}."
         return phrase(template, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
     cpu = facts.host.cpu

@@ -83,6 +83,10 @@ _RARELY_COMMUNICATES = {
     True: "For {exchange} of a step of {step}, {gpu} does nothing but communicate, mostly in step {long}.",
     False: "For {exchange} of a step of {step}, {gpu} does nothing but communicate, mostly in {few} of {steps} steps.",
 }
+_IN_FEW_STEPS = {
+    True: ", mostly in step {long}. Usual steps take {usual}.",
+    False: ", mostly in {few} of {steps} steps. Usual ones take {usual}.",
+}
 _HAND_OVER = (
     "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
     "step of {step}."
@@ -105,7 +109,7 @@ _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only l
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
-#: Steps communicate rarely if half of them do so for less than this share of the mean.
+#: Steps wait or communicate rarely if half of them do so for less than this share of the mean.
 RARE_FRACTION = 0.5
 #: Maximum length of what the CPU does, in characters: a file with its line and function fits.
 DOING_LENGTH = 64
@@ -173,7 +177,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
-    long = _long_exchanges(facts)
+    long = _long_steps(facts)
     if bound is Bound.GPU and long and facts.exchange_ns >= COMMUNICATION_FRACTION * facts.busy_ns:
         return _IN_USUAL_STEPS + _RARELY_COMMUNICATES[len(long) == 1]
     if facts.replayed is not None:
@@ -188,13 +192,19 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _UNTIED if facts.has_finding("launches_untied") else _SENTENCES[Bound.UNKNOWN]
     if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
-    if (pauses := _pauses(facts, idle)) is not None:
-        return _PAUSES[pauses[1]]
-    if bound is Bound.HOST and main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
-        return _ONE_THING
-    if bound is Bound.HOST and idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
-        return _REACHED_LATE
-    return _SENTENCES[bound]
+    return _host_template(facts, idle) if bound is Bound.HOST else _SENTENCES[bound]
+
+
+def _host_template(facts: Facts, idle: IdleNs) -> str:
+    pauses, template = _pauses(facts, idle), _SENTENCES[Bound.HOST]
+    if pauses is not None:
+        template = _PAUSES[pauses[1]]
+    elif main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
+        template = _ONE_THING
+    elif idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
+        template = _REACHED_LATE
+    long = _long_steps(facts)
+    return template.removesuffix(".") + _IN_FEW_STEPS[len(long) == 1] if long and "{at}" not in template else template
 
 
 def _pace_template(facts: Facts, idle: IdleNs) -> str:
@@ -251,14 +261,20 @@ def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
     return None
 
 
-def _long_exchanges(facts: Facts) -> list[str]:
-    """Returns the names of the steps that communicate more than the mean step, the longest first, if at least half of
-    the steps communicate for less than half as long as that: because few steps exchange, or another rank is late."""
-    steps = [facts.overview.steps[each] for each in facts.judged_steps]
-    usual_ns = median([step.parts_ns.communication for step in steps])
-    longest = sorted(steps, key=lambda step: -step.parts_ns.communication)
-    rare = usual_ns < RARE_FRACTION * facts.exchange_ns
-    return [step.name for step in longest if rare and step.parts_ns.communication > facts.exchange_ns]
+def _long_steps(facts: Facts) -> list[str]:
+    """Returns the names of the steps in which the device waits for the host longer than in the mean step, or
+    communicates longer where the host does not set the pace; the longest first. There are none unless at least half of
+    the steps do so for less than half as long as the mean step."""
+    by_host, steps = facts.host.bound is Bound.HOST, facts.judged_steps
+    times_ns = {
+        each: facts.host.steps[each].idle_ns.late_ns if by_host else facts.overview.steps[each].parts_ns.communication
+        for each in steps
+    }
+    mean_ns = sum(times_ns.values()) / max(len(steps), 1)
+    if median([*times_ns.values()]) >= RARE_FRACTION * mean_ns:
+        return []
+    longest = sorted(steps, key=lambda each: -times_ns[each])
+    return [facts.overview.steps[each].name for each in longest if times_ns[each] > mean_ns]
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
@@ -267,7 +283,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     wait, (pause, _) = facts.figure("data_loading_exposed"), _pauses(facts, idle) or (None, False)
     batch, late_ns = _one_batch(facts, idle) or ("", None)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
-    together, long = facts.host.several_devices, _long_exchanges(facts)
+    together, long = facts.host.several_devices, _long_steps(facts)
     return {
         "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
         "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),

@@ -2143,6 +2143,28 @@ def test_the_verdict_names_the_largest_cause(host: Any, text: str):
     assert judged(host).headlines["overview"].verdict == judged(host).headlines["host"].verdict == verdict.text
 
 
+@pytest.mark.parametrize(
+    ("late_us", "rest"),
+    [
+        ((300, 300, 300, 300), "."),
+        ((160, 160, 720, 160), "."),  # more than half of the mean in the others
+        ((0, 0, 1200, 0), ", mostly in step 2. Usual steps take 1.0 ms."),
+        ((100, 100, 500, 500), "."),
+        ((10, 10, 10, 600, 600), ", mostly in 2 of 5 steps. Usual ones take 1.0 ms."),
+    ],
+)
+def test_the_verdict_names_the_few_steps_in_which_most_launches_are_late(late_us: tuple[int, ...], rest: str):
+    steps = [
+        HostStep(str(place), place * STEP, (place + 1) * STEP, IdleNs(cpu_work=each * US))
+        for place, each in enumerate(late_us)
+    ]
+    idle = [IdleNs(cpu_work=each * US) for each in late_us]
+    host = host_result([site(FORWARD, late(300))], steps=steps)
+    devices = [msgspec.structs.replace(host.devices[0], steps=idle)]
+    verdict = judged(msgspec.structs.replace(host, devices=devices), steps=len(late_us)).verdict
+    assert plain(verdict.text) == "The GPU starves for 30 % of the step: kernels are not launched in time" + rest
+
+
 def test_of_several_losses_communication_is_one():
     segments = [Segment("kernel", "Kernel", 350 * US, "kernel", False, True),
                 Segment("communication", "Communication", 250 * US, "comm", False, True)]  # fmt: skip
