@@ -109,8 +109,9 @@ _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only l
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
-#: Steps wait or communicate rarely if half of them do so for less than this share of the mean.
-RARE_FRACTION = 0.5
+#: Steps wait or communicate rarely if half of them do so for less than this share of the mean, and if no more than this
+#: share of them do so for longer: of two marks for each batch, one is no usual step.
+RARE_FRACTION, FEW_FRACTION = 0.5, 0.4
 #: Maximum length of what the CPU does, in characters: a file with its line and function fits.
 DOING_LENGTH = 64
 
@@ -263,8 +264,8 @@ def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
 
 def _long_steps(facts: Facts) -> list[str]:
     """Returns the names of the steps in which the device waits for the host longer than in the mean step, or
-    communicates longer where the host does not set the pace; the longest first. There are none unless at least half of
-    the steps do so for less than half as long as the mean step."""
+    communicates longer where the host does not set the pace; the longest first. There are none unless they are few,
+    and at least half of the steps do so for less than half as long as the mean step."""
     by_host, steps = facts.host.bound is Bound.HOST, facts.judged_steps
     times_ns = {
         each: facts.host.steps[each].idle_ns.late_ns if by_host else facts.overview.steps[each].parts_ns.communication
@@ -273,8 +274,9 @@ def _long_steps(facts: Facts) -> list[str]:
     mean_ns = sum(times_ns.values()) / max(len(steps), 1)
     if median([*times_ns.values()]) >= RARE_FRACTION * mean_ns:
         return []
-    longest = sorted(steps, key=lambda each: -times_ns[each])
-    return [facts.overview.steps[each].name for each in longest if times_ns[each] > mean_ns]
+    longest = sorted((each for each in steps if times_ns[each] > mean_ns), key=lambda each: -times_ns[each])
+    few = len(longest) <= FEW_FRACTION * len(steps)
+    return [facts.overview.steps[each].name for each in longest] if few else []
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:

@@ -2150,6 +2150,7 @@ def test_the_verdict_names_the_largest_cause(host: Any, text: str):
         ((160, 160, 720, 160), "."),  # more than half of the mean in the others
         ((0, 0, 1200, 0), ", mostly in step 2. Usual steps take 1.0 ms."),
         ((100, 100, 500, 500), "."),
+        ((0, 500, 0, 500, 0, 500, 0, 500, 0), "."),  # two marks for each batch
         ((10, 10, 10, 600, 600), ", mostly in 2 of 5 steps. Usual ones take 1.0 ms."),
     ],
 )
