@@ -64,6 +64,7 @@ from tb_steptime.metrics.steps.parts import (
     Segment,
     StepAggregates,
     between_ops_ns,
+    interrupted_exchange_ns,
     mean_duration_ns,
     mean_host_ns,
     mean_parts,
@@ -276,8 +277,9 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     rows = _rows(trace, device, mean, None)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)
-    replayed, whole = replayed_step(trace), aggregates.of(whole_steps(trace, device)).mean
-    bound = _bound(whole, launches, replayed, is_cpu_unrecorded(trace))
+    replayed, are_whole = replayed_step(trace), whole_steps(trace, device)
+    whole, once = aggregates.of(are_whole).mean, interrupted_exchange_ns(trace, device)[are_whole]
+    bound = _bound(whole, int(once.sum()) // len(once), launches, replayed, is_cpu_unrecorded(trace))
     bound = _with_use_of_results(bound, whole.idle_of(0), blocking, rows["long_gaps"])
     return HostResult(
         unknown=None,
@@ -406,10 +408,14 @@ def _rows_of_host(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | None, cpu_unrecorded: bool) -> Bound:
+def _bound(
+    mean: StepAggregates, once_ns: int, launches: LaunchFigures, replayed: WhatIf | None, cpu_unrecorded: bool
+) -> Bound:
     """Judges by what a replayed step is sensitive to, or, if the replay is not trusted, by the idle time of the
-    device. Only what the device shows by itself is known of a recording without the CPU."""
-    bound = _bound_of_device(mean, launches) if replayed is None or not replayed.trusted else Bound(replayed.pace)
+    device and its exchanges, less once_ns in which one of these waits once. Only what the device shows by itself is
+    known of a recording without the CPU."""
+    trusted = replayed is not None and replayed.trusted
+    bound = Bound(replayed.pace) if replayed and trusted else _bound_of_device(mean, once_ns, launches)
     return Bound.UNKNOWN if cpu_unrecorded and bound not in (Bound.GPU, Bound.COMMUNICATION) else bound
 
 
@@ -423,12 +429,10 @@ def _with_use_of_results(bound: Bound, idle: IdleNs, rows: list[BlockingRow], ga
     return Bound.HOST if reads and late_ns >= LEADING_FRACTION * idle.judged.total_ns else bound
 
 
-def _bound_of_device(mean: StepAggregates, launches: LaunchFigures) -> Bound:
+def _bound_of_device(mean: StepAggregates, once_ns: int, launches: LaunchFigures) -> Bound:
     works = mean.works_of(0)
-    pace = Pace(
-        mean.idle_of(0), mean.bubble_ns(0), works.total_ns, works.communication, launches.starved_share
-    )  # fmt: skip
-    return judge(pace)
+    exchanges_ns, works_ns = max(works.communication - once_ns, 0), max(works.total_ns - once_ns, 0)
+    return judge(Pace(mean.idle_of(0), mean.bubble_ns(0), works_ns, exchanges_ns, launches.starved_share))
 
 
 def _bound_of_host(trace: Trace) -> Bound:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from tb_steptime.analyses.base import NOT_COMPUTED
 from tb_steptime.analyses.tensor_cores import DeviceSplit, KernelRow
 from tb_steptime.insights.base import Confidence, Headline, Insight, SidebarShare
+from tb_steptime.insights.cpu_verdict import has_only_calls, holds_no_work
 from tb_steptime.insights.facts import Facts, little_is_judged
-from tb_steptime.insights.host_verdict import ends_early, has_only_calls, holds_no_work, judge_span
+from tb_steptime.insights.host_verdict import ends_early, judge_span
 from tb_steptime.insights.largest import nothing_waits
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain

@@ -7,12 +7,12 @@ a step without recorded GPU work -> what its time is spent on (the bound of the 
 
 from __future__ import annotations
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
-from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.cards import confidence
+from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, little_is_judged, mostly_unrecorded, waits_for_queue
 from tb_steptime.insights.host_gains import (
@@ -22,17 +22,23 @@ from tb_steptime.insights.host_gains import (
     slowed_by,
     unlinked_share,
 )
-from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.cpu_outside import compiling, one_pause, outside_ops_ns
-from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, placed
-from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
+from tb_steptime.insights.rules.host.blocking_rows import brief
+from tb_steptime.insights.rules.host.long_waits import main_wait
+from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.wording.host import unrecorded_sentence
-from tb_steptime.metrics.host.cpu_ops import CpuOpRow
-from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
+from tb_steptime.metrics.idle.bottleneck import (
+    COMMUNICATION_FRACTION,
+    IDLE_FRACTION,
+    LEADING_FRACTION,
+    Bound,
+    Pace,
+    causes,
+    judge,
+)
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.means import median
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, fraction, ns, phrase, text
-from tb_steptime.text.frames import frame_function
 
 #: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence. {caused} is the
 #: idle time of this cause alone, {idle} that of all causes.
@@ -66,16 +72,32 @@ _ONLY_PROFILED = (
     "Without the profiler a step takes {plain}, and {gpu} works for {plain_share} of that. The CPU sets the pace "
     "only in recorded steps, which take {step}."
 )
-_IN_ONE_PAUSE = "The CPU sets the pace, mainly by one pause of {pause} in step {at}."
+#: By whether one pause makes most of it alone.
+_IN_PAUSES = {
+    True: "The CPU sets the pace, mainly by one pause of {pause} in step {at}.",
+    False: "The CPU sets the pace, mainly by {pauses} pauses of up to {pause}.",
+}
 _IN_ONE_THING = "The CPU sets the pace, most of the time in {doing}."
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
+_IN_USUAL_STEPS = "{Gpu} sets the pace in usual steps, which take {usual}. "
+_RARELY_COMMUNICATES = {
+    True: "For {exchange} of a step of {step}, {gpu} does nothing but communicate, mostly in step {long}.",
+    False: "For {exchange} of a step of {step}, {gpu} does nothing but communicate, mostly in {few} of {steps} steps.",
+}
+_IN_FEW_STEPS = {
+    True: ", mostly in step {long}. Usual steps take {usual}.",
+    False: ", mostly in {few} of {steps} steps. Usual ones take {usual}.",
+}
 _HAND_OVER = (
     "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
     "step of {step}."
 )
 _COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
 _REACHED_LATE = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
-_ONE_PAUSE = "{Gpu} is idle for {idle} of the step, most of it because of one pause of the CPU, {pause} in step {at}."
+_PAUSES = {
+    True: "{Gpu} is idle for {idle} of the step, most of it because of one pause of the CPU, {pause} in step {at}.",
+    False: "{Gpu} is idle for {idle} of the step, most of it in {pauses} pauses of the CPU of up to {pause}.",
+}
 _ONE_BATCH = (
     "{Gpu} is idle for {idle} of the step, most of it because of one batch, which takes {late} in step {batch}."
 )
@@ -90,6 +112,9 @@ _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only l
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
+#: Steps wait or communicate rarely if half of them do so for less than this share of the mean, and if no more than this
+#: share of them do so for longer: of two marks for each batch, one is no usual step.
+RARE_FRACTION, FEW_FRACTION = 0.5, 0.4
 #: Maximum length of what the CPU does, in characters: with it a headline fits one line.
 DOING_LENGTH = 40
 
@@ -115,7 +140,7 @@ def _sentence(facts: Facts) -> Phrase:
     if little_is_judged(facts):
         return sentence_of_little(facts)
     if facts.idle is None:
-        sentence = _cpu_sentence(facts)
+        sentence = cpu_sentence(facts)
     else:
         idle = facts.idle
         largest = idle.unrecorded_work > max(idle.unknown, idle.tail) and not facts.host.cpu_unrecorded
@@ -156,31 +181,40 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
+    long = _long_steps(facts)
+    if bound is Bound.GPU and long and facts.exchange_ns >= COMMUNICATION_FRACTION * facts.busy_ns:
+        return _IN_USUAL_STEPS + _RARELY_COMMUNICATES[len(long) == 1]
     if facts.replayed is not None:
         template = _pace_template(facts, idle)
         as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
         return template.replace(_STILL, _AS_LONG) if as_long else template
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
-        return _COMMUNICATES
+        return _RARELY_COMMUNICATES[len(long) == 1] if long else _COMMUNICATES
     if bound is Bound.UNKNOWN:
         if idle.unknown <= idle.tail:
             return _TAIL
         return _UNTIED if facts.has_finding("launches_untied") else _SENTENCES[Bound.UNKNOWN]
     if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
-    if bound is Bound.HOST and _one_pause(facts.host, idle):
-        return _ONE_PAUSE
-    if bound is Bound.HOST and main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
-        return _ONE_THING
-    if bound is Bound.HOST and idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
-        return _REACHED_LATE
-    return _SENTENCES[bound]
+    return _host_template(facts, idle) if bound is Bound.HOST else _SENTENCES[bound]
+
+
+def _host_template(facts: Facts, idle: IdleNs) -> str:
+    pauses, template = _pauses(facts, idle), _SENTENCES[Bound.HOST]
+    if pauses is not None:
+        template = _PAUSES[pauses[1]]
+    elif main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
+        template = _ONE_THING
+    elif idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
+        template = _REACHED_LATE
+    long = _long_steps(facts)
+    return template.removesuffix(".") + _IN_FEW_STEPS[len(long) == 1] if long and "{at}" not in template else template
 
 
 def _pace_template(facts: Facts, idle: IdleNs) -> str:
     host = facts.host
-    if host.bound is Bound.HOST and _one_pause(host, idle):
-        return _IN_ONE_PAUSE
+    if (pauses := _pauses(facts, idle)) is not None:
+        return _IN_PAUSES[pauses[1]]
     if host.bound is Bound.HOST and main_wait(host, LEADING_FRACTION * idle.total_ns):
         return _IN_ONE_THING
     busy = host.bound is Bound.GPU and facts.share(idle.total_ns) < IDLE_FRACTION
@@ -206,15 +240,15 @@ def _left_ns(facts: Facts) -> int | None:
     return round(whole_ns * min(left / max(replayed.steady_step_ns, 1), 1.0))
 
 
-def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
-    """Returns the one rare pause of the host that makes most of the span's idle time. The idle
-    time of one cause is that of its longest pause, less the time that the others of this cause last at most."""
-    steps = len(host.judged_steps)
-    for pause in host.pauses:
-        others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
-        if pause.idle_ns * steps - others_ns >= LEADING_FRACTION * idle.total_ns * steps:
-            return pause
-    return None
+def _pauses(facts: Facts, idle: IdleNs) -> tuple[Pause, bool] | None:
+    """Returns the rare pauses of the host, of one cause, that make most of the idle time where the host sets the pace,
+    and whether one of them does so alone. Its idle time is theirs, less the time that the others last at most."""
+    least_ns, steps = LEADING_FRACTION * idle.total_ns, len(facts.host.judged_steps)
+    pause = next((each for each in facts.host.pauses if each.idle_ns >= least_ns), None)
+    if pause is None or facts.host.bound is not Bound.HOST:
+        return None
+    others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
+    return pause, pause.idle_ns * steps - others_ns >= least_ns * steps
 
 
 def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
@@ -231,14 +265,31 @@ def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
     return None
 
 
+def _long_steps(facts: Facts) -> list[str]:
+    """Returns the names of the steps in which the device waits for the host longer than in the mean step, or
+    communicates longer where the host does not set the pace; the longest first. There are none unless they are few,
+    and at least half of the steps do so for less than half as long as the mean step."""
+    by_host, steps = facts.host.bound is Bound.HOST, facts.judged_steps
+    times_ns = {
+        each: facts.host.steps[each].idle_ns.late_ns if by_host else facts.overview.steps[each].parts_ns.communication
+        for each in steps
+    }
+    mean_ns = sum(times_ns.values()) / max(len(steps), 1)
+    if median([*times_ns.values()]) >= RARE_FRACTION * mean_ns:
+        return []
+    longest = sorted((each for each in steps if times_ns[each] > mean_ns), key=lambda each: -times_ns[each])
+    few = len(longest) <= FEW_FRACTION * len(steps)
+    return [facts.overview.steps[each].name for each in longest] if few else []
+
+
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     share, pace = facts.share(idle.total_ns), replace(_pace(facts, idle), exposed_communication_ns=0)
     by_cause = causes(pace)
     first, second = sorted(by_cause.items(), key=lambda cause: -cause[1])[:2]  # of idle time
-    wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
+    wait, (pause, _) = facts.figure("data_loading_exposed"), _pauses(facts, idle) or (None, False)
     batch, late_ns = _one_batch(facts, idle) or ("", None)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
-    together = facts.host.several_devices
+    together, long = facts.host.several_devices, _long_steps(facts)
     return {
         "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
         "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
@@ -256,12 +307,17 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "next": fraction(facts.share(second[1])),
         "others": text("other GPUs" if facts.replicates else "other ranks"),
         "exchange": ns(facts.exchange_ns),
+        "usual": ns(round(median([facts.overview.steps[each].judged_ns for each in facts.judged_steps]))),
+        "long": text(long[0] if long else ""),
+        "few": count(len(long)),
+        "steps": count(len(facts.judged_steps)),
         "copies": ns(facts.copying_ns),
         "devices": count(len(together.devices) if together else 1),
         "mean": Quantity(together.concurrency, Unit.NUMBER) if together else text(""),
         "any": fraction(1 - facts.share(facts.all_idle_ns)),
         "wait": ns(idle.data_loading if wait is None else min(round(wait), idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
+        "pauses": count(pause.count if pause else 0),
         "at": text(pause.worst_step if pause else ""),
         "late": ns(late_ns),
         "batch": text(batch),
@@ -277,7 +333,7 @@ def _pace(facts: Facts, idle: IdleNs) -> Pace:
 def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     host, idle = facts.host, facts.idle
     if idle is None:
-        return _cpu_sureness(facts)
+        return cpu_sureness(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION and not facts.has_finding("launches_untied"):
         return Confidence.LOW, LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
@@ -286,6 +342,8 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
         return confidence(facts, Confidence.MEDIUM, _TIMED)
     if host.bound is Bound.MIXED:
         return confidence(facts, Confidence.MEDIUM, phrase("No cause accounts for half of the idle time."))
+    if host.bound in (Bound.HOST, Bound.SYNC) and awaits_requests(facts, idle.total_ns):
+        return Confidence.LOW, OF_REQUESTS
     slowed = slowed_by(host)
     if slowed is not None and host.bound is not Bound.GPU:
         return confidence(facts, Confidence.MEDIUM, slowed)
@@ -353,144 +411,3 @@ def sentence_of_little(facts: Facts) -> Phrase:
     name = text(costs[0].place.format(name=brief(costs[0].where)))
     template = f"{{time}} of {{recorded}} recorded is one-time work{where}."
     return phrase(template, time=ns(once_ns), recorded=ns(recorded_ns), name=name)
-
-
-def _has_no_ops(facts: Facts) -> bool:
-    """Whether no op of the CPU is recorded in the steps: it may compute during exchanges, which run beside it."""
-    return facts.host.cpu is not None and facts.host.cpu.ops_ns == 0
-
-
-#: Minimum share of the step for an op to be named.
-_WORTH_NAMING = 0.05
-#: Code of torch.compile has the name of its graph, which does not describe what it computes.
-_COMPILED = "CompiledFxGraph"
-
-
-def _cpu_sentence(facts: Facts) -> Phrase:
-    """Returns a sentence that says what takes most of the step, and how much."""
-    step, parts = ns(facts.step_ns), facts.host_parts_ns
-    bound = facts.host.bound
-    if has_only_calls(facts):
-        return phrase("This recording holds no work: no op ran in this process while it was recorded.")
-    if holds_no_work(facts):
-        return phrase("This recording holds no work: no op is in its only step, of {step}.", step=step)
-    if bound is Bound.INPUT:
-        template = "The CPU waits for input data for {wait} of a step of {step}."
-        return phrase(template, step=step, wait=ns(parts.data_loader))
-    if bound is Bound.COMMUNICATION:
-        template = "The CPU only communicates with other ranks for {share} of a step of {step}."
-        if _has_no_ops(facts):
-            template = "Exchanges with other ranks take {share} of a step of {step}; no CPU op is recorded."
-        exchanged = facts.communication
-        alone_ns = exchanged.exposed_ns if exchanged else parts.communication
-        return phrase(template, step=step, share=fraction(facts.share(alone_ns)))
-    if bound is Bound.CPU:
-        return _computes(facts)
-    if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
-        template = "The CPU waits for input data for {wait} of a step of {step}"
-        template += "; this trace does not show whether the GPU works then."
-        return phrase(template, step=step, wait=ns(parts.data_loader))
-    if facts.unread_share is not None:
-        template = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
-        return phrase(template, step=step, share=fraction(facts.unread_share))
-    if facts.has_finding("profiler_not_started"):
-        template = "A step takes {step}; the profiler could not start on the GPU, and recorded the CPU only."
-        return phrase(template, step=step)
-    if facts.has_finding("only_captures"):
-        return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
-    if facts.job.device == "gpu":
-        waited, device = facts.finding("work_waited_for"), text(facts.job.accelerator)
-        if waited is not None:
-            template = "A step takes {step}; for {share} of the recording calls wait for the {device}, whose work is "
-            template += "not in this trace."
-            return phrase(template, step=step, device=device, share=waited.values["waited_share"])
-        return phrase(
-            "A step takes {step}; what the {device} does in it is not in this trace.", step=step, device=device
-        )
-    if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
-        return _outside_ops(facts)
-    return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
-
-
-#: A step mark without work takes less than this: no batch was left for it.
-_LEAST_STEP_NS = 1_000_000
-
-
-def has_only_calls(facts: Facts) -> bool:
-    """Whether nothing is recorded but calls that bring the device no work."""
-    return facts.has_finding("no_work")
-
-
-def holds_no_work(facts: Facts) -> bool:
-    """Whether nothing is recorded but one short step mark, as where a schedule begins again after the last batch.
-    A longer one may hold Python code, or wait for another process."""
-    host, others = facts.host, replace(facts.overview.mean_parts_ns, other=0)
-    empty = not (host.python_function or host.ranges or any(astuple(others)))
-    short = facts.overview.mean_duration_ns < _LEAST_STEP_NS
-    alone = len(facts.overview.steps) == 1 and facts.unread_share is None
-    return short and alone and host.cpu is not None and not host.cpu.ops_ns and empty
-
-
-def _outside_ops(facts: Facts) -> Phrase:
-    step, other = ns(facts.step_ns), fraction(facts.share(outside_ops_ns(facts)))
-    longest, pause = facts.host.python_function, one_pause(facts)
-    if longest is None and pause is not None:
-        pause_ns = pause.end_ns - pause.start_ns
-        values = {"step": step, "other": other, "pause": ns(pause_ns), "at": text(pause.step)}
-        values["rest"] = ns(facts.step_ns - pause_ns // len(facts.judged_steps))
-        template = "No op is recorded for {other} of a step of {step}, mainly in one pause of {pause} in step {at}. "
-        return Phrase(template + "Without it a step takes {rest}.", values)
-    if longest is None:
-        template = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
-        return phrase(template, step=step, other=other)
-    values = {"step": step, "other": other, "function": text(brief(placed(longest.name), PLACE_LENGTH))}
-    if longest.in_ns > longest.outside_ns:  # its calls run ops, too: how long they run none is not known
-        return Phrase("No op is recorded for {other} of a step of {step}, mostly in {function}.", values)
-    template = "No op is recorded for {other} of a step of {step}: {time} of step {which} in {function}"
-    values |= {"time": ns(longest.in_ns), "which": text(longest.step)}
-    if longest.busiest is not None:
-        template += ", {most} of it in {busiest}"
-        values |= {"most": ns(longest.busiest_ns), "busiest": text(brief(frame_function(longest.busiest), CALL_LENGTH))}
-    return Phrase(template + ".", values)
-
-
-def _computes(facts: Facts) -> Phrase:
-    parts = facts.host_parts_ns
-    not_computing_ns = facts.recorded_ns - facts.step_ns + facts.host.between_ops_ns
-    computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
-    compiles = compiling(facts)
-    if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
-        template = "torch.compile is at work for {part} of a step of {step}."
-        return phrase(template, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
-    cpu = facts.host.cpu
-    longest = max(cpu.ops, key=cpu.lasting_ns, default=None) if cpu else None
-    if cpu is None or longest is None or facts.share(lasting_ns := cpu.lasting_ns(longest)) < _WORTH_NAMING:
-        return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)
-    values = {"step": ns(facts.step_ns), "share": computes, "op": text(op_name(longest))}
-    values |= {"part": fraction(facts.share(lasting_ns))}
-    often = "usually " if lasting_ns < cpu.ops[0].self_ns else ""  # the op with the largest mean
-    return Phrase(f"The CPU computes for {{share}} of a step of {{step}}, {often}{{part}} in {{op}}.", values)
-
-
-def op_name(row: CpuOpRow) -> str:
-    """
-    >>> op_name(CpuOpRow("## Call CompiledFxGraph fsbktop ##", 1.0, 100, 100, None))
-    'compiled code'
-    """
-    return "compiled code" if _COMPILED in row.op else row.op
-
-
-def _cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
-    """Returns how sure the bound is."""
-    bound = facts.host.bound
-    if bound is Bound.INPUT:
-        return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))
-    if bound is Bound.COMMUNICATION and _has_no_ops(facts):
-        return Confidence.LOW, phrase("No op of the CPU is recorded in the steps.")
-    if bound is Bound.COMMUNICATION:
-        return confidence(facts, Confidence.HIGH, phrase("The calls of the collectives are recorded."))
-    if bound is Bound.CPU:
-        if any(shown.code == "cpu_ops" for shown in facts.job.evidence):
-            return confidence(facts, Confidence.HIGH, phrase("Its ops are those of CPU libraries."))
-        return confidence(facts, Confidence.MEDIUM, phrase("The trace names no GPU and has no ops of one."))
-    return Confidence.LOW, phrase("Without GPU activity the cause is not known.")

@@ -14,8 +14,8 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.insights.base import Insight, Judgement
+from tb_steptime.insights.cpu_verdict import op_name
 from tb_steptime.insights.facts import WORTH_FRACTION
-from tb_steptime.insights.host_verdict import op_name
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_words
 from tb_steptime.insights.wording.notes import full_text, worded

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure
+from tb_steptime.metrics.excluded_time.steady_step import excess_by_kind
 from tb_steptime.metrics.gpu.utilization import (
     activity_intervals,
     collective_kernels,
@@ -23,6 +24,7 @@ from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.means import slow, slow_after_first, whole_mean, whole_means
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import host_ranges, is_host_range, loader_intervals, union_where
 from tb_steptime.trace.intervals import Intervals, partition
@@ -252,6 +254,13 @@ def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Inte
     compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
     memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels
+
+
+def interrupted_exchange_ns(trace: Trace, device: int) -> Int64:
+    """Returns for each step how long only collectives run that take far longer than others like them, as where another
+    rank comes late once."""
+    interrupted = excess_by_kind(trace, device)[ExcessKind.INTERRUPTED]
+    return find_steps(trace).overlap_ns(interrupted & kinds_of_work(trace, device)[1])
 
 
 # The mean step as one bar, work before waiting, and which of its segments are longer in slow steps.

@@ -260,15 +260,32 @@ def _per_rank(spans: Sequence[RankSpan], metric: str, steps: Sequence[str], *, z
 
 
 def _mean_ns(span: RankSpan, metric: str, steps: Sequence[str]) -> float:
-    values = span.figures[metric][_rows(span, steps)] if metric in span.figures else np.empty(0)
+    rows = _rows(span, steps)
+    values = span.figures[metric][_since_exchange(span, rows)] if metric in span.figures else np.empty(0)
     known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan
+    return float(known.mean()) * (len(values) / len(rows)) if len(known) else np.nan
 
 
 def _rows(span: RankSpan, steps: Sequence[str]) -> Int64:
     step_names = set(steps)
     rows = np.array([row for row, name in enumerate(span.step_names) if name in step_names], np.int64)
     return rows if len(rows) else np.arange(len(span.step_names))
+
+
+def _since_exchange(span: RankSpan, rows: Int64) -> Int64:
+    """Returns these rows of steps, and those of the steps just before each that exchange nothing: what a rank does in
+    them delays the next exchange, too.
+
+    steps       0    1    2    3    4    5    6    7
+    exchange                   x                   x        3, 7 -> 0 to 7
+    """
+    exchanges = distinct(unpacked(span.ranks_result.exchanges.step))
+    if not np.isin(rows, exchanges).all():
+        return rows
+    last = np.append(-1, exchanges)[np.searchsorted(exchanges, rows)]
+    return np.concatenate(
+        [np.arange(before + 1, row + 1) for before, row in zip(last.tolist(), rows.tolist(), strict=True)]
+    )
 
 
 def _median_of_others(column: Int64, place: int) -> int:

@@ -7,6 +7,8 @@ over two hosts. A device does not say either which process drives it. The order 
     track     [TP00] 506  [TP00] 0   [TP01] 507  [TP01] 1        in order of first appearance
               launches    a device   launches    a device   ->   [TP00] 0 is of [TP00] 506, [TP01] 1 of [TP01] 507
 
+Where one process ran after the other on the same device, the first one's rows are those until the next one begins.
+
 Where no device is recorded, ops of several processes show such a file: no profiler records those of another process.
 Where devices alone are recorded, one stream of one device that has kernels of several processes shows such a file: a
 profiler writes a device as one process, and a tool that merges files gives each a process of its own.
@@ -15,6 +17,7 @@ profiler writes a device as one process, and a tool that merges files gives each
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -35,10 +38,12 @@ class Processes(msgspec.Struct, frozen=True, eq=False):
     names    as the file names them, in its order
     first    for each thread of the file, whether it is of the first one, or of a device that this drives; None if the
              file does not show which device is of which process, and their launches have the same numbers
+    until    when the next one begins, on the clock of the events, where they ran one after the other; else None
     """
 
     names: list[str]
     first: Bool | None
+    until: int | None = None
 
 
 def several_processes(
@@ -46,8 +51,8 @@ def several_processes(
 ) -> Processes | None:
     """None if at most one process launches work, or if what each launches is told apart without the order of the file.
 
-    columns: kind, thread, correlation, device and stream of the events. threads: pid and tid of each thread, in the
-    order of the file.
+    columns: start, dur, kind, thread, correlation, device and stream of the events. threads: pid and tid of each
+    thread, in the order of the file.
     """
     kind, thread, correlation = (columns[name] for name in ("kind", "thread", "correlation"))
     calls = np.flatnonzero(is_in(kind, CALL_KINDS) & (correlation >= 0))
@@ -72,8 +77,26 @@ def several_processes(
     names = [name for name, place in numbers.items() if place in hosts.tolist()]
     if len(distinct_in(owner[thread[work]])) == len(hosts):
         return Processes(names, owner == 0)
+    ran = _one_after_the_other(columns, process, hosts)
+    if ran is not None:
+        order, until = ran
+        return Processes([[*numbers][each] for each in order], ~is_in(process, order[1:]), until)
     number = number[is_in(launcher, hosts)]
     return Processes(names, None) if (number[1:] == number[:-1]).any() else None
+
+
+def _one_after_the_other(
+    columns: Mapping[str, npt.NDArray[np.integer[Any]]], process: Int64, hosts: Int64
+) -> tuple[list[int], int] | None:
+    """Returns these processes in the order in which they ran, and when the second one began; None where they ran at the
+    same time. process: of each thread."""
+    rows = np.flatnonzero(is_in(columns["kind"], (*CALL_KINDS, Kind.CPU_OP)))
+    of, start = process[columns["thread"][rows]], columns["start"][rows].astype(np.int64)
+    end = start + columns["dur"][rows]
+    ranges = sorted((int(start[of == each].min()), int(end[of == each].max()), each) for each in hosts.tolist())
+    if any(later[0] < earlier[1] for earlier, later in pairwise(ranges)):
+        return None
+    return [each for _, _, each in ranges], ranges[1][0]
 
 
 def _often(number: Int64) -> Int64:

@@ -122,6 +122,8 @@ class Tables:
         of_first = self.processes.first if self.processes else None
         if of_first is not None:
             too_far = too_far | ~of_first[self._of["thread"]]
+            if self.processes and self.processes.until is not None:
+                too_far |= self._of["start"] >= self.processes.until
             self._of["correlation"] = np.where(too_far, UNKNOWN, self._of["correlation"])
             self._of["device"] = _of_tracks(self._of["device"], self._of["thread"], len(of_first))
         self._sort_kernels(columns, place)

@@ -23,6 +23,7 @@ from tb_steptime.trace.model import Trace, find_launches, is_cut_short, shared
 from tb_steptime.trace.quality.clock_steps import clock_step
 from tb_steptime.trace.quality.clocks import on_one_clock
 from tb_steptime.trace.quality.graph_holes import graph_findings
+from tb_steptime.trace.quality.loader_frames import with_loader_marks
 from tb_steptime.trace.quality.lost_launches import capture_findings, lost_findings
 from tb_steptime.trace.quality.memory_calls import memory_findings
 from tb_steptime.trace.quality.overruns import without_crossings, without_overruns
@@ -52,7 +53,7 @@ _GENERATIONS = {
 def repaired(trace: Trace) -> Trace:
     """Returns the trace as it was read, or with impossible values corrected; its `repaired` lists the corrections. The
     file stays unchanged. Must be called before anything else reads the trace."""
-    trace = without_crossings(trace)
+    trace = without_crossings(with_loader_marks(trace))
     set_back = clock_step(trace)  # then no shift of the device's rows fits all launches
     clocked = replace(trace, repaired=(*trace.repaired, set_back)) if set_back else on_one_clock(trace)
     return with_event_waits(with_waits(without_overruns(clocked)))

@@ -10,6 +10,8 @@ from tb_steptime.insights import judge
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.phases.assignment import host_time_ns
+from tb_steptime.text.printer import plain
+from tb_steptime.trace.model import Trace
 from tests.drawn.cards import analysed, judged
 from tests.drawn.real_traces import on_traces_of_all_formats, read_real, real_path
 from tests.drawn.timeline import timeline
@@ -68,6 +70,59 @@ def test_phases_are_sums_of_sites():
     assert {row.phase: row.bound for row in result.phases if row.idle_ns.total_ns} == {
         "data_loading": Bound.INPUT, "forward": Bound.HOST, "backward": Bound.SYNC, "optimizer": Bound.HOST,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("waits", "bound", "sentence"),
+    [
+        ((1,) * 10, Bound.GPU, "The GPU sets the pace: it works for 94 % of a step of 1.7 ms."),
+        (
+            (1,) * 7 + (150, 1, 1),
+            Bound.GPU,
+            "The GPU sets the pace in usual steps, which take 1.7 ms. For 1.6 ms of a step of 3.2 ms, the GPU does "
+            "nothing but communicate, mostly in step 7.",
+        ),
+        (
+            (30,) * 10,
+            Bound.COMMUNICATION,
+            "Exchanges with other ranks set the pace: without them, a step takes est. 1.6 ms, not 4.6 ms.",
+        ),
+        (
+            (1, 1, 1, 60, 1, 1, 1, 60, 60, 60),
+            Bound.COMMUNICATION,
+            "For 2.5 ms of a step of 4.1 ms, the GPU does nothing but communicate, mostly in 4 of 10 steps.",
+        ),
+    ],
+    ids=["never", "once", "in each step", "often"],
+)
+def test_a_rank_that_waits_once_for_another_does_not_communicate_in_each_step(
+    waits: tuple[int, ...], bound: Bound, sentence: str
+):
+    trace = exchanging(waits)
+    assert analyse(trace).bound is bound
+    assert plain(judged(trace).verdict.text) == sentence
+
+
+@pytest.mark.parametrize(("waits", "bound"), [
+    ((1,) * 7 + (150, 1, 1), Bound.GPU), ((1, 1, 1, 60, 1, 1, 1, 60, 60, 60), Bound.COMMUNICATION),
+])  # fmt: skip
+def test_nor_does_one_whose_steps_cannot_be_replayed(waits: tuple[int, ...], bound: Bound):
+    result = analyse(exchanging(waits, launches=False))
+    assert result.whatif is None or not result.whatif.trusted
+    assert result.bound is bound
+
+
+def exchanging(waits: tuple[int, ...], *, launches: bool = True) -> Trace:
+    """A step for each of these numbers, with an exchange of so many cells of 100 us. launches: whether launch calls
+    are recorded."""
+    return timeline(
+        f"""
+        step     | {"".join(str(number) * (16 + wait) for number, wait in enumerate(waits))} |
+        runtime  | {"".join(("kn" if launches else "..") + "." * (14 + wait) for wait in waits)} |
+        kernel 7 | {"".join("." + "k" * 15 + "." * wait for wait in waits)} |
+        nccl 9   | {"".join("." * 16 + "n" * wait for wait in waits)} |""",
+        cell_ns=100 * US,
+    )
 
 
 def test_a_span_without_a_device_tells_of_the_host():

@@ -54,6 +54,31 @@ def test_parts_of_one_cause_are_summed_and_the_largest_is_named():
     assert why(late, *usual) == [Cause("host", 11 * MS, 3 * MS, 0.8, "idle_nothing_recorded_time")]
 
 
+@pytest.mark.parametrize(
+    ("steps", "own_ms", "others_ms"),
+    [
+        (". . a . . a", 39, 30),  # the steps of accumulated gradients before each exchange
+        ("a a a a . a", 13 * 1.5, 10 * 1.5),  # one of two has such a step before it
+        ("a a a a a a", 13, 10),
+    ],
+)
+def test_work_since_the_last_exchange_delays_the_next_one(steps: str, own_ms: float, others_ms: float):
+    """Each step waits 3 ms longer for batches on the late rank. The third and the sixth one are matched."""
+    spans = [
+        replace(
+            drawn := rank(number, steps),
+            figures={
+                **drawn.figures,
+                "kernel_time": np.full(6, 50.0 * MS),
+                "data_loading_exposed": np.full(6, float(ms * MS)),
+            },
+        )
+        for number, ms in enumerate((10, 10, 13))
+    ]
+    (found,) = causes(spans, 2, 3 * MS, ["3", "6"])
+    assert (found.id, found.own_ns, found.others_ns) == ("data_loading", own_ms * MS, others_ms * MS)
+
+
 def test_without_a_device_the_host_s_own_parts_count():
     usual = [span(number, {"cpu_exec_time": 20, "other_time": 1}) for number in (0, 1)]
     late = span(2, {"cpu_exec_time": 20, "other_time": 21})

@@ -108,6 +108,26 @@ def test_where_the_order_says_nothing_other_numbers_say_it(tmp_path: Path):
     assert trace.notes == ()
 
 
+def _on_one_gpu(events: list[Event]) -> list[Event]:
+    """The process drives the first GPU, as a tool writes it that leaves processes and devices as they are."""
+    on_gpu = ("kernel", "gpu_memcpy", "gpu_user_annotation")
+    return [
+        event | {"pid": 0, "args": event.get("args", {}) | {"device": 0}} if event.get("cat") in on_gpu else event
+        for event in events
+    ]
+
+
+@pytest.mark.parametrize("more", [0, 100])
+@pytest.mark.parametrize("merge", [as_written, by_time])
+def test_of_processes_that_ran_one_after_the_other_on_a_gpu_the_first_is_read(
+    tmp_path: Path, merge: Callable[[Sequence[list[Event]]], list[Event]], more: int
+):
+    first, second = _on_one_gpu(rank(0)), _on_one_gpu(rank(1, steps=5, later_us=1e6, more=more))
+    trace = read(tmp_path, merge([first, second]))
+    assert drawn(trace) == drawn(read(tmp_path, first))
+    assert trace.notes[0] == Note("several-processes", {"count": count(2), "name": text("[TP00] 10")})
+
+
 def test_a_call_with_the_process_of_nobody_does_not_make_it_a_file_of_two(tmp_path: Path):
     events = rank(0)
     call = next(event for event in events if event.get("cat") == "cuda_runtime")

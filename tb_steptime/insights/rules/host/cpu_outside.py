@@ -127,7 +127,7 @@ def cpu_compiles(facts: Facts) -> Insight | None:
     )
     best, why_confidence = Confidence.HIGH, phrase("torch.compile marks its own work.")
     values = {"time": ns(group.self_ns), "share": fraction(facts.share(group.self_ns))}
-    if (only := _compiling_step(facts, group)) is not None:
+    if (only := compiling_step(facts, group)) is not None:
         template = "torch.compile is at work for {time} in step {step}: its shapes, types or values are new."
         best, why_confidence = Confidence.MEDIUM, phrase("One step compiles. Whether others do later is not known.")
         values = {"time": ns(group.self_ns * len(facts.judged_steps)), "step": text(only.name)}
@@ -145,7 +145,7 @@ def cpu_compiles(facts: Facts) -> Insight | None:
     )
 
 
-def _compiling_step(facts: Facts, group: CpuGroup) -> StepRow | None:
+def compiling_step(facts: Facts, group: CpuGroup) -> StepRow | None:
     """Returns the step that is longer than all others by most of the time in which torch.compile is at work; None if
     there is none, as where several steps compile."""
     steps = sorted((facts.overview.steps[each] for each in facts.judged_steps), key=lambda step: step.judged_ns)

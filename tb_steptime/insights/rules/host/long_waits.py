@@ -24,7 +24,9 @@ from tb_steptime.insights.rules.host.requests import (
     busiest,
     common_name,
     is_mostly,
+    is_unrecorded,
     may_be_requests,
+    may_be_unrecorded,
 )
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.host_activity import Kinds, is_graph_launch
@@ -65,14 +67,15 @@ def long_stretches(facts: Facts) -> Insight | None:
     Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, or
     from 0.2 ms on if the CPU does one thing for most of it and there are many such gaps, and from ten times the median
     of all. Where no name holds most of them, there is a card from a twentieth of the step on. A job that has nothing to
-    do, such as a server without requests: where nothing of the CPU is recorded, the card says so. A recording that has
-    no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the CPU of
-    which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the CPU
-    works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph: how
-    long it takes in a step is not known. DistributedDataParallel that searches for unused parameters:
-    `unused_parameters`. A function that waits for another thread, as for a queue of batches, or for what comes next, as
-    a server does for a request: the card asks what it waits for. The latter is a guess, and so are both in an
-    inference, where requests may come through a queue.
+    do, such as a server without requests: where nothing of the CPU is recorded, the card says so. It is a guess where
+    these waits of an inference differ from step to step by more than the rest of the step does, as requests come. A
+    recording that has no more of the CPU than launch calls: there is no card, since these gaps may be anything. An
+    optimizer on the CPU of which nothing is recorded: the copies of gradients and weights around it show it. A GPU that
+    waits while the CPU works for another one of the process: without a name `serial_devices` alone says so. The only
+    launch of a graph: how long it takes in a step is not known. DistributedDataParallel that searches for unused
+    parameters: `unused_parameters`. A function that waits for another thread, as for a queue of batches, or for what
+    comes next, as a server does for a request: the card asks what it waits for. The latter is a guess, and so are both
+    in an inference, where requests may come through a queue.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -93,9 +96,11 @@ def long_stretches(facts: Facts) -> Insight | None:
     searches = name is not None and _OF_ANOTHER_CARD.search(name) is not None
     if not late or unclear or one_launch or searches or facts.host.cpu_unrecorded:
         return None
-    title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
-    how, guess = None if facts.host.with_stack else _STACKS, None
-    if name is not None:
+    title = _UNKNOWN if is_unrecorded(facts, gaps) else phrase("Shorten what the CPU does between launches")
+    how = None if facts.host.with_stack else _STACKS
+    if name is None:
+        guess = OF_REQUESTS if may_be_unrecorded(facts, gaps) else None
+    else:
         named = [gap for gap in gaps if gap.name == name]
         title, how = _advice(facts, name, named)
         guess = OF_REQUESTS if may_be_requests(facts, name, named) else None
@@ -260,7 +265,7 @@ def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Ph
     others = sum(each.count for each in names if each.name != name) if name is not None else 0
     place, call = next((gap.inside for gap in named_gaps if gap.inside), None), busiest(named_gaps)
     named = f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}" if name and place else _short_place(name or "")
-    of_no_one = _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
+    of_no_one = _NOT_RECORDED if is_unrecorded(facts, gaps) else _IN_NO_ONE
     in_one = _IN_UPDATE if name == UPDATE else _IN_ONE
     template = of_no_one if name is None else in_one if call is None else _IN_ITS_CALL
     values = {
@@ -285,11 +290,6 @@ def _overlapped(
         return Phrase(title.template.partition(",")[0], title.values), how and _HOW_TO_PROFILE, why
     less = phrase("Overlapped, it gains up to {overlapped}.", overlapped=ns(gain_ns))
     return title, how, joined(why, less) if gain_ns < MUCH * late_ns else why
-
-
-def _is_unknown(facts: Facts, gaps: Sequence[LongGap]) -> bool:
-    """Whether the trace shows nothing that the CPU does in any of these gaps. Call stacks would show all of it."""
-    return not facts.host.with_stack and bool(gaps) and all(gap.doing == "nothing" for gap in gaps)
 
 
 def _call_name(gap: LongGap) -> str:

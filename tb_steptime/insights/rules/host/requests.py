@@ -2,15 +2,22 @@
 
 thread   --op--[read]  |--- queue.get: lock.acquire ---|  --op--[read]      nothing to do until a request comes:
 device     kkkkkkkkk                                        kkkkkkkkk       no change of the step makes it come sooner
+
+Without call stacks nothing is recorded of such a wait. Requests come irregularly, while the work between them is alike:
+
+thread   --op--[read]         --op--[read]  --op--[read]                   --op--[read]        a server, or a function
+thread   --op--[read]       --op--[read]      --op--[read]       --op--[read]                  a function of the loop
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
+from tb_steptime.metrics.means import ENOUGH_STEPS, median
 from tb_steptime.text import phrase
 from tb_steptime.text.patterns import expression
 
@@ -28,6 +35,9 @@ OF_REQUESTS = phrase("A server waits so for requests, and has nothing for the GP
 
 #: From this share of a call's gain on, a step's waits for requests show that the GPU would have nothing to do sooner.
 _MOST = 0.5
+#: From this share of their median on, waits vary irregularly. By `_varies_ns` it is 0.7 where requests come
+#: independently of each other, 0.03 for a function that does the same in each step, and 0.17 for one whose data grow.
+_IRREGULAR = 0.25
 
 
 def may_be_requests(facts: Facts, name: str, gaps: Sequence[LongGap]) -> bool:
@@ -38,15 +48,46 @@ def may_be_requests(facts: Facts, name: str, gaps: Sequence[LongGap]) -> bool:
 
 
 def awaits_requests(facts: Facts, gain_ns: int) -> bool:
-    """Whether an inference waits for requests where a card says that the GPU may work sooner, by gain_ns a step."""
+    """Whether an inference may wait for requests where a card says that the GPU may work sooner, by gain_ns a step."""
     if not facts.infers:
         return False
     names = [each for row in facts.host.long_gaps for each in row.names]
     name = common_name(names)
-    gaps = [gap for row in facts.host.long_gaps for gap in row.longest if gap.name == name]
     waited_ns = sum(each.late_ns for each in names if each.name == name)
-    enough = waited_ns >= _MOST * gain_ns * len(facts.host.judged_steps)
-    return name is not None and enough and may_be_requests(facts, name, gaps)
+    if waited_ns < _MOST * gain_ns * len(facts.host.judged_steps):
+        return False
+    gaps = [gap for row in facts.host.long_gaps for gap in row.longest if gap.name == name]
+    return may_be_requests(facts, name, gaps) if name is not None else may_be_unrecorded(facts, gaps)
+
+
+def may_be_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:
+    """Whether an inference may wait for requests in gaps of which nothing is recorded, because their time differs
+    between the steps, and by more than the rest of a step. What a loader marks is no request. gaps: the longest."""
+    has_loader = facts.has("data_loading") and facts.data_loading.mean is not None
+    if not facts.infers or has_loader or not is_unrecorded(facts, gaps):
+        return False
+    steps = [facts.host.steps[each] for each in facts.judged_steps]
+    if len(steps) < ENOUGH_STEPS:
+        return False
+    waits_ns = [step.idle_ns.nothing_recorded for step in steps]
+    wholes_ns = [step.end_ns - step.start_ns - step.left_out_ns for step in steps]
+    others_ns = [whole_ns - waited_ns for whole_ns, waited_ns in zip(wholes_ns, waits_ns, strict=True)]
+    varies_ns = _varies_ns(waits_ns)
+    return varies_ns >= _IRREGULAR * median(waits_ns) and varies_ns > _varies_ns(others_ns)
+
+
+def is_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:
+    """Whether the trace shows nothing that the CPU does in any of these gaps. Call stacks would show all of it."""
+    return not facts.host.with_stack and bool(gaps) and all(gap.doing == "nothing" for gap in gaps)
+
+
+def _varies_ns(times_ns: Sequence[int]) -> float:
+    """Returns by how much the times of successive steps differ irregularly: the median difference from their median, or
+    that from the step before if it is less. One pause does not raise the former, and a trend not the latter."""
+    usual_ns = median(times_ns)
+    from_usual = [abs(each - usual_ns) for each in times_ns]
+    from_last = [abs(later - earlier) for earlier, later in itertools.pairwise(times_ns)]
+    return min(median(from_usual), median(from_last))
 
 
 def is_mostly(calls: re.Pattern[str], name: str, call: LongGap | None) -> bool:

@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.ranks.late_rank import imbalance, late_ranks, straggler
-from tb_steptime.insights.rules.ranks.transfers import exposed_transfers, larger_gathers, pipeline_bubbles, slow_link
+from tb_steptime.insights.rules.ranks.transfers import (
+    exposed_transfers,
+    larger_gathers,
+    layers_over_machines,
+    pipeline_bubbles,
+    slow_link,
+)
 from tb_steptime.insights.severity import in_order
 from tb_steptime.ranks.result import JobRanks
 
@@ -14,7 +20,8 @@ JobRule = Callable[[JobRanks], Insight | None]
 
 #: Their gains overlap: each is of waits or transfers of the same collectives. A pipeline waits for messages instead.
 JOB_RULES: tuple[JobRule, ...] = (
-    straggler, late_ranks, imbalance, exposed_transfers, larger_gathers, slow_link, pipeline_bubbles,
+    straggler, late_ranks, imbalance, exposed_transfers, larger_gathers, layers_over_machines, slow_link,
+    pipeline_bubbles,
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@ and slow links; and stages of a pipeline that are idle."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from statistics import median
 
@@ -215,6 +216,61 @@ def larger_gathers(job: JobRanks) -> Insight | None:
         colour="comm",
         part="communication",
         about_ns=larger_ns,
+        instead=phrase("gain not computed"),
+    )
+
+
+#: Kinds with which layers that are split over ranks exchange, and the minimum number of them in a step.
+_OF_LAYERS, _FEWEST_OF_LAYERS = ("all_reduce", "all_gather", "reduce_scatter"), 4
+_IN_A_MACHINE = """mesh = init_device_mesh("cuda", (machines, gpus), mesh_dim_names=("pp", "tp"))
+parallelize_module(layer, mesh["tp"], plan)  # over machines: pipeline stages, or replicas
+# vllm serve MODEL --tensor-parallel-size GPUS --pipeline-parallel-size MACHINES"""
+
+
+def layers_over_machines(job: JobRanks) -> Insight | None:
+    """Fires when the layers of an inference are split over the ranks of several machines, and exchanging between layers
+    takes a twentieth of the step.
+
+    Similar pattern: machines with one GPU each, which has no other one to share a layer with. Experts, which exchange
+    by all-to-alls, stages of a pipeline, which send, and FSDP, which gathers parameters. Machines that NVLink connects,
+    or containers of one machine, whose names differ as those of machines do: a guess. `between_layers` says on each
+    rank what these exchanges take.
+
+    Needs: recordings of the same steps on two or more ranks, with the names of their machines.
+
+    Jobs: inference in many ranks. In training, gradients and parameters go over machines, too.
+
+    Gain: none is computed: what an exchange takes within a machine is not recorded.
+
+    Left out: the memory that a stage or a replica needs.
+    """
+    exchange, leading, steps = job.exchange, _leading(job), max(1, job.matched_steps)
+    if not job.infers or exchange is None or leading is None:
+        return None
+    if leading.kind not in _OF_LAYERS or leading.role == "fsdp":
+        return None
+    machines = Counter(row.host for row in job.ranks if row.rank in leading.members)
+    apart = len(machines) > 1 and None not in machines and min(machines.values()) > 1
+    exposed_ns = exchange.exposed_transfer_ns - exchange.exposed_stall_ns
+    often = leading.count >= _FEWEST_OF_LAYERS * steps
+    if not (apart and often) or exposed_ns < WARNING_FRACTION * step_ns(job):
+        return None
+    template = "The {ranks} ranks that share each layer are on {machines} machines. "
+    why = _why(exposed_ns, leading, job.matched_steps)
+    return Insight(
+        id="layers_over_machines",
+        title=phrase("Split layers within a machine alone"),
+        why=Phrase(
+            template + why.template, why.values | {"ranks": count(leading.ranks), "machines": count(len(machines))}
+        ),
+        how=_IN_A_MACHINE,
+        gain_formula=phrase("Not computed: what an exchange takes within a machine is not recorded."),
+        confidence=Confidence.LOW,
+        why_confidence=phrase("Which links connect the machines is not recorded."),
+        view="ranks",
+        colour="comm",
+        part="communication",
+        about_ns=exposed_ns,
         instead=phrase("gain not computed"),
     )
 

@@ -20,6 +20,7 @@ from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.insights.rules.host.blocking_calls import how_to_keep_memory
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
+from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.severity import lowest, severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.means import SLOW_FRACTION, median
@@ -29,6 +30,8 @@ from tb_steptime.text import Phrase, agreeing, code, count, filled, joined, labe
 
 #: Minimum share of a slow step's excess that is its own. Below it, the step is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
+
+_CERTAINLY_SLOW = phrase("These steps are certainly slow; whether they can be faster is not known.")
 
 #: Cards that name what makes single steps slow, and the share of this card's gain from which on they replace it.
 _NAMING = ("garbage_collection", "host_stops", "compiled_waits", "cpu_compiles", "python_loop")
@@ -63,7 +66,7 @@ def slow_steps(facts: Facts) -> Insight | None:
     time, come at equal distances, or compute longer with another number of launches. A step of a training without a
     backward pass is an evaluation, however much it launches. An inference whose kernels take longer, or that launches
     as much more, has more to compute in that step: a prompt between single tokens, a larger batch, or the encoder of
-    the next window.
+    the next window. An inference that may wait longer for a request in them: a guess.
 
     Needs: at least four steps after the first one, fewer have no outliers; launch calls where there is a GPU.
 
@@ -93,6 +96,8 @@ def slow_steps(facts: Facts) -> Insight | None:
         return None  # only a loop that itself does something now and then, outside ops
     lengths = [_own_ns(host.steps[each]) for each in host.judged_steps if each]
     usual_ns = median(lengths) if lengths else 0.0
+    gain_ns = round(sum(each - usual_ns for each in lengths) / len(host.judged_steps))
+    waits = all(_grew(each, (_OUTSIDE,)) for each in slow) and awaits_requests(facts, gain_ns)
     compile_all = all(_compiles(host, each) for each in slow)
     return host_card(
         facts,
@@ -100,9 +105,10 @@ def slow_steps(facts: Facts) -> Insight | None:
         title=KEEP_FROM_COMPILING if compile_all else phrase("Investigate slow steps"),
         why=_why(host, slow),
         how=LOGS if _compiles(host, slow[0]) else how_to_keep_memory(facts) if _grew(slow[0], ("allocator",)) else None,
-        gain_ns=round(sum(each - usual_ns for each in lengths) / len(host.judged_steps)),
+        gain_ns=gain_ns,
         formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
-        why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),
+        best=Confidence.LOW if waits else Confidence.MEDIUM,
+        why_confidence=OF_REQUESTS if waits else _CERTAINLY_SLOW,
         colour="ink",
         part=None,
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],

@@ -586,7 +586,9 @@ def test_a_single_step_that_compiles_is_named():
     marks = "".join(str(step) * (90 if step == 3 else 10) for step in range(6))
     ops = "".join(("d" * 80 if step == 3 else "") + "mmmmmmmm.." for step in range(6))
     names = NAMES | {"d": "compile_fx_inner (dynamo_timed)"}
-    card = cards(judged(timeline(f"step | {marks} |\nop | {ops} |", names=names)))["cpu_compiles"]
+    judgement = judged(timeline(f"step | {marks} |\nop | {ops} |", names=names))
+    card = cards(judgement)["cpu_compiles"]
+    assert plain(judgement.verdict.text) == "torch.compile is at work for 80 µs in step 3. Usual steps take 10 µs."
     assert plain(card.why) == "torch.compile is at work for 80 µs in step 3: its shapes, types or values are new."
     assert (card.gain_ns, card.confidence) == (80_000 // 6, Confidence.MEDIUM)
 

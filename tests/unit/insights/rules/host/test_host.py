@@ -678,6 +678,36 @@ def test_an_inference_may_get_its_requests_from_a_queue(purpose: Purpose, guesse
     assert (insight.confidence is Confidence.LOW, insight.severity is Severity.MINOR) == (guessed, guessed)
 
 
+@pytest.mark.parametrize(
+    ("purpose", "waits_us", "others_us", "stacks", "guessed"),
+    [
+        ("inference", (100, 500, 700, 200), (300, 300, 310, 300), False, True),
+        ("inference", (490, 500, 510, 500), (300, 300, 310, 300), False, False),  # a function of the loop
+        ("inference", (500, 500, 2000, 500), (300, 300, 310, 300), False, False),  # one pause
+        ("inference", (300, 400, 600, 700), (300, 300, 310, 300), False, False),  # what it works on grows
+        ("inference", (100, 500, 700, 200), (100, 500, 700, 200), False, False),  # longer inputs
+        ("inference", (100, 500, 700, 200), (300, 300, 310, 300), True, False),
+        ("training", (100, 500, 700, 200), (300, 300, 310, 300), False, False),
+    ],
+    ids=["requests", "equal", "one pause", "grows", "work varies, too", "call stacks", "training"],
+)
+def test_irregular_waits_of_an_inference_may_be_for_requests(
+    purpose: Purpose, waits_us: tuple[int, ...], others_us: tuple[int, ...], stacks: bool, guessed: bool
+):
+    """Nothing is recorded of the CPU in these waits, and a read leaves the GPU idle for 300 us in each step."""
+    gaps = waited(long_gap(None, 0.6), long_gap(None, 0.5), late_us=400)
+    lengths = [(wait + other) * US for wait, other in zip(waits_us, others_us, strict=True)]
+    ends = list(itertools.accumulate(lengths))
+    steps = [
+        HostStep(str(place), end - length, end, IdleNs(nothing_recorded=wait * US))
+        for place, (end, length, wait) in enumerate(zip(ends, lengths, waits_us, strict=True))
+    ]
+    host = msgspec.structs.replace(gaps, steps=steps, blocking=[blocking(300 * US)], with_stack=stacks)
+    cards = [card(host, id, JobKind(purpose=purpose)) for id in ("long_stretches", "sync_bubble")]
+    assert [each is not None and each.severity is Severity.MINOR for each in cards] == [guessed] * 2
+    assert [each is not None and each.confidence is Confidence.LOW for each in cards] == [guessed] * 2
+
+
 def waited(
     *gaps: LongGap,
     late_us: int = 60,
@@ -2126,6 +2156,29 @@ def test_the_verdict_counts_no_idle_time_of_other_causes(cause: IdleNs, text: st
     assert plain(judged(host).verdict.text) == text
 
 
+@pytest.mark.parametrize(
+    ("late_us", "rest"),
+    [
+        ((300, 300, 300, 300), "."),
+        ((160, 160, 720, 160), "."),  # more than half of the mean in the others
+        ((0, 0, 1200, 0), ", mostly in step 2. Usual steps take 1.0 ms."),
+        ((100, 100, 500, 500), "."),
+        ((0, 500, 0, 500, 0, 500, 0, 500, 0), "."),  # two marks for each batch
+        ((10, 10, 10, 600, 600), ", mostly in 2 of 5 steps. Usual ones take 1.0 ms."),
+    ],
+)
+def test_the_verdict_names_the_few_steps_in_which_most_launches_are_late(late_us: tuple[int, ...], rest: str):
+    steps = [
+        HostStep(str(place), place * STEP, (place + 1) * STEP, IdleNs(cpu_work=each * US))
+        for place, each in enumerate(late_us)
+    ]
+    idle = [IdleNs(cpu_work=each * US) for each in late_us]
+    host = host_result([site(FORWARD, late(300))], steps=steps)
+    devices = [msgspec.structs.replace(host.devices[0], steps=idle)]
+    verdict = judged(msgspec.structs.replace(host, devices=devices), steps=len(late_us)).verdict
+    assert plain(verdict.text) == "The GPU starves for 30 % of the step: kernels are not launched in time" + rest
+
+
 def test_of_several_losses_communication_is_one():
     segments = [Segment("kernel", "Kernel", 350 * US, "kernel", False, True),
                 Segment("communication", "Communication", 250 * US, "comm", False, True)]  # fmt: skip
@@ -2150,8 +2203,10 @@ def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
     assert said(stopped(1, 650, 150)) == one  # 600 of 1200 us of idle time
     assert said(stopped(1, 650, 149)) == many
     assert said(stopped(2, 700, 163)) == one  # the other pause leaves at most 50 us
-    assert said(stopped(2, 700, 162)) == many
-    assert said(stopped(3, 900, 150)) == many
+    several = "The GPU is idle for 30 % of the step, most of it in {} pauses of the CPU of up to 650 µs."
+    assert said(stopped(2, 700, 162)) == several.format(2)
+    assert said(stopped(3, 900, 150)) == several.format(3)
+    assert said(stopped(3, 900, 149)) == many
 
 
 def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict():

@@ -357,6 +357,30 @@ def test_in_inference_nothing_hides_a_transfer():
     assert judge_job(msgspec.structs.replace(job, infers=True)) == []
 
 
+@pytest.mark.parametrize(
+    ("ranks_each", "exchanges", "changes", "split"),
+    [
+        (4, 6, {}, 2),
+        (2, 6, {}, 4),
+        (8, 6, {}, None),  # one machine
+        (1, 6, {}, None),  # no other GPU in a machine
+        (4, 3, {}, None),  # too few for the layers of a model
+        (4, 6, {"role": "fsdp"}, None),
+        (4, 6, {"kind": "all_to_all"}, None),
+    ],
+)
+def test_layers_of_an_inference_are_split_within_a_machine(
+    ranks_each: int, exchanges: int, changes: dict[str, Any], split: int | None
+):
+    job = job_on_hosts(run(Declared(8, bus_rate=2e9, bucket_bytes=(4_194_304,) * exchanges)), ranks_each)
+    rows = [msgspec.structs.replace(row, **changes) for row in job.collectives]
+    found = judge_job(msgspec.structs.replace(job, collectives=rows, infers=True))
+    assert [(card.id, card.gain_ns, card.why.values["machines"].value) for card in found] == (
+        [("layers_over_machines", 0, split)] if split else []
+    )
+    assert "layers_over_machines" not in [card.id for card in judge_job(job)]
+
+
 @pytest.mark.parametrize("stalls", [0, 2])
 def test_transfers_of_few_bytes_are_latency(stalls: int):
     """They are not hidden by starting them earlier: their result is needed at once. Nor do calls that stall, for more

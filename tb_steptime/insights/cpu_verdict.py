@@ -1,0 +1,164 @@
+"""What a step without recorded GPU work is spent on, in a sentence, and how sure that is: that part of the verdict."""
+
+from __future__ import annotations
+
+from msgspec.structs import astuple, replace
+
+from tb_steptime.insights.base import Confidence
+from tb_steptime.insights.cards import confidence
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.rules.host.cpu_outside import compiling, compiling_step, one_pause, outside_ops_ns
+from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, placed
+from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
+from tb_steptime.metrics.host.cpu_ops import CpuOpRow
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.means import median
+from tb_steptime.text import Phrase, fraction, ns, phrase, text
+from tb_steptime.text.frames import frame_function
+
+
+def _has_no_ops(facts: Facts) -> bool:
+    """Whether no op of the CPU is recorded in the steps: it may compute during exchanges, which run beside it."""
+    return facts.host.cpu is not None and facts.host.cpu.ops_ns == 0
+
+
+#: Minimum share of the step for an op to be named.
+_WORTH_NAMING = 0.05
+#: Code of torch.compile has the name of its graph, which does not describe what it computes.
+_COMPILED = "CompiledFxGraph"
+
+
+def cpu_sentence(facts: Facts) -> Phrase:
+    """Returns a sentence that says what takes most of the step, and how much."""
+    step, parts = ns(facts.step_ns), facts.host_parts_ns
+    bound = facts.host.bound
+    if has_only_calls(facts):
+        return phrase("This recording holds no work: no op ran in this process while it was recorded.")
+    if holds_no_work(facts):
+        return phrase("This recording holds no work: no op is in its only step, of {step}.", step=step)
+    if bound is Bound.INPUT:
+        template = "The CPU waits for input data for {wait} of a step of {step}."
+        return phrase(template, step=step, wait=ns(parts.data_loader))
+    if bound is Bound.COMMUNICATION:
+        template = "The CPU only communicates with other ranks for {share} of a step of {step}."
+        if _has_no_ops(facts):
+            template = "Exchanges with other ranks take {share} of a step of {step}; no CPU op is recorded."
+        exchanged = facts.communication
+        alone_ns = exchanged.exposed_ns if exchanged else parts.communication
+        return phrase(template, step=step, share=fraction(facts.share(alone_ns)))
+    if bound is Bound.CPU:
+        return _computes(facts)
+    if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
+        template = "The CPU waits for input data for {wait} of a step of {step}"
+        template += "; this trace does not show whether the GPU works then."
+        return phrase(template, step=step, wait=ns(parts.data_loader))
+    if facts.unread_share is not None:
+        template = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
+        return phrase(template, step=step, share=fraction(facts.unread_share))
+    if facts.has_finding("profiler_not_started"):
+        template = "A step takes {step}; the profiler could not start on the GPU, and recorded the CPU only."
+        return phrase(template, step=step)
+    if facts.has_finding("only_captures"):
+        return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
+    if facts.job.device == "gpu":
+        waited, device = facts.finding("work_waited_for"), text(facts.job.accelerator)
+        if waited is not None:
+            template = "A step takes {step}; for {share} of the recording calls wait for the {device}, whose work is "
+            template += "not in this trace."
+            return phrase(template, step=step, device=device, share=waited.values["waited_share"])
+        return phrase(
+            "A step takes {step}; what the {device} does in it is not in this trace.", step=step, device=device
+        )
+    if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
+        return _outside_ops(facts)
+    return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
+
+
+#: A step mark without work takes less than this: no batch was left for it.
+_LEAST_STEP_NS = 1_000_000
+
+
+def has_only_calls(facts: Facts) -> bool:
+    """Whether nothing is recorded but calls that bring the device no work."""
+    return facts.has_finding("no_work")
+
+
+def holds_no_work(facts: Facts) -> bool:
+    """Whether nothing is recorded but one short step mark, as where a schedule begins again after the last batch.
+    A longer one may hold Python code, or wait for another process."""
+    host, others = facts.host, replace(facts.overview.mean_parts_ns, other=0)
+    empty = not (host.python_function or host.ranges or any(astuple(others)))
+    short = facts.overview.mean_duration_ns < _LEAST_STEP_NS
+    alone = len(facts.overview.steps) == 1 and facts.unread_share is None
+    return short and alone and host.cpu is not None and not host.cpu.ops_ns and empty
+
+
+def _outside_ops(facts: Facts) -> Phrase:
+    step, other = ns(facts.step_ns), fraction(facts.share(outside_ops_ns(facts)))
+    longest, pause = facts.host.python_function, one_pause(facts)
+    if longest is None and pause is not None:
+        pause_ns = pause.end_ns - pause.start_ns
+        values = {"step": step, "other": other, "pause": ns(pause_ns), "at": text(pause.step)}
+        values["rest"] = ns(facts.step_ns - pause_ns // len(facts.judged_steps))
+        template = "No op is recorded for {other} of a step of {step}, mainly in one pause of {pause} in step {at}. "
+        return Phrase(template + "Without it a step takes {rest}.", values)
+    if longest is None:
+        template = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
+        return phrase(template, step=step, other=other)
+    values = {"step": step, "other": other, "function": text(brief(placed(longest.name), PLACE_LENGTH))}
+    if longest.in_ns > longest.outside_ns:  # its calls run ops, too: how long they run none is not known
+        return Phrase("No op is recorded for {other} of a step of {step}, mostly in {function}.", values)
+    template = "No op is recorded for {other} of a step of {step}: {time} of step {which} in {function}"
+    values |= {"time": ns(longest.in_ns), "which": text(longest.step)}
+    if longest.busiest is not None:
+        template += ", {most} of it in {busiest}"
+        values |= {"most": ns(longest.busiest_ns), "busiest": text(brief(frame_function(longest.busiest), CALL_LENGTH))}
+    return Phrase(template + ".", values)
+
+
+def _computes(facts: Facts) -> Phrase:
+    parts = facts.host_parts_ns
+    not_computing_ns = facts.recorded_ns - facts.step_ns + facts.host.between_ops_ns
+    computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
+    compiles = compiling(facts)
+    if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
+        if (only := compiling_step(facts, compiles)) is not None:
+            usual_ns = median([facts.overview.steps[each].judged_ns for each in facts.judged_steps])
+            values = {"time": ns(compiles.self_ns * len(facts.judged_steps)), "at": text(only.name)}
+            template = "torch.compile is at work for {time} in step {at}. Usual steps take {usual}."
+            return Phrase(template, values | {"usual": ns(round(usual_ns))})
+        template = "torch.compile is at work for {part} of a step of {step}."
+        return phrase(template, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
+    cpu = facts.host.cpu
+    longest = max(cpu.ops, key=cpu.lasting_ns, default=None) if cpu else None
+    if cpu is None or longest is None or facts.share(lasting_ns := cpu.lasting_ns(longest)) < _WORTH_NAMING:
+        return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)
+    values = {"step": ns(facts.step_ns), "share": computes, "op": text(op_name(longest))}
+    values |= {"part": fraction(facts.share(lasting_ns))}
+    often = "usually " if lasting_ns < cpu.ops[0].self_ns else ""  # the op with the largest mean
+    return Phrase(f"The CPU computes for {{share}} of a step of {{step}}, {often}{{part}} in {{op}}.", values)
+
+
+def op_name(row: CpuOpRow) -> str:
+    """
+    >>> op_name(CpuOpRow("## Call CompiledFxGraph fsbktop ##", 1.0, 100, 100, None))
+    'compiled code'
+    """
+    return "compiled code" if _COMPILED in row.op else row.op
+
+
+def cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
+    """Returns how sure the bound is."""
+    bound = facts.host.bound
+    if bound is Bound.INPUT:
+        return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))
+    if bound is Bound.COMMUNICATION and _has_no_ops(facts):
+        return Confidence.LOW, phrase("No op of the CPU is recorded in the steps.")
+    if bound is Bound.COMMUNICATION:
+        return confidence(facts, Confidence.HIGH, phrase("The calls of the collectives are recorded."))
+    if bound is Bound.CPU:
+        if any(shown.code == "cpu_ops" for shown in facts.job.evidence):
+            return confidence(facts, Confidence.HIGH, phrase("Its ops are those of CPU libraries."))
+        return confidence(facts, Confidence.MEDIUM, phrase("The trace names no GPU and has no ops of one."))
+    return Confidence.LOW, phrase("Without GPU activity the cause is not known.")
