@@ -87,7 +87,7 @@ def read_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
     return ours
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), ANY, min_size=1, max_size=4), min_size=1, max_size=12))
 def test_any_argument_may_be_anything(tmp_path, monkeypatch, odd):
     check(tmp_path, [*(event(number, each) for number, each in enumerate(odd)), instant(odd[0])], monkeypatch)
