@@ -14,8 +14,8 @@ API := frontend/src/api.gen.ts
 # The run that the demo opens with and the README shows first: its page explains itself best.
 STORY := gpu_num_dataloaders
 
-# A worker for each core, at most 4. A module's tests stay together, because they share servers and traces; the longest
-# come first.
+# A worker for each core, at most 4. A module's tests stay together, because they share servers and traces, and so do all
+# tests in a browser (tests/conftest.py); the longest come first.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder
 

@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -30,6 +31,8 @@ for _profile, _examples in (("quick", 50), ("deep", 400)):
     )
 hypothesis.settings.load_profile("quick")
 
+
+BROWSER_TESTS = "tests/browser/"
 
 #: New containers between two collections of garbage, ten times as many as usual.
 GARBAGE_EVERY = 10_000
@@ -54,6 +57,19 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(GARBAGE_EVERY, *gc.get_threshold()[1:])
         gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """All browser tests run in one worker: each further one would start a browser and servers of its own, and compile
+    TensorBoard's page once more. Other tests stay together by module, as without this."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneBrowser(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return BROWSER_TESTS if nodeid.startswith(BROWSER_TESTS) else super()._split_scope(nodeid)
+
+    return OneBrowser(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

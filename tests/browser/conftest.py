@@ -115,7 +115,8 @@ def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureR
     failed or SCREENSHOTS is set.
 
     state is the part of a link after "#tb_steptime"; before is called with the page before the tab opens in it. theme
-    is TensorBoard's theme; the browser prefers the other theme, because the tab must follow its host.
+    is TensorBoard's theme; the browser prefers the other theme, because the tab must follow its host. anew: TensorBoard
+    is loaded, too, because the page's history and the files that it has loaded are to be those of this test alone.
     """
     opened: list[tuple[str, Tab]] = []
 
@@ -125,11 +126,14 @@ def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureR
         theme: str = "light",
         width: int = 1280,
         before: Callable[[Page], object] = lambda page: None,
+        anew: bool = False,
     ) -> Tab:
         unused = sorted(pages[theme], key=lambda page: page.url.startswith(server.url))
         page = unused[-1] if unused else new_page(browser, theme)
         pages[theme] = unused[:-1]
         page.set_viewport_size({"width": width, "height": 800})
+        if anew:
+            page.goto("about:blank")
         before(page)
         opened.append((theme, Tab(page, server)))
         opened[-1][1].open(state)

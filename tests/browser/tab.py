@@ -94,7 +94,7 @@ class Tab:
         application takes three quarters of the time.
         """
         address = f"{self.server.url}#tb_steptime{state}"
-        if self.page.url.startswith(f"{self.server.url}#"):
+        if self.shows_its_server:
             assert self.frame  # TensorBoard has put it there
             with self.page.expect_event("framenavigated", lambda frame: PLUGIN in frame.url):
                 self.page.evaluate(OPEN_IN_PLACE, address)
@@ -109,10 +109,15 @@ class Tab:
         self.page.remove_listener("request", self.hear_request)
         self.page.unroute_all(behavior="ignoreErrors")
         self.page.emulate_media(media="null", forced_colors="null")
-        if not (self.page.url.startswith(f"{self.server.url}#") and self.page.evaluate(CLOSE_IN_PLACE)):
+        if not (self.shows_its_server and self.page.evaluate(CLOSE_IN_PLACE)):
             self.page.evaluate("localStorage.clear()")
             self.page.goto("about:blank")
         self.page.context.clear_cookies()
+
+    @property
+    def shows_its_server(self) -> bool:
+        """TensorBoard writes its theme into the address, before the fragment."""
+        return self.page.url.partition("#")[0].partition("?")[0] == self.server.url
 
     @property
     def frame(self) -> Frame:

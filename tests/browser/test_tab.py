@@ -131,7 +131,7 @@ def test_a_link_opens_what_it_was_copied_from(tensorboard: StartTensorBoard, rec
 def test_back_goes_to_the_view_before_and_stays_in_the_tab(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
-    one = tab(tensorboard(recording))
+    one = tab(tensorboard(recording), anew=True)
     one.view("overview")
     for title in ("Data loading", "Host"):
         one.go_to(title)

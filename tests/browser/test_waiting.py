@@ -56,7 +56,7 @@ def test_a_broken_answer_is_said_and_asked_for_again(
 def test_a_view_whose_part_of_the_tab_does_not_come_is_asked_for_again(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
-    one = tab(tensorboard(recording), state="&p.tb_steptime.view=nothing")
+    one = tab(tensorboard(recording), state="&p.tb_steptime.view=nothing", anew=True)
     pattern = f"{ROUTES}parts/host-*.js"
     one.page.route(pattern, lambda route: route.abort())
     one.view("overview")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_steptime.comparison.comparison import compare
@@ -124,6 +124,7 @@ def test_what_makes_it_unfair():
     assert [note.id for note in unfair(base, on_cpu)] == ["one_without_gpu", "few_steps"]
 
 
+@settings(max_examples=settings().max_examples // 2)  # each draws and analyses two traces of up to 120 kernels a step
 @given(
     st.integers(1, 6),
     st.integers(1, 20),

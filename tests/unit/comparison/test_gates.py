@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.comparison.gates import Gate, GateError, GateResult, judge_gate, parse_gate
-from tb_steptime.comparison.sides import Side
+from tb_steptime.comparison.sides import ComparedSpan, Side
 from tb_steptime.trace.loader_records import StepPace
 from tests.drawn.timeline import timeline
 from tests.unit.comparison.sides import side_of
@@ -105,13 +106,19 @@ def test_several_recordings_a_side_are_held_against_how_much_they_differ():
     assert judge_gate(gate, alike, uneven).spread is None, "a run has one span"
 
 
+@cache
+def even_span() -> ComparedSpan:
+    """A span of three steps of 10 us, which many sides share."""
+    return steps_of("", 10, 10, 10).first
+
+
 def timed(name, *medians, fast=None):
     """A side with a run for each median of the steps without the profiler, ns; fast: their 1st percentiles."""
-    spans = [steps_of("", 10, 10, 10).first for _ in medians]
+    span = even_span()
     paces = [StepPace(9_000, 10, ns, 50, plain_p1_ns=p5)
              for ns, p5 in zip(medians, fast or [None] * len(medians), strict=True)]  # fmt: skip
     paced = [replace(span, results={**span.results, "overview": msgspec.structs.replace(span.overview, pace=pace)})
-            for span, pace in zip(spans, paces, strict=True)]  # fmt: skip
+            for pace in paces]  # fmt: skip
     return Side(name, tuple(paced), (1,) * len(paced))
 
 
