@@ -353,6 +353,26 @@ def test_the_rounds_of_a_loop_without_marks_are_steps():
     ]
 
 
+@pytest.mark.parametrize(
+    ("labels", "steps"),
+    [
+        (("mm",) * 4, 4),
+        (("step 7", "step 8", "step 9", "step 10"), 4),
+        (("epoch 0", "epoch 0", "epoch 1", "epoch 1"), 4),
+        (("mm_128", "mm_256", "mm_512", "mm_1024"), None),
+        (("mm", "baddbmm", "einsum", "linear"), None),
+        (("mm", "mm", "mm", ""), 4),
+    ],
+    ids=["of one name", "counted", "counted by a range around several", "sizes", "variants", "not around all"],
+)
+def test_rounds_under_different_labels_are_no_steps(labels: tuple[str, ...], steps: int | None):
+    ranges = {
+        f"user {name}": "".join("uuuu." if each == name else "....." for each in labels) for name in labels if name
+    }
+    found = find_steps(looped("fmmm." * 4, **ranges))
+    assert (len(found.steps) if found.by == "inferred" else None) == steps
+
+
 @pytest.mark.parametrize(("forward", "steps"), [("mn" * 4 + "." * 24, None), ("mn......" * 4, 3)])
 def test_gradients_of_layers_are_no_steps_and_those_of_each_forward_pass_are(forward: str, steps: int | None):
     """The backward pass runs on a thread of its own, where the layers of one step repeat as whole steps would."""
