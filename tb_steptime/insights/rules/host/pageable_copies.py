@@ -30,7 +30,8 @@ def pageable_copies(facts: Facts) -> Insight | None:
     Similar pattern: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A
     first copy that waits for work from before the recording is left out. Many small copies: each takes as long from
     pinned memory, so the card asks for fewer of them. Copies within the modules of the forward pass: they are no batch,
-    and what they copy can stay on the GPU.
+    and what they copy can stay on the GPU. Tensors that an op creates on the CPU right before, such as masks and random
+    inputs: the advice is to create them on the GPU.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 
@@ -47,6 +48,8 @@ def pageable_copies(facts: Facts) -> Insight | None:
     title, how = _OF_LOADER if _are_of_loader(facts, rows) else _OF_TENSOR
     if _are_of_model(rows):
         title, how = _OF_MODEL
+    elif _are_created([row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]):
+        title, how = _OF_CREATED
     if _are_small(rows):
         title, how = _OF_VALUES
     return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how)
@@ -75,6 +78,11 @@ def _are_of_model(rows: list[BlockingRow]) -> bool:
     return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
 
 
+def _are_created(rows: Sequence[CopyRow]) -> bool:
+    """Whether ops on the CPU mostly create what is copied, right before: random inputs, masks, positions."""
+    return 2 * sum(row.created_ns for row in rows) > sum(row.total_ns for row in rows)
+
+
 def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
     """Whether these copies may be those of the loader's batches. Weights are not, such as those that an optimizer has
     updated on the CPU, or those of layers that stay there: these are more tensors than a batch has, and large ones."""
@@ -99,6 +107,11 @@ _OF_MODEL = (
     "Keep on the GPU what the model copies there",
     'self.register_buffer("mask", mask)  # once: it moves with the model\n'
     "torch.ones(n, n, dtype=torch.bool, device=x.device)  # in place of .to(device) in the forward pass",
+)
+_OF_CREATED = (
+    "Create on the GPU what is copied there",
+    "torch.ones(n, n, device=x.device).tril()  # in place of .to(device); torch.randn takes device=, too\n"
+    'self.register_buffer("mask", mask)  # once, where each step creates the same',
 )
 _OF_VALUES = (
     "Copy small tensors together, or create them on the GPU",
@@ -147,7 +160,9 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     that the script moves, and neither a batch nor its results. In training, both ways must be before the backward pass:
     saved activations come back in it, and gradients leave in it or behind it. Weights that an optimizer has updated on
     the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones where
-    there is a loader, are called no batch.
+    there is a loader, are called no batch. Tensors that an op creates on the CPU right before, such as masks and random
+    inputs: pinned memory would be one more copy, so the advice is to create them on the GPU. Gradients that come from a
+    loss or a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -163,6 +178,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         return _weights_card(facts, weights)
     template = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
+    if _are_of_part_on_cpu(facts, rows, "HtoD"):
+        return None
     of_loader = _are_of_loader(facts, rows)
     how, title = _AHEAD_OF_LOADER if of_loader else _AHEAD, _OF_TENSOR[0]
     if _has_kernels(facts):
@@ -170,6 +187,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         title = "Copy the next batch while kernels run" if of_loader or few else "Copy these tensors while kernels run"
     if _are_of_model(calls_of(facts, "pageable")):
         title, how = _OF_MODEL
+    elif _are_created(rows):
+        title, how = _OF_CREATED
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
         how = f"{how}\n{_OFFLOADED}"
     return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
@@ -220,13 +239,19 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
         return None
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
-    needed = sum(row.bytes or 0 for row in facts.host.blocking if row.direction == "DtoH" and is_of_part_on_cpu(row))
-    if 2 * needed > sum(row.bytes or 0 for row in rows):
+    if _are_of_part_on_cpu(facts, rows, "DtoH"):
         return None
     title, how = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results", _BACK
     if updates_on_cpu(facts):
         title, how = "Copy gradients to the CPU while kernels run", OF_GRADIENTS.how or _BACK
     return _alone_card(facts, "pageable_result_copies", title, template, how, rows, facts.usual_copies_ns)
+
+
+def _are_of_part_on_cpu(facts: Facts, rows: Sequence[CopyRow], direction: str) -> bool:
+    """Whether most of these bytes are copied for a part of the model on the CPU. The GPU, or that part, needs them at
+    once."""
+    moved = (row for row in facts.host.blocking if row.direction == direction and is_of_part_on_cpu(row))
+    return 2 * sum(row.bytes or 0 for row in moved) > sum(row.bytes or 0 for row in rows)
 
 
 def _moved_weights(facts: Facts) -> list[CopyRow]:

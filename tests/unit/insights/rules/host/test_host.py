@@ -1276,6 +1276,28 @@ def test_many_small_copies_are_made_together(counts: tuple[float, ...], each: in
 
 
 @pytest.mark.parametrize(
+    ("op", "bytes_a_step", "cards"),
+    [
+        ("autograd::engine::evaluate_function: ToCopyBackward0", 500_001, 0),
+        ("autograd::engine::evaluate_function: ToCopyBackward0", 500_000, 1),
+        ("aten::to", 1_000_000, 1),
+    ],
+)
+def test_gradients_of_a_loss_on_the_cpu_are_no_batch(op: str, bytes_a_step: int, cards: int):
+    host = host_result(blocking=[batch(50 * US, outer_op=op, bytes=bytes_a_step)], copies=[copy()])
+    assert [each.id for each in judged(host).insights].count("pageable_batch_copies") == cards
+
+
+@pytest.mark.parametrize(("created_us", "created"), [(100, True), (51, True), (50, False)])
+def test_what_an_op_creates_right_before_its_copy_is_no_batch(created_us: int, created: bool):
+    row = msgspec.structs.replace(copy(), created_ns=created_us * US)
+    host = host_result(blocking=[batch(50 * US, bytes=1_000_000)], copies=[row])
+    titles = {plain(each.title) for each in judged(host).insights if each.id.startswith("pageable")}
+    of_batch = {"Pin the memory of the copied tensors", "Copy the next batch while kernels run"}
+    assert titles == ({"Create on the GPU what is copied there"} if created else of_batch)
+
+
+@pytest.mark.parametrize(
     ("of_model", "batch_bytes", "kept"),
     [
         ({"user_range": "forward_pass", "count": 16.0}, 99_999, True),
