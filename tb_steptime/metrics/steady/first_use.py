@@ -23,7 +23,7 @@ import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.host_ranges import loading_calls
+from tb_steptime.trace.host_ranges import COMPILES, loading_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
@@ -34,7 +34,7 @@ from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, disti
 
 #: Marks of torch.compile since 2.0, and the functions of Dynamo, Inductor and Triton that compile.
 COMPILATION = expression(
-    r".*\(dynamo_timed\)$|.*torch/_dynamo/convert_frame\.py\(\d+\): (_compile|compile_inner)$"
+    rf"{COMPILES.pattern}|.*torch/_dynamo/convert_frame\.py\(\d+\): (_compile|compile_inner)$"
     r"|.*torch/_inductor/compile_fx\.py\(\d+\): compile_fx(_inner)?$|.*triton/compiler/compiler\.py\(\d+\): compile$"
 )
 #: Calls that end a capture, or make a graph from it.
