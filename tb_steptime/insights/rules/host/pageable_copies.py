@@ -135,6 +135,12 @@ def _bytes(rows: Sequence[BlockingRow | CopyRow]) -> Quantity:
     return nbytes(sum(sizes) if sizes else None)
 
 
+def with_bytes(template: str, rows: Sequence[CopyRow]) -> str:
+    """Returns the sentence, which speaks of tensors where the bytes are not recorded, as in some shortened traces."""
+    known = any(row.bytes is not None for row in rows)
+    return template if known else template.replace("{bytes} a step", "Tensors", 1)
+
+
 def _why(rows: list[BlockingRow]) -> Phrase:
     template = "{op} copies {bytes} a step from pageable memory and blocks the CPU for {blocked}."
     if _are_small(rows):
@@ -348,7 +354,10 @@ def _alone_card(
         facts,
         id=id,
         title=phrase(title),
-        why=filled(_IN_COPIES if waits_ns > alone_ns else template, {"bytes": _bytes(rows), "alone": ns(alone_ns)}),
+        why=filled(
+            with_bytes(_IN_COPIES if waits_ns > alone_ns else template, rows),
+            {"bytes": _bytes(rows), "alone": ns(alone_ns)},
+        ),
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,

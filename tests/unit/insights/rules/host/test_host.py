@@ -1288,6 +1288,12 @@ def test_gradients_of_a_loss_on_the_cpu_are_no_batch(op: str, bytes_a_step: int,
     assert [each.id for each in judged(host).insights].count("pageable_batch_copies") == cards
 
 
+def test_copies_without_recorded_bytes_are_of_tensors():
+    insight = card(host_result(copies=[msgspec.structs.replace(copy(), bytes=None)]), "pageable_batch_copies")
+    assert insight is not None
+    assert plain(insight.why).startswith("Tensors come from ")
+
+
 @pytest.mark.parametrize(("created_us", "created"), [(100, True), (51, True), (50, False)])
 def test_what_an_op_creates_right_before_its_copy_is_no_batch(created_us: int, created: bool):
     row = msgspec.structs.replace(copy(), created_ns=created_us * US)
