@@ -31,7 +31,8 @@ def pageable_copies(facts: Facts) -> Insight | None:
     first copy that waits for work from before the recording is left out. Many small copies: each takes as long from
     pinned memory, so the card asks for fewer of them. Copies within the modules of the forward pass: they are no batch,
     and what they copy can stay on the GPU. Tensors that an op creates on the CPU right before, such as masks and random
-    inputs: the advice is to create them on the GPU.
+    inputs: the advice is to create them on the GPU. Many tensors in a row in the only step may be the weights of a
+    model, which are copied once: that is a guess.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 
@@ -52,7 +53,10 @@ def pageable_copies(facts: Facts) -> Insight | None:
         title, how = _OF_CREATED
     if _are_small(rows):
         title, how = _OF_VALUES
-    return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how)
+    doubt = None
+    if _may_be_weights(facts):
+        how, doubt = f"{how}\n{_OF_WEIGHTS}", _ONCE_PERHAPS
+    return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how, doubt=doubt)
 
 
 #: Number of copies a step from which on they are of single values or of parts, and not of a batch's tensors.
@@ -76,6 +80,13 @@ def _are_of_model(rows: list[BlockingRow]) -> bool:
     inside = [row for row in rows if row.phase == "forward" and (row.module or _is_forward(row))]
     mostly = 2 * sum(row.bytes or 0 for row in inside) > sum(row.bytes or 0 for row in rows)
     return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
+
+
+def _may_be_weights(facts: Facts) -> bool:
+    """Whether the only recorded step copies many tensors in a row to the GPU, as `model.to("cuda")` does once."""
+    rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
+    many = (row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH)
+    return len(facts.overview.steps) == 1 and any((row.bytes or 0) >= LARGE_BYTES * row.count for row in many)
 
 
 def _are_created(rows: Sequence[CopyRow]) -> bool:
@@ -168,7 +179,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones where
     there is a loader, are called no batch. Tensors that an op creates on the CPU right before, such as masks and random
     inputs: pinned memory would be one more copy, so the advice is to create them on the GPU. Gradients that come from a
-    loss or a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part.
+    loss or a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part. Many tensors in a
+    row in the only step may be the weights of a model, which are copied once: that is a guess.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -347,9 +359,11 @@ def _alone_card(
     rest_ns = facts.step_ns - facts.copying_ns
     if rest_ns < LEADING_FRACTION * alone_ns:
         return _unhidden(facts, id, how, rows, alone_ns, rest_ns)
-    depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
-    faster = "No kernel runs in the steps, and how much faster pinned memory is copied is not known."
-    kernels = _has_kernels(facts)
+    depends = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
+    faster = phrase("No kernel runs in the steps, and how much faster pinned memory is copied is not known.")
+    best, doubt = (Confidence.MEDIUM, depends) if _has_kernels(facts) else (Confidence.LOW, faster)
+    if id == "pageable_batch_copies" and _may_be_weights(facts):
+        how, best, doubt = f"{how}\n{_OF_WEIGHTS}", Confidence.LOW, _ONCE_PERHAPS
     return host_card(
         facts,
         id=id,
@@ -361,8 +375,8 @@ def _alone_card(
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
-        best=Confidence.MEDIUM if kernels else Confidence.LOW,
-        why_confidence=phrase(depends if kernels else faster),
+        best=best,
+        why_confidence=doubt,
         part="memcpy",
     )
 
