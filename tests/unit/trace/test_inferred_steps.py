@@ -90,6 +90,18 @@ def test_two_optimizers_of_one_class_compute_other_gradients(nodes: str, steps: 
     assert len(windows(trace)) == steps
 
 
+@pytest.mark.parametrize(("nodes", "steps"), [("ggg" * 3, 9), ("ggd" * 3, 3)])
+def test_what_every_third_step_does_besides_is_no_other_optimizer(nodes: str, steps: int):
+    rounds = [f"a.b.a.b.{node}.{more}.." for node, more in zip(nodes, ("......", "......", "lmlmlm") * 3, strict=True)]
+    trace = timeline(
+        f"""
+        op          | {"".join(rounds)} |
+        {OPTIMIZER} | {".................o" * 9} |""",
+        names={each: f"autograd::engine::evaluate_function: {each}Backward0" for each in "gd"},
+    )
+    assert len(windows(trace)) == steps
+
+
 def test_two_optimizers_that_work_alike_share_the_step_of_their_batch():
     trace = timeline(f"""
         loader      | l.......l.......l....... |
