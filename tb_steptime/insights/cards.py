@@ -62,9 +62,10 @@ def card(
         details.setdefault("instead", phrase("gain not computed"))
     level, why_level = (best, why_confidence) if counted else confidence(facts, *(here or (best, why_confidence)))
     now_ns = gain_ns if now_ns is None else now_ns
+    deciding_ns = now_ns if sure_ns is None else sure_ns
     return Insight(
         id=id,
-        severity=severity(facts.share(now_ns if sure_ns is None else sure_ns), best, level),
+        severity=severity(facts.share(deciding_ns), best, level, deciding_ns * len(facts.judged_steps)),
         title=title if now_ns or not gain_ns else later or later_title(title),
         why=fitted(why),
         gain_ns=now_ns,

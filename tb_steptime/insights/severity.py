@@ -6,6 +6,7 @@ gains later, once something else changed, does not count. Cards stand by severit
 gain             0       5 %       15 %              of the step
 severity         | minor | warning | major
 of few steps     | minor | warning | warning         a mean of one or two steps may mislead
+under 50 us      | minor | minor   | minor           of few steps in all: any one call may take so much longer
 of a guess       | minor | minor   | minor           it is not measured what causes the time
 
 A card without a gain is minor, but for memory that grows in every step, which ends the job: a warning.
@@ -31,6 +32,9 @@ from tb_steptime.text import Phrase, count, ns, phrase
 #: A card is a warning from 5 % of the step on. From 15 % on it decides the job's speed and is major.
 WARNING_FRACTION, MAJOR_FRACTION = 0.05, 0.15
 
+#: Minimum gain of a few steps together, ns: the scheduler delays a single call by some ten microseconds.
+LEAST_OF_FEW_STEPS_NS = 50_000
+
 #: Minimum share of the largest gain that counts as about as much.
 ABOUT_AS_MUCH = 0.5
 
@@ -49,15 +53,15 @@ _ABOUT: dict[Bound, frozenset[str]] = {
 }
 
 
-def severity(fraction: float, best: Confidence, confidence: Confidence) -> Severity:
+def severity(fraction: float, best: Confidence, confidence: Confidence, in_all_ns: int) -> Severity:
     """Returns the severity of a card that is worth this share of the step. best: its confidence in the best recording;
-    confidence: in this one.
+    confidence: in this one. in_all_ns: what it gains in all recorded steps.
 
     A guess of the cause is a hint, whatever it would gain. A cause that is measured, but in one or two steps, or in a
-    trace that lacks launches, is no reason to drop everything else.
+    trace that lacks launches, is no reason to drop everything else. Few microseconds of so little are noise.
     """
     due = severity_of_gain(fraction)
-    if best is Confidence.LOW:
+    if best is Confidence.LOW or (confidence is Confidence.LOW and in_all_ns < LEAST_OF_FEW_STEPS_NS):
         return Severity.MINOR
     return Severity.WARNING if due is Severity.MAJOR and confidence is Confidence.LOW else due
 

@@ -39,7 +39,7 @@ from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.phases.no_grad import NoGrad, without_gradients
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
-from tb_steptime.trace.host_ranges import FSDP
+from tb_steptime.trace.host_ranges import FSDP, compiling
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace, find_launches, named_in, rows_named, shared
@@ -246,9 +246,9 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
 
 
 def _of_ops(trace: Trace) -> tuple[float, float] | None:
-    """Time in compiled ranges as a share of the time in ops and such ranges."""
-    compiled = Intervals.of_events(trace.events, compiled_ranges(trace))
-    ops = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP)) | compiled
+    """Time in compiled ranges as a share of the time in ops and such ranges, without that of the compiler."""
+    compiled = Intervals.of_events(trace.events, compiled_ranges(trace)) - compiling(trace)
+    ops = (Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP)) - compiling(trace)) | compiled
     return (compiled.total_ns / ops.total_ns, 0.0) if ops.total_ns else None
 
 
@@ -428,15 +428,23 @@ def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
 
 
 def _training(trace: Trace) -> list[JobEvidence]:
-    nodes = engine_nodes(trace)
+    nodes = _run(trace, engine_nodes(trace))
     autograd = [JobEvidence("autograd_nodes", len(nodes))] if len(nodes) else []
     steps = named_evidence("optimizer_steps", trace, (Kind.USER,), OPTIMIZER_STEP.match)
     if autograd or steps:
         return autograd + steps
     zeroed = named_evidence("optimizer_steps", trace, (Kind.USER,), _ZERO_GRAD.match)
-    ops = named_evidence("backward_ops", trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward"))
+    rows = _run(trace, rows_named(trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward")))
+    ops = [JobEvidence("backward_ops", len(rows), trace.name_of(rows[0]))] if len(rows) else []
     kernels = named_evidence("backward_kernels", trace, (Kind.KERNEL,), BACKWARD_KERNEL.search)
     return zeroed or ops or kernels
+
+
+def _run(trace: Trace, rows: Int64) -> Int64:
+    """Those of these ops that compute, and are not only traced by a compiler."""
+    start = trace.events.start_ns[rows]
+    ran: Int64 = rows[compiling(trace).overlap_ns(start, start + 1) == 0]
+    return ran
 
 
 Server = Literal["vllm", "sglang"]

@@ -28,6 +28,9 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct, dis
 #: exchanges.
 FSDP = expression(r"FSDP::|FullyShardedDataParallel\._")
 
+#: torch.compile's own marks of its work, since 2.0, and the one around them all.
+COMPILES = expression(r".*\(dynamo_timed\)$|dynamo$")
+
 
 def host_ranges(trace: Trace) -> Intervals:
     """When the host runs an op or a named range."""
@@ -162,3 +165,12 @@ def iterator_of(mark: str) -> str:
     """
     match = LOADER_MARK.match(mark)
     return (match["iterator"] or match["pipe"] or "") if match else ""
+
+
+@shared
+def compiling(trace: Trace) -> Intervals:
+    """When torch.compile works on any thread, or looks for its code. It traces forward and backward passes of tensors
+    without data, on which ops and autograd nodes are recorded as if they ran."""
+    marks = (Kind.CPU_OP, Kind.USER)
+    rows = rows_named(trace, marks, lambda name: COMPILES.match(name) or name.startswith("TorchDynamo "))
+    return Intervals.of_events(trace.events, rows)

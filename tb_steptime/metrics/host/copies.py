@@ -22,13 +22,15 @@ from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_in
 from tb_steptime.metrics.host.blocking_calls import blocking_groups
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import link_bytes_per_ns
 from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.host_ranges import short_range
-from tb_steptime.trace.model import Trace, find_launches
-from tb_steptime.trace.ops import places
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches
+from tb_steptime.trace.nesting import lane, op_rows, outermost
+from tb_steptime.trace.ops import op_at, places
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct, is_in, values_at
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in, values_at
 
 
 class CopyRow(msgspec.Struct, frozen=True):
@@ -44,6 +46,7 @@ class CopyRow(msgspec.Struct, frozen=True):
     least_ns           what they would take at the peak rate of the link between host and device; None for copies within
                        one of them, and where bytes or the rate are not known
     in_a_row           number of these copies a step that follow another of them without a kernel in between
+    created_ns         the part of `total_ns` of tensors that an op creates right before, as `is_created` says
     """
 
     direction: str
@@ -59,6 +62,7 @@ class CopyRow(msgspec.Struct, frozen=True):
     op: str | None
     least_ns: int | None = None
     in_a_row: float = 0.0
+    created_ns: int = 0
 
 
 def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
@@ -87,7 +91,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
     nbytes = copied_bytes(trace, activity)
     recorded = nbytes >= 0
     sum_bytes, timed_ns = int(nbytes[recorded].sum()), int(events.dur_ns[activity[recorded]].sum())
-    groups = blocking_groups(trace)
+    groups, to_device = blocking_groups(trace), each.direction == "HtoD"
     return CopyRow(
         direction=each.direction,
         source=each.source,
@@ -102,6 +106,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
         op=_maker(trace, rows),
         least_ns=_least_ns(trace, activity, steps) if each.direction in _OVER_LINK else None,
         in_a_row=_in_a_row(trace, activity) / steps,
+        created_ns=int(events.dur_ns[activity[is_created(trace, rows)]].sum()) // steps if to_device else 0,
     )
 
 
@@ -136,6 +141,51 @@ def _in_a_row(trace: Trace, activity: Int32) -> int:
         starts = np.sort(events.start_ns[kernels[events.device[kernels] == device]])
         number += int((np.diff(np.searchsorted(starts, copies)) == 0).sum())
     return number
+
+
+#: Ops that make a tensor of sizes and numbers alone, or a mask.
+_CREATES = expression(
+    r"aten::(ones|zeros|full|eye|arange|linspace|tril|triu|tril_indices|triu_indices|randn?|randint|randperm|normal)"
+    r"(_like|_)?$"
+)
+#: Ops that bring such a tensor into another shape or type.
+_RESHAPES = expression(
+    r"aten::(view|reshape|expand|unsqueeze|squeeze|transpose|permute|t|repeat|detach|alias|to|eq|ne|lt|gt|logical_not)$"
+)
+#: Number of ops before a copy that are looked at, and the longest time from the creation to the copy, ns.
+_OPS_BEFORE, _SOON_NS = 6, 100_000
+
+
+def is_created(trace: Trace, rows: Int64) -> Bool:
+    """Says of which copies, rows of `find_launches`, an op on the CPU creates the tensor right before. The op could
+    create it on the device.
+
+    op       [aten::ones][aten::tril][aten::view][aten::to  ]        created
+    op       [aten::randint] ... [aten::stack][aten::to     ]        data
+    """
+    copying = outermost(trace, op_rows, op_at(trace, find_launches(trace).call[rows].astype(np.int64)))
+    starts = np.sort(trace.events.start_ns[calls_that_launch(trace)])
+    created, at, left = np.zeros(len(rows), bool), copying.copy(), np.flatnonzero(copying >= 0)
+    for _ in range(_OPS_BEFORE):
+        at[left] = _before(trace, at[left])
+        left = left[at[left] >= 0]
+        start, end = trace.events.start_ns[at[left]], trace.events.ends(at[left])
+        on_cpu = np.searchsorted(starts, end) == np.searchsorted(starts, start)
+        left = left[on_cpu & (trace.events.start_ns[copying[left]] - end <= _SOON_NS)]
+        creates = are_named(trace, at[left], _CREATES.match)
+        created[left[creates]] = True
+        left = left[~creates & are_named(trace, at[left], _RESHAPES.match)]
+    return created
+
+
+def _before(trace: Trace, op: Int64) -> Int64:
+    """Returns for each outermost op the one before it on its thread; -1 for none."""
+    before = np.full(len(op), -1, np.int64)
+    thread = trace.events.thread[op]
+    for number in distinct(thread).tolist():
+        on_thread, ops = np.flatnonzero(thread == number), lane(trace, op_rows, number).rows
+        before[on_thread] = values_at(ops, np.searchsorted(ops, op[on_thread]) - 1)
+    return outermost(trace, op_rows, before)
 
 
 def _hidden_ns(trace: Trace, rows: Int64) -> int:

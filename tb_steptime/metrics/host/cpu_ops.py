@@ -24,7 +24,7 @@ from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.host_ranges import loader_intervals, loader_names
+from tb_steptime.trace.host_ranges import COMPILES, loader_intervals, loader_names
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost, parent_places, self_times
@@ -53,7 +53,7 @@ _LAYER_OR_CAST = expression(rf"{_CAST_LAYER.pattern}|aten::to$")
 #: sorting, FFTs, 8-bit products; random: random input, without dropout; reading: a tensor's values are converted to
 #: Python's.
 _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
-    "compiling": expression(r"\(dynamo_timed\)$"),
+    "compiling": COMPILES,
     "compiled": expression(r"CompiledFxGraph|CompiledFunction|Torch-Compiled Region|cpp_fused"),
     "unfused": expression(
         r"::_?(index\w*|gather\w*|scatter\w*|take\w*|embedding\w*|sort|argsort|topk|unique\w*|nonzero|masked_select"

@@ -4,6 +4,7 @@ range    [_compile.compile_inner (dynamo_timed)   ]          torch.compile's own
 runtime  [cudaStreamBeginCapture] ... [cudaGraphInstantiate] from the one to the other on a thread
 runtime  [cuModuleLoadData]                                  each kernel is loaded once
 runtime  [cudaDeviceGetStreamPriorityRange, 29.9 s]  |  |    the first call creates the context
+runtime  [cudaMalloc, 180 ms][cudaMalloc]                    so may the first allocation, before any work
 runtime  [cudaMalloc][cudaMalloc]                            in the first of several steps only
 op       [aten::empty, 2.2 ms]     []   []                   the first one, with no call in it
 runtime  [cudaFree] in the first aten::mm, before it launches: its library makes a handle
@@ -22,18 +23,18 @@ import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.host_ranges import loading_calls
+from tb_steptime.trace.host_ranges import COMPILES, loading_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BEGINS_CAPTURE, RUNTIME
 from tb_steptime.trace.quality.memory_calls import FREES, allocation_retries
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct, distinct_in, is_in
 
 #: Marks of torch.compile since 2.0, and the functions of Dynamo, Inductor and Triton that compile.
 COMPILATION = expression(
-    r".*\(dynamo_timed\)$|.*torch/_dynamo/convert_frame\.py\(\d+\): (_compile|compile_inner)$"
+    rf"{COMPILES.pattern}|.*torch/_dynamo/convert_frame\.py\(\d+\): (_compile|compile_inner)$"
     r"|.*torch/_inductor/compile_fx\.py\(\d+\): compile_fx(_inner)?$|.*triton/compiler/compiler\.py\(\d+\): compile$"
 )
 #: Calls that end a capture, or make a graph from it.
@@ -117,14 +118,29 @@ def set_up_calls(trace: Trace) -> Int64:
     events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     calls = calls[~are_named(trace, calls, _QUEUES.search)]
     calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
+    allocates = _context_of_memory(trace)
     if not len(calls):
-        return calls
+        return allocates
     _, first, name = np.unique(events.name[calls], return_index=True, return_inverse=True)
     longest, later = np.zeros(len(first), np.int64), np.ones(len(calls), bool)
     later[first] = False
     np.maximum.at(longest, name[later], events.dur_ns[calls[later]])
     length = events.dur_ns[calls[first]]
-    return np.sort(calls[first[(length >= LONG_NS) & (length >= TIMES_LONGER * longest)]])
+    sets_up = calls[first[(length >= LONG_NS) & (length >= TIMES_LONGER * longest)]]
+    return np.sort(np.concatenate((sets_up, allocates)))
+
+
+def _context_of_memory(trace: Trace) -> Int64:
+    """Returns the row of the first allocation if it creates the context: nothing was launched and no device worked
+    before its end, it takes as long as a context, and far longer than all later ones. An allocation that waits for
+    memory comes behind work, and without the allocator's cache later ones are about as long."""
+    events, rows = trace.events, blocking_calls(trace).of(Blocks.ALLOCATOR)
+    rows = rows[~are_named(trace, rows, FREES.match)]
+    length = events.dur_ns[rows]
+    if not len(rows) or length[0] < max(CONTEXT_NS, TIMES_LONGER * int(length[1:].max(initial=0))):
+        return rows[:0]
+    work = np.concatenate((calls_that_launch(trace), events.rows(*DEVICE_KINDS)))
+    return rows[:1] if (events.start_ns[work] >= events.ends(rows[:1])).all() else rows[:0]
 
 
 @shared

@@ -52,6 +52,7 @@ _BY_OPENING = (
     (rb"\x80[\x02-\x05]", "The file is a pickle", _AS_TRACE),
     (rb"SQLite format 3\0", "The file is a database of SQLite, as Nsight Systems exports them", _AS_TRACE),
     (rb"(?s)PK\x03\x04.*?data\.pkl", "The file was written by torch.save", _AS_TRACE),
+    (rb"\x1f\x8b", "The file is packed with gzip twice", "Unpack it once. What is packed once is read as it is."),
     (rb"PK\x03\x04", "The file is a zip archive", _UNPACK),
     (rb"\xfd7zXZ\0", "The file is packed with xz", _UNPACK),
     (rb"BZh[1-9]", "The file is packed with bzip2", _UNPACK),

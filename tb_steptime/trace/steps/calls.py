@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -40,6 +41,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.host_ranges import LOADER_MARK, marked_waits
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BACKEND, SYNC_DEVICE_CALL, graph_calls
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct
 
@@ -242,8 +244,27 @@ def _longest_run(names: Int32, period: int) -> tuple[int, int]:
 
 def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bool) -> bool:
     """Whether each round does what the layers of a model do not. first, last: its first and last ops; end: when it
-    ends; alone: nothing else was recorded."""
+    ends; alone: nothing else was recorded. Rounds in ranges of different names are different work, such as one product
+    for each size that a benchmark tries."""
+    if not _is_counted(trace, first):
+        return False
     return _does_more_than_layers(trace, first, end, waits=alone) or (alone and _call_the_model(trace, first, last))
+
+
+#: The name of a range around a round, with the number that counts the rounds if there is one.
+_COUNTED = expression(r"(.*?)(\d{1,18})\D*$", re.DOTALL)
+
+
+def _is_counted(trace: Trace, first: Int64) -> bool:
+    """Whether the user's ranges around these ops have one name, or names that count: "it 7", "it 7", "it 8"."""
+    ranges = rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name))
+    around = innermost(trace, ranges, first)
+    if (around < 0).any() or len(distinct(trace.events.name[around])) == 1:
+        return True
+    found = [_COUNTED.match(trace.name_of(each)) for each in around.tolist()]
+    stems, numbers = {each[1] for each in found if each}, [int(each[2]) for each in found if each]
+    counts = len(stems) == 1 and len(numbers) == len(found)
+    return counts and all(0 <= after - before <= 1 for before, after in pairwise(numbers))
 
 
 def _does_more_than_layers(trace: Trace, first: Int64, end: Int64, *, waits: bool) -> bool:

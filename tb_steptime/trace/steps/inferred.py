@@ -181,15 +181,18 @@ def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
 def _calls_a_step(trace: Trace, calls: StepCalls, rows: Int64, begins: Int64) -> int:
     """The number of calls in a step: 1 if the work from each call to the next is alike, else the number after which
     names and work repeat; 1 if they do not repeat at all. Where each call steps an optimizer, the gradients that are
-    computed from each call to the next repeat, too, if any period has them so."""
+    computed from each call to the next repeat, too, if any period has them so. One optimizer that is always given the
+    same gradients steps once a step, whatever else some steps do, such as an evaluation in every fifth one."""
     instants = trace.events.ends(rows) if calls.at_end else trace.events.start_ns[rows]
     work, names = np.diff(np.searchsorted(begins, instants)), trace.events.name[rows]
+    gradients = _gradients(trace, instants) if calls.of_optimizer else np.zeros((len(work), 0), np.int64)
+    if gradients.any() and (names == names[0]).all() and (gradients == gradients[:1]).all():
+        return 1
     periods = [
         period
         for period in range(1, min(MOST_CALLS, len(rows) // FEWEST_STEPS) + 1)
         if (names[period:] == names[:-period]).all() and _similar(work[period:], work[:-period]).all()
     ]
-    gradients = _gradients(trace, instants) if calls.of_optimizer else np.zeros((len(work), 0), np.int64)
     repeated = [period for period in periods if (gradients[period:] == gradients[:-period]).all()]
     return next(iter(repeated or periods), 1)
 

@@ -20,20 +20,22 @@ HIGH, MEDIUM, LOW = Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW
 
 
 @pytest.mark.parametrize(
-    ("fraction", "best", "sure", "expected"),
+    ("fraction", "best", "sure", "us", "expected"),
     [
-        (0.15, MEDIUM, MEDIUM, Severity.MAJOR),
-        (0.149, HIGH, HIGH, Severity.WARNING),
-        (0.049, HIGH, HIGH, Severity.MINOR),
-        (0.9, HIGH, LOW, Severity.WARNING),  # measured, but in one or two steps only
-        (0.9, LOW, LOW, Severity.MINOR),  # a guess
-        (0.9, LOW, MEDIUM, Severity.MINOR),
+        (0.15, MEDIUM, MEDIUM, 900, Severity.MAJOR),
+        (0.149, HIGH, HIGH, 900, Severity.WARNING),
+        (0.049, HIGH, HIGH, 900, Severity.MINOR),
+        (0.9, HIGH, LOW, 900, Severity.WARNING),  # measured, but in one or two steps only
+        (0.9, HIGH, LOW, 49, Severity.MINOR),  # which gain nothing that is worth a word
+        (0.9, HIGH, MEDIUM, 49, Severity.MAJOR),  # in many steps, which all gain it
+        (0.9, LOW, LOW, 900, Severity.MINOR),  # a guess
+        (0.9, LOW, MEDIUM, 900, Severity.MINOR),
     ],
 )
 def test_a_guess_is_a_hint_and_few_steps_make_no_major_card(
-    fraction: float, best: Confidence, sure: Confidence, expected: Severity
+    fraction: float, best: Confidence, sure: Confidence, us: int, expected: Severity
 ):
-    assert severity(fraction, best, sure) is expected
+    assert severity(fraction, best, sure, us * 1000) is expected
 
 
 def card(id: str, gain: float, severity: Severity, sure: Confidence = MEDIUM, about_ns: int = 0) -> Insight:

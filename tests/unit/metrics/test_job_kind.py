@@ -64,6 +64,25 @@ def test_layers_without_gradients_are_an_inference_where_they_are_many(layers, p
     assert job_kind(trace).purpose == purpose
 
 
+@pytest.mark.parametrize("traced", ["autograd::engine::evaluate_function: AddmmBackward0", "aten::threshold_backward"])
+@pytest.mark.parametrize(
+    ("compiler", "kind"),
+    [("compile_fx_inner (dynamo_timed)", ("inference", "compiled")), ("my_function", ("training", "mixed"))],
+)
+def test_what_torch_compile_traces_is_no_training(traced: str, compiler: str, kind: tuple[str, str]):
+    trace = timeline(
+        """
+        op | ccccccccccccccccllrrrrrrrrrrrrr |
+        op | .bb.a.a.a.a.a.a...a.a.a.a...... |""",
+        names={
+            "c": compiler, "b": traced, "a": "aten::addmm", "l": "TorchDynamo Cache Lookup",
+            "r": "Torch-Compiled Region: 0/0",
+        },
+    )  # fmt: skip
+    found = job_kind(trace)
+    assert (found.purpose, found.execution) == kind
+
+
 def test_a_recording_that_ends_before_the_first_gradient_is_of_a_training():
     trace = timeline(
         f"user Optimizer.zero_grad#SGD.zero_grad | zz{'..' * MANY} |\nop | ..{'a.' * MANY} |", names={"a": "aten::mm"}

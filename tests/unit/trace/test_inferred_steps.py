@@ -90,6 +90,18 @@ def test_two_optimizers_of_one_class_compute_other_gradients(nodes: str, steps: 
     assert len(windows(trace)) == steps
 
 
+@pytest.mark.parametrize(("nodes", "steps"), [("ggg" * 3, 9), ("ggd" * 3, 3)])
+def test_what_every_third_step_does_besides_is_no_other_optimizer(nodes: str, steps: int):
+    rounds = [f"a.b.a.b.{node}.{more}.." for node, more in zip(nodes, ("......", "......", "lmlmlm") * 3, strict=True)]
+    trace = timeline(
+        f"""
+        op          | {"".join(rounds)} |
+        {OPTIMIZER} | {".................o" * 9} |""",
+        names={each: f"autograd::engine::evaluate_function: {each}Backward0" for each in "gd"},
+    )
+    assert len(windows(trace)) == steps
+
+
 def test_two_optimizers_that_work_alike_share_the_step_of_their_batch():
     trace = timeline(f"""
         loader      | l.......l.......l....... |
@@ -351,6 +363,26 @@ def test_the_rounds_of_a_loop_without_marks_are_steps():
     assert notes(trace) == [
         ("inferred_steps", {"count": 100, "name": "aten::normal_", "share": 1.0, "confidence": "medium"})
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "steps"),
+    [
+        (("mm",) * 4, 4),
+        (("step 7", "step 8", "step 9", "step 10"), 4),
+        (("epoch 0", "epoch 0", "epoch 1", "epoch 1"), 4),
+        (("mm_128", "mm_256", "mm_512", "mm_1024"), None),
+        (("mm", "baddbmm", "einsum", "linear"), None),
+        (("mm", "mm", "mm", ""), 4),
+    ],
+    ids=["of one name", "counted", "counted by a range around several", "sizes", "variants", "not around all"],
+)
+def test_rounds_under_different_labels_are_no_steps(labels: tuple[str, ...], steps: int | None):
+    ranges = {
+        f"user {name}": "".join("uuuu." if each == name else "....." for each in labels) for name in labels if name
+    }
+    found = find_steps(looped("fmmm." * 4, **ranges))
+    assert (len(found.steps) if found.by == "inferred" else None) == steps
 
 
 @pytest.mark.parametrize(("forward", "steps"), [("mn" * 4 + "." * 24, None), ("mn......" * 4, 3)])

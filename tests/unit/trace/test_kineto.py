@@ -714,6 +714,7 @@ def _zipped(name: str) -> bytes:
         ("trace.json.zip", _zipped("trace.json"), "zip"),
         ("trace.json.xz", lzma.compress(b"{}"), "xz"),
         ("trace.json.bz2", bz2.compress(b"{}"), "bzip2"),
+        ("trace.json.gz", gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "twice"),
         ("traces.tar.gz", gzip.compress(_tarred(b"{}"), mtime=0), "tar"),
         ("trace.json", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
     ],

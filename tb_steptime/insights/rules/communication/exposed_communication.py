@@ -43,9 +43,9 @@ _NANOSECONDS = 1e9
 MOSTLY_WAITS = 0.5
 #: From this share of the exposed time on, the card is about the exchanges of SyncBatchNorm.
 MOSTLY_NORMS = 0.5
-#: Minimum share of the step that ops fill in a CPU job. Below it, most ops were not recorded, so it is not known what
-#: they hide.
-LEAST_OPS = 0.01
+#: Minimum share of the step that computes. Below it, what the exchanges are for is not recorded, or they are all that
+#: the job does, as in a benchmark of a network.
+LEAST_COMPUTED = 0.01
 
 _HIDE = phrase(
     "Exposed time of these collectives less est. waits, at most the computing time that no collective overlaps (of "
@@ -96,7 +96,8 @@ def exposed_communication(facts: Facts) -> Insight | None:
     late rank before anything else, and its confidence is low. Tensor-parallel inference, whose next layer needs the
     result: `between_layers`. SyncBatchNorm, whose layers wait for the statistics of a batch: nothing hides these, so
     where they are most of it the card is about them. Layers that are split over ranks, which exchange in the forward
-    pass, too: their confidence is low, because their next kernel needs the result.
+    pass, too: their confidence is low, because their next kernel needs the result. A benchmark of exchanges, which
+    computes nothing: there is no card.
 
     Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits
     three steps, and the bytes.
@@ -141,9 +142,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
 
 def _exposed(facts: Facts) -> _Exposed | None:
     communication, own_rows = facts.communication, rows(facts)
-    if communication is None or facts.infers:
-        return None
-    if not facts.overview.has_device and facts.share(communication.computing_ns) < LEAST_OPS:
+    if communication is None or facts.infers or facts.share(communication.computing_ns) < LEAST_COMPUTED:
         return None
     own = [rest_ns(facts, row) for row in own_rows]
     waits = [min(row.wait_ns or 0, ns) for row, ns in zip(own_rows, own, strict=True)]

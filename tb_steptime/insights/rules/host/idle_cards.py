@@ -354,17 +354,26 @@ def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:
 
 
 def calls_card(
-    facts: Facts, id: str, title: Phrase, why: Phrase, rows: list[BlockingRow], how: str | None = None, more_ns: int = 0
+    facts: Facts,
+    id: str,
+    title: Phrase,
+    why: Phrase,
+    rows: list[BlockingRow],
+    how: str | None = None,
+    more_ns: int = 0,
+    doubt: Phrase | None = None,
 ) -> Insight | None:
     """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
     idle time of the GPU that these calls cause, as a replay shows. It is a guess where an inference then waits for
-    requests."""
+    requests, and where there is a doubt."""
     formula = _BUBBLES_AND_MORE if more_ns else _BUBBLES
     late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
     gain_ns = bubble_ns(rows) + more_ns
     best, why_confidence = (Confidence.MEDIUM, _REPLAYED) if more_ns else (Confidence.HIGH, _MEASURED)
     if awaits_requests(facts, gain_ns):
-        best, why_confidence = Confidence.LOW, OF_REQUESTS
+        doubt = OF_REQUESTS
+    if doubt is not None:
+        best, why_confidence = Confidence.LOW, doubt
     return host_card(
         facts,
         id=id,

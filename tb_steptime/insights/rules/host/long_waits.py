@@ -49,6 +49,12 @@ _HOW_TO_LAUNCH_EARLIER = "# read the results of a graph after the next one is la
 _HOW_TO_LOOK_INSIDE = (
     "py-spy record --native --pid PID -o calls.svg  # shows the native code in which the time is spent"
 )
+#: Ops that fill a tensor with random numbers: on a GPU they take far less than a copy of the tensor to it.
+_RANDOM = expression(r"aten::(normal|uniform|random|bernoulli|exponential)_$")
+_HOW_TO_DRAW = """\
+x = torch.randn(size, device="cuda")  # in place of torch.randn(size).to("cuda"); other numbers for the same seed
+with torch.device("cuda"):  # where these are the first weights of a model
+    model = Net()"""
 _OVERLAP = "Shorten {name}, or overlap it with GPU work"
 #: Below these shares of the gain an overlap gains clearly less, and hardly anything.
 MUCH, HARDLY = 0.9, 0.1
@@ -124,6 +130,9 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
         how = how_to_schedule_ahead(facts, _HOW_TO_LAUNCH_EARLIER)
         return phrase("Launch each CUDA graph while the one before it runs"), how
     short = text(brief(frame_function(name), PLACE_LENGTH))
+    if _RANDOM.match(name):
+        how = _HOW_TO_DRAW.replace("cuda", "xpu") if facts.job.accelerator == "XPU" else _HOW_TO_DRAW
+        return phrase("Make random numbers on the GPU"), how
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
     for waits, look in (

@@ -30,7 +30,9 @@ def pageable_copies(facts: Facts) -> Insight | None:
     Similar pattern: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A
     first copy that waits for work from before the recording is left out. Many small copies: each takes as long from
     pinned memory, so the card asks for fewer of them. Copies within the modules of the forward pass: they are no batch,
-    and what they copy can stay on the GPU.
+    and what they copy can stay on the GPU. Tensors that an op creates on the CPU right before, such as masks and random
+    inputs: the advice is to create them on the GPU. Many tensors in a row in the only step may be the weights of a
+    model, which are copied once: that is a guess.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 
@@ -47,9 +49,14 @@ def pageable_copies(facts: Facts) -> Insight | None:
     title, how = _OF_LOADER if _are_of_loader(facts, rows) else _OF_TENSOR
     if _are_of_model(rows):
         title, how = _OF_MODEL
+    elif _are_created([row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]):
+        title, how = _OF_CREATED
     if _are_small(rows):
         title, how = _OF_VALUES
-    return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how)
+    doubt = None
+    if _may_be_weights(facts):
+        how, doubt = f"{how}\n{_OF_WEIGHTS}", _ONCE_PERHAPS
+    return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how, doubt=doubt)
 
 
 #: Number of copies a step from which on they are of single values or of parts, and not of a batch's tensors.
@@ -73,6 +80,18 @@ def _are_of_model(rows: list[BlockingRow]) -> bool:
     inside = [row for row in rows if row.phase == "forward" and (row.module or _is_forward(row))]
     mostly = 2 * sum(row.bytes or 0 for row in inside) > sum(row.bytes or 0 for row in rows)
     return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
+
+
+def _may_be_weights(facts: Facts) -> bool:
+    """Whether the only recorded step copies many tensors in a row to the GPU, as `model.to("cuda")` does once."""
+    rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
+    many = (row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH)
+    return len(facts.overview.steps) == 1 and any((row.bytes or 0) >= LARGE_BYTES * row.count for row in many)
+
+
+def _are_created(rows: Sequence[CopyRow]) -> bool:
+    """Whether ops on the CPU mostly create what is copied, right before: random inputs, masks, positions."""
+    return 2 * sum(row.created_ns for row in rows) > sum(row.total_ns for row in rows)
 
 
 def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
@@ -100,6 +119,11 @@ _OF_MODEL = (
     'self.register_buffer("mask", mask)  # once: it moves with the model\n'
     "torch.ones(n, n, dtype=torch.bool, device=x.device)  # in place of .to(device) in the forward pass",
 )
+_OF_CREATED = (
+    "Create on the GPU what is copied there",
+    "torch.ones(n, n, device=x.device).tril()  # in place of .to(device); torch.randn takes device=, too\n"
+    'self.register_buffer("mask", mask)  # once, where each step creates the same',
+)
 _OF_VALUES = (
     "Copy small tensors together, or create them on the GPU",
     "torch.full((1,), value, device=x.device)  # instead of torch.tensor(value).to(device)\n"
@@ -120,6 +144,12 @@ _BACK = (
 def _bytes(rows: Sequence[BlockingRow | CopyRow]) -> Quantity:
     sizes = [row.bytes for row in rows if row.bytes is not None]
     return nbytes(sum(sizes) if sizes else None)
+
+
+def with_bytes(template: str, rows: Sequence[CopyRow]) -> str:
+    """Returns the sentence, which speaks of tensors where the bytes are not recorded, as in some shortened traces."""
+    known = any(row.bytes is not None for row in rows)
+    return template if known else template.replace("{bytes} a step", "Tensors", 1)
 
 
 def _why(rows: list[BlockingRow]) -> Phrase:
@@ -147,7 +177,10 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     that the script moves, and neither a batch nor its results. In training, both ways must be before the backward pass:
     saved activations come back in it, and gradients leave in it or behind it. Weights that an optimizer has updated on
     the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones where
-    there is a loader, are called no batch.
+    there is a loader, are called no batch. Tensors that an op creates on the CPU right before, such as masks and random
+    inputs: pinned memory would be one more copy, so the advice is to create them on the GPU. Gradients that come from a
+    loss or a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part. Many tensors in a
+    row in the only step may be the weights of a model, which are copied once: that is a guess.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -163,6 +196,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         return _weights_card(facts, weights)
     template = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
+    if _are_of_part_on_cpu(facts, rows, "HtoD"):
+        return None
     of_loader = _are_of_loader(facts, rows)
     how, title = _AHEAD_OF_LOADER if of_loader else _AHEAD, _OF_TENSOR[0]
     if _has_kernels(facts):
@@ -170,6 +205,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         title = "Copy the next batch while kernels run" if of_loader or few else "Copy these tensors while kernels run"
     if _are_of_model(calls_of(facts, "pageable")):
         title, how = _OF_MODEL
+    elif _are_created(rows):
+        title, how = _OF_CREATED
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
         how = f"{how}\n{_OFFLOADED}"
     return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
@@ -220,13 +257,19 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
         return None
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
-    needed = sum(row.bytes or 0 for row in facts.host.blocking if row.direction == "DtoH" and is_of_part_on_cpu(row))
-    if 2 * needed > sum(row.bytes or 0 for row in rows):
+    if _are_of_part_on_cpu(facts, rows, "DtoH"):
         return None
     title, how = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results", _BACK
     if updates_on_cpu(facts):
         title, how = "Copy gradients to the CPU while kernels run", OF_GRADIENTS.how or _BACK
     return _alone_card(facts, "pageable_result_copies", title, template, how, rows, facts.usual_copies_ns)
+
+
+def _are_of_part_on_cpu(facts: Facts, rows: Sequence[CopyRow], direction: str) -> bool:
+    """Whether most of these bytes are copied for a part of the model on the CPU. The GPU, or that part, needs them at
+    once."""
+    moved = (row for row in facts.host.blocking if row.direction == direction and is_of_part_on_cpu(row))
+    return 2 * sum(row.bytes or 0 for row in moved) > sum(row.bytes or 0 for row in rows)
 
 
 def _moved_weights(facts: Facts) -> list[CopyRow]:
@@ -316,19 +359,24 @@ def _alone_card(
     rest_ns = facts.step_ns - facts.copying_ns
     if rest_ns < LEADING_FRACTION * alone_ns:
         return _unhidden(facts, id, how, rows, alone_ns, rest_ns)
-    depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
-    faster = "No kernel runs in the steps, and how much faster pinned memory is copied is not known."
-    kernels = _has_kernels(facts)
+    depends = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
+    faster = phrase("No kernel runs in the steps, and how much faster pinned memory is copied is not known.")
+    best, doubt = (Confidence.MEDIUM, depends) if _has_kernels(facts) else (Confidence.LOW, faster)
+    if id == "pageable_batch_copies" and _may_be_weights(facts):
+        how, best, doubt = f"{how}\n{_OF_WEIGHTS}", Confidence.LOW, _ONCE_PERHAPS
     return host_card(
         facts,
         id=id,
         title=phrase(title),
-        why=filled(_IN_COPIES if waits_ns > alone_ns else template, {"bytes": _bytes(rows), "alone": ns(alone_ns)}),
+        why=filled(
+            with_bytes(_IN_COPIES if waits_ns > alone_ns else template, rows),
+            {"bytes": _bytes(rows), "alone": ns(alone_ns)},
+        ),
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
-        best=Confidence.MEDIUM if kernels else Confidence.LOW,
-        why_confidence=phrase(depends if kernels else faster),
+        best=best,
+        why_confidence=doubt,
         part="memcpy",
     )
 

@@ -11,9 +11,10 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import updates_on_cpu
+from tb_steptime.insights.rules.host.pageable_copies import with_bytes
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.host.copies import CopyRow
-from tb_steptime.text import Phrase, joined, nbytes, ns, phrase
+from tb_steptime.text import Phrase, filled, joined, nbytes, ns, phrase
 
 #: Number of copies a step from which on they are more than the tensors of a batch.
 _MORE_THAN_A_BATCH = 16
@@ -85,10 +86,8 @@ def _alone_ns(row: CopyRow) -> int:
 def _why(rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Phrase:
     """Returns the reason, which says where the rest of the step cannot hide all of it."""
     sizes = [row.bytes for row in rows if row.bytes is not None]
-    copied = phrase(
-        "{bytes} a step come from pinned memory or go there, and for {alone} of the copy no kernel runs.",
-        bytes=nbytes(sum(sizes) if sizes else None),
-        alone=ns(alone_ns),
-    )
+    template = "{bytes} a step come from pinned memory or go there, and for {alone} of the copy no kernel runs."
+    values = {"bytes": nbytes(sum(sizes) if sizes else None), "alone": ns(alone_ns)}
+    copied = filled(with_bytes(template, rows), values)
     less = phrase("The rest of the step takes {rest}, and can hide no more.", rest=ns(rest_ns))
     return joined(copied, less) if rest_ns < alone_ns else copied

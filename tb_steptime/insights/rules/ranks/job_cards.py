@@ -36,13 +36,14 @@ def job_card(
     if share < WORTH_FRACTION:
         return None
     level, why_level = best, why_confidence
-    if (job.matched_steps if measured_steps is None else measured_steps) < FEW_STEPS:
+    steps = job.matched_steps if measured_steps is None else measured_steps
+    if steps < FEW_STEPS:
         level, why_level = Confidence.LOW, _FEW
     elif job.missing and best is Confidence.HIGH:
         level, why_level = Confidence.MEDIUM, _MISSING
     return Insight(
         id=id,
-        severity=severity(share, best, level),
+        severity=severity(share, best, level, gain_ns * steps),
         title=title,
         why=fitted(why),
         how=how,

@@ -76,6 +76,21 @@ def test_a_process_starts_up_with_its_context(cell_ns: int, cold: bool):
     assert starts_up(drawn("pppppppppp.k.p...k", calls={"p": "cudaStreamCreate"}, cell_ns=cell_ns)) is cold
 
 
+@pytest.mark.parametrize(
+    ("runtime", "kernel", "cell_ns", "cold"),
+    [
+        ("mmmmmmmmmm.m.k.....k", "..............k.....k", 5 * MS, True),
+        ("mmmmmmmmmm.m.k.....k", "..............k.....k", 5 * MS - 1, False),
+        ("mmmmmmmmmm.mm.k....k", "...............k....k", 5 * MS, False),
+        ("k.mmmmmmmmmm.m.k...k", ".k..............k...k", 5 * MS, False),
+        ("mmmmmmmmmm.m.k.....k", "zz............k.....k", 5 * MS, False),
+    ],
+    ids=["the first", "no context is made so fast", "later ones take long, too", "behind a launch", "behind work"],
+)
+def test_a_process_may_start_up_with_its_first_allocation(runtime: str, kernel: str, cell_ns: int, cold: bool):
+    assert starts_up(drawn(runtime, kernel=kernel, calls={"m": "cudaMalloc"}, cell_ns=cell_ns)) is cold
+
+
 # Ops whose first call is long.
 
 

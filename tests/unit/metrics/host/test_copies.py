@@ -114,6 +114,36 @@ def test_copies_in_a_row_have_no_kernel_of_their_device_between(kernels: str, in
     assert {row.direction: row.in_a_row for row in copy_rows(trace)} == {"HtoD": in_a_row, "DtoH": 0.0}
 
 
+@pytest.mark.parametrize(
+    ("op", "runtime", "created"),
+    [
+        ("ootttvccc.", "......m...", 1),
+        ("ootttvvvvvvccc.", "...........m...", 0),  # long before
+        ("oottt.ccc.", "......m...", 1),
+        ("ooxxxvccc.", "......m...", 0),  # of data
+        ("oo......ccc.", "........m...", 0),  # Python may make it meanwhile
+        ("oo..dd.ccc.", "....m..m...", 1),  # the first copy is of it
+        ("ccc.oo....", "m.........", 0),
+        ("sccc......", ".m........", 0),
+    ],
+)
+def test_tensors_that_an_op_makes_right_before_the_copy_are_created(op: str, runtime: str, created: int):
+    trace = timeline(
+        f"""
+        step     | {"0" * 24} |
+        op       | {op.ljust(24, ".")} |
+        runtime  | {runtime.ljust(24, ".")} |
+        memcpy 9 | {("." + runtime).ljust(24, ".")} |""",
+        names={
+            "o": "aten::ones", "t": "aten::tril", "v": "aten::view", "x": "aten::index", "s": "aten::stack",
+            "c": "aten::to", "d": "aten::to", "m": "Memcpy HtoD (Pageable -> Device)",
+        },
+        cell_ns=20_000,
+    )  # fmt: skip
+    (row,) = copy_rows(trace)
+    assert row.created_ns == 20_000 * created
+
+
 def test_copies_outside_the_steps_are_left_out():
     trace = timeline("""
         step     | ....000000 |

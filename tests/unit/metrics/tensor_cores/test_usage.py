@@ -94,6 +94,8 @@ def test_families_have_ids_of_their_own_and_say_where_they_come_from():
         ("void cutlass::Kernel<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>(Params)", "no", True),
         ("volta_fp16_sgemm_fp16_128x64_nn", "no", True),
         ("fmha_cutlassF_f32_aligned_64x64_rf_sm70(AttentionKernel)", "no", True),
+        ("void implicit_convolveNd_sgemm<float, 3, 512, 6, 8, 3, 3, 5, 0, false>(int, int)", "no", True),
+        ("void cudnn::detail::convolveNd_wgrad_engine<float, 3, 512, 6, 5, 3, 3, 3, true>(int)", "no", True),
         ("void gemmSN_TN_kernel<float, 128, 16, 2, 4, 8, 9, false>(cublasGemmSmallNParams)", "unknown", True),
         ("triton_tem_fused_addmm_relu_native_layer_norm_7", "unknown", True),
         ("triton_red_fused_native_layer_norm_mm_3", "no", False),

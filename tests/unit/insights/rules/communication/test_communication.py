@@ -59,6 +59,13 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
     assert insight.evidence == [Evidence(str(step), (10 * step - 4) * MS, (10 * step - 2) * MS) for step in range(1, 5)]
 
 
+@pytest.mark.parametrize(("computes", "cards"), [({}, []), ({"kernel 7": ".kk......."}, ["exposed_communication"])])
+def test_a_benchmark_of_exchanges_is_not_asked_to_send_less(computes: dict[str, str], cards: list[str]):
+    lines = "".join(f"\n {line} | {cells * 4} |" for line, cells in {**computes, "nccl 40": "...ccccccc"}.items())
+    trace = drawn(lines, names={"b": "c10d::allreduce_"}, exchanges={"c": ALL_REDUCE})
+    assert fired(trace) == cards
+
+
 @pytest.mark.parametrize(
     ("elements", "caps"),
     [

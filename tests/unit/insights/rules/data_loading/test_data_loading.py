@@ -628,6 +628,28 @@ def test_large_tensors_before_each_layer_are_no_batch_of_the_loader(layers: int,
 
 
 @pytest.mark.parametrize(
+    ("steps", "copies", "nbytes", "weights"),
+    [("1", 17, LARGE_BYTES, True), ("123", 17, LARGE_BYTES, False), ("1", 16, LARGE_BYTES, False),
+     ("1", 17, LARGE_BYTES - 1, False)],
+    ids=["the only step", "each step", "a few", "small"],
+)  # fmt: skip
+def test_many_tensors_that_the_only_step_copies_may_be_weights(steps: str, copies: int, nbytes: int, weights: bool):
+    """All but the first follow another one. Kernels take as long as the copies, or longer."""
+    width = 6 * copies
+    drawing = f"""
+        step     | {"".join(number * (width + 102) for number in steps)} |
+        runtime  | {f"{'ccccc.' * copies}k{'.' * 101}" * len(steps)} |
+        memcpy 7 | {f"{'..cc..' * copies}.{'.' * 101}" * len(steps)} |
+        kernel 7 | {f"{'......' * copies}.{'k' * 100}." * len(steps)} |"""
+    trace = with_bytes(timeline(drawing, names={"c": PAGEABLE}), nbytes)
+    found = {each.id: each for each in judged(trace).insights if each.id.startswith("pageable")}
+    assert {"pageable_batch_copies", "pageable_copies"} == set(found)
+    for each in found.values():
+        assert ("weights are copied once" in (each.how or "")) is weights
+        assert (each.severity is Severity.MINOR) is weights
+
+
+@pytest.mark.parametrize(
     ("direction", "id", "title"),
     [
         ("DtoH (Device -> Pageable)", "pageable_result_copies", "Copy less from the GPU, or to pinned memory"),

@@ -746,6 +746,12 @@ def test_long_waits_are_about_what_the_cpu_does_in_them():
         60, "Find out why cudaFree takes long on the CPU",
         "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in cudaFree in aten::cudnn_convolution.",
     )  # fmt: skip
+    filled = waited(long_gap("aten::normal_", 0.2, inside="aten::randn"))
+    assert said(filled, "long_stretches") == (
+        60, "Make random numbers on the GPU",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in aten::normal_ in aten::randn.",
+    )  # fmt: skip
+    assert 'device="cuda"' in (card(filled, "long_stretches").how or "")  # type: ignore[union-attr]
     assert card(named, "long_stretches").evidence == [  # type: ignore[union-attr]
         Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US),
     ]  # fmt: skip
@@ -1297,6 +1303,34 @@ def test_many_small_copies_are_made_together(counts: tuple[float, ...], each: in
     assert insight.how is not None
     assert ("pin_memory" not in insight.how) is small
     assert ("copies" in insight.why.values) is small
+
+
+@pytest.mark.parametrize(
+    ("op", "bytes_a_step", "cards"),
+    [
+        ("autograd::engine::evaluate_function: ToCopyBackward0", 500_001, 0),
+        ("autograd::engine::evaluate_function: ToCopyBackward0", 500_000, 1),
+        ("aten::to", 1_000_000, 1),
+    ],
+)
+def test_gradients_of_a_loss_on_the_cpu_are_no_batch(op: str, bytes_a_step: int, cards: int):
+    host = host_result(blocking=[batch(50 * US, outer_op=op, bytes=bytes_a_step)], copies=[copy()])
+    assert [each.id for each in judged(host).insights].count("pageable_batch_copies") == cards
+
+
+def test_copies_without_recorded_bytes_are_of_tensors():
+    insight = card(host_result(copies=[msgspec.structs.replace(copy(), bytes=None)]), "pageable_batch_copies")
+    assert insight is not None
+    assert plain(insight.why).startswith("Tensors come from ")
+
+
+@pytest.mark.parametrize(("created_us", "created"), [(100, True), (51, True), (50, False)])
+def test_what_an_op_creates_right_before_its_copy_is_no_batch(created_us: int, created: bool):
+    row = msgspec.structs.replace(copy(), created_ns=created_us * US)
+    host = host_result(blocking=[batch(50 * US, bytes=1_000_000)], copies=[row])
+    titles = {plain(each.title) for each in judged(host).insights if each.id.startswith("pageable")}
+    of_batch = {"Pin the memory of the copied tensors", "Copy the next batch while kernels run"}
+    assert titles == ({"Create on the GPU what is copied there"} if created else of_batch)
 
 
 @pytest.mark.parametrize(
