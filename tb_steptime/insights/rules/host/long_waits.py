@@ -72,7 +72,9 @@ def long_stretches(facts: Facts) -> Insight | None:
     long it takes in a step is not known. DistributedDataParallel that searches for unused parameters:
     `unused_parameters`. A function that waits for another thread, as for a queue of batches, or for what comes next, as
     a server does for a request: the card asks what it waits for. The latter is a guess, and so are both in an
-    inference, where requests may come through a queue.
+    inference, where requests may come through a queue. An op that is slow to launch, copies or allocates: it calls the
+    GPU's runtime. A long one that does not computes on the CPU, where its inputs are, and the card asks to run it on
+    the GPU; ops that only move data do not count for that.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -82,12 +84,13 @@ def long_stretches(facts: Facts) -> Insight | None:
     left out.
 
     Left out: that the CPU has to do some of it. It may do so while the GPU works; the card says what that gains if
-    it is clearly less.
+    it is clearly less. What ops of the CPU take on the GPU.
     """
     model = model_late(facts.host)
     late, gaps = model.long, _longest(facts, model.long, compiled=False)
     names = _names(facts, late, compiled=False)
     name = common_name(names)
+    on_cpu = facts.job.server is None and _compute_on_cpu(gaps, name)
     unclear = name is None and (facts.in_series or facts.share(sum(late.values())) < WARNING_FRACTION)
     one_launch = name is not None and is_graph_launch(name) and has_one_graph(facts.host)
     searches = name is not None and _OF_ANOTHER_CARD.search(name) is not None
@@ -99,11 +102,33 @@ def long_stretches(facts: Facts) -> Insight | None:
         named = [gap for gap in gaps if gap.name == name]
         title, how = _advice(facts, name, named)
         guess = OF_REQUESTS if may_be_requests(facts, name, named) else None
+    if on_cpu:
+        title, how = _on_gpu(name), _ON_GPU
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
-    why = _why(facts, gaps, names) if gaps else filled(agreeing(_OF_FEW, launches), values)
+    why = _why(facts, gaps, names, on_cpu) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if title.template == _OVERLAP:
         title, how, why = _overlapped(facts, sum(late.values()), title, how, why)
     return _card(facts, "long_stretches", title, why, late, gaps, how, guess)
+
+
+#: An op runs where its inputs are.
+_ON_GPU = """\
+x = x.to(device)  # before these ops; leave out .cpu() and .to("cpu")
+# a part of the model whose weights are on the CPU, if they fit on the GPU: part.to(device)"""
+
+
+def _on_gpu(name: str | None) -> Phrase:
+    """name: the op that most of the waits have in common."""
+    short = "" if name is None else brief(name, PLACE_LENGTH)
+    return phrase("Run {name} on the GPU", name=text(short)) if short else phrase("Run ops on the GPU, not the CPU")
+
+
+def _compute_on_cpu(gaps: Sequence[LongGap], name: str | None) -> bool:
+    """Whether ops compute on the CPU for most of the longest waits, or of those with the name that most of them
+    have."""
+    named = [gap for gap in gaps if name is None or gap.name == name]
+    on_cpu_ns = sum(gap.late_ns for gap in named if gap.on_cpu and gap.doing == "op")
+    return 2 * on_cpu_ns > sum(gap.late_ns for gap in named)
 
 
 _OF_FEW = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {late}: too few for a graph to help."
@@ -251,18 +276,21 @@ _IN_ITS_CALL = _WAITS_LEAVE + " while the CPU is in {name}, ({within}|up to {wit
 _NOT_RECORDED = _WAITS_LEAVE + "; nothing is recorded of the CPU then: Python code, or a wait."
 _IN_UPDATE = _WAITS_LEAVE + " from the copy of gradients to that of weights, most likely for the optimizer's step."
 _OTHERS = "{others} more (has|have) other causes."
+_ON_CPU = _WAITS_LEAVE + " while {name} computes on the CPU."
+_OPS_ON_CPU = _WAITS_LEAVE + " while ops compute on the CPU."
 _IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
 
 
-def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
-    """Returns the reason. gaps: only the longest gaps; names: what the CPU does in all gaps."""
+def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName], on_cpu: bool = False) -> Phrase:
+    """Returns the reason. gaps: only the longest gaps; names: what the CPU does in all gaps; on_cpu: whether it runs
+    ops that compute there."""
     name, number = common_name(names), sum(each.count for each in names)
     named_gaps = [gap for gap in gaps if name is not None and gap.name == name]
     others = sum(each.count for each in names if each.name != name) if name is not None else 0
     place, call = next((gap.inside for gap in named_gaps if gap.inside), None), busiest(named_gaps)
     named = f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}" if name and place else _short_place(name or "")
-    of_no_one = _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
-    in_one = _IN_UPDATE if name == UPDATE else _IN_ONE
+    of_no_one = _OPS_ON_CPU if on_cpu else _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
+    in_one = _ON_CPU if on_cpu else _IN_UPDATE if name == UPDATE else _IN_ONE
     template = of_no_one if name is None else in_one if call is None else _IN_ITS_CALL
     values = {
         "few": count(number - others),

@@ -882,6 +882,27 @@ def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
     assert card(waited(*several), "long_stretches").how is not None  # type: ignore[union-attr]
 
 
+def on_cpu(name: str | None, ms: float) -> LongGap:
+    return msgspec.structs.replace(long_gap(name, ms), doing="op", on_cpu=True)
+
+
+def test_what_computes_on_the_cpu_is_to_run_on_the_gpu():
+    host = waited(on_cpu("torchvision::nms", 0.2))
+    assert said(host, "long_stretches") == (
+        60, "Run torchvision::nms on the GPU",
+        "1 long wait, of 200 µs, leaves the GPU idle while torchvision::nms computes on the CPU.",
+    )  # fmt: skip
+    several = waited(*(on_cpu(name, 0.1) for name in ("aten::mm", "aten::topk", None)))
+    assert said(several, "long_stretches") == (
+        60, "Run ops on the GPU, not the CPU",
+        "3 long waits, of up to 100 µs, leave the GPU idle while ops compute on the CPU.",
+    )  # fmt: skip
+    mixed = waited(on_cpu("aten::mm", 0.1), on_cpu(None, 0.1), long_gap("aten::cat", 0.2))
+    assert "on the GPU" not in str(said(mixed, "long_stretches"))
+    of_server = card(host, "long_stretches", JobKind(server="vllm"))
+    assert of_server is not None and "on the GPU" not in plain(of_server.title)
+
+
 def test_where_gpus_take_turns_a_long_wait_without_a_name_is_the_other_one_s_turn():
     host = waited(long_gap(None, 0.2))
     assert card(host, "long_stretches") is not None
