@@ -24,7 +24,7 @@ from tb_steptime.insights.host_gains import (
 )
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_outside import compiling, one_pause, outside_ops_ns
-from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, placed
+from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, only_waits, placed
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.insights.wording.host import unrecorded_sentence
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
@@ -67,6 +67,7 @@ _ONLY_PROFILED = (
 )
 _IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
+_IN_ONE_WAIT = f"Most of the time the CPU only waits, in {{doing}}: {_WITH_INSTANT_DEVICE}"
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
 _HAND_OVER = (
     "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
@@ -179,7 +180,7 @@ def _pace_template(facts: Facts, idle: IdleNs) -> str:
     if host.bound is Bound.HOST and _one_pause(host, idle):
         return _IN_ONE_PAUSE
     if host.bound is Bound.HOST and main_wait(host, LEADING_FRACTION * idle.total_ns):
-        return _IN_ONE_THING
+        return _IN_ONE_WAIT if only_waits(host) else _IN_ONE_THING
     busy = host.bound is Bound.GPU and facts.share(idle.total_ns) < IDLE_FRACTION
     return _SENTENCES[Bound.GPU] if busy else _PACES[host.bound]
 

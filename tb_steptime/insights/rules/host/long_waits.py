@@ -146,17 +146,15 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
-    for waits, look in (
-        (WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS),
-        (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS),
-        (WAITS_FOR_ANY, None),
-    ):
+    for waits, look in _WAITS:
         if is_mostly(waits, name, busiest(gaps)):
             return phrase("Find out what {name} waits for", name=short), look
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 
 _HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
+#: Functions that wait, by whom for, and how to see what these do.
+_WAITS = ((WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS), (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS), (WAITS_FOR_ANY, None))
 
 
 def _how_to_overlap(facts: Facts, name: str) -> str | None:
@@ -256,6 +254,13 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
         return None
     call = busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
     return brief(placed(name), length) + (f", mostly in {_call_name(call)}" if call else "")
+
+
+def only_waits(host: HostResult) -> bool:
+    """Whether that is a function in which the CPU waits for others: for another thread or process, or for requests."""
+    name = common_name([each for row in host.long_gaps for each in row.names])
+    call = busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
+    return name is not None and any(is_mostly(waits, name, call) for waits, _ in _WAITS)
 
 
 def _short_place(name: str) -> str:

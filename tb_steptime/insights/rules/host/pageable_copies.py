@@ -170,8 +170,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         title = "Copy the next batch while kernels run" if of_loader or few else "Copy these tensors while kernels run"
     if _are_of_model(calls_of(facts, "pageable")):
         title, how = _OF_MODEL
-    elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
-        how = f"{how}\n{_OFFLOADED}"
+    elif facts.infers and any(map(_are_large_in_a_row, rows)):
+        how = f"{how}\n{_OFFLOADED if len(facts.overview.steps) > 1 else _OF_WEIGHTS}"
     return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
 
 
@@ -352,7 +352,7 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
     memory is copied at the rate of the link at most; where that is not known, no gain is promised."""
     title, template = _UNHIDDEN[rows[0].direction]
     only_step = len(facts.overview.steps) == 1
-    if rows[0].direction == "HtoD" and only_step:
+    if rows[0].direction == "HtoD" and only_step and _OF_WEIGHTS not in how:
         how = f"{how}\n{_OF_WEIGHTS}"
     least = [row.least_ns for row in rows if row.least_ns is not None]
     template += ", and for {alone} of the copy no kernel runs. The rest of the step, {rest}, can hide little of it"

@@ -1254,6 +1254,9 @@ def test_large_tensors_in_a_row_may_be_weights_of_layers_on_the_cpu(
     insight = card(host, "pageable_batch_copies", JobKind(purpose=purpose))
     assert insight is not None
     assert ("device_map" in (insight.how or "")) is may_be_weights
+    in_one_step = judged(host, JobKind(purpose=purpose), steps=1).insights
+    (how,) = [each.how or "" for each in in_one_step if each.id == "pageable_batch_copies"]
+    assert ("device_map" in how, "weights are copied once" in how) == (False, may_be_weights)
 
 
 def test_a_measurement_of_the_link_moves_no_weights(monkeypatch: pytest.MonkeyPatch):
@@ -1873,6 +1876,17 @@ def test_a_forward_pass_alone_is_no_slow_step(evaluates: tuple[int, ...], is_slo
     host = host_result(**some_slow({3: 300}, "kernel", steps=STEPS))
     ids = [each.id for each in judged(host, JobKind(purpose="training"), forward_only=evaluates).insights]
     assert ("slow_steps" in ids) == is_slow
+
+
+@pytest.mark.parametrize(
+    ("server", "outside_us", "shown"),
+    [(None, 0, True), ("vllm", 0, False), ("vllm", 124, False), ("vllm", 125, True)],
+)
+def test_a_server_processes_prompts_in_the_steps_that_have_any(server: Server | None, outside_us: int, shown: bool):
+    recurring = RecurringWork(4, ["4", "8"], 250 * US, "aten::mm", 20, outside_us * US)
+    host = host_result(**some_slow({4: 300, 8: 200}, "kernel", steps=12), recurring=recurring)
+    ids = {each.id for each in judged(host, JobKind(purpose="inference", server=server), steps=12).insights}
+    assert ("recurring_steps" in ids) is shown
 
 
 @pytest.mark.parametrize(
