@@ -2064,7 +2064,7 @@ export interface JobKind {
   transforms: boolean;
   no_grad: NoGrad;
   sequence_layer: string | null;
-  left_as_is: "recurrent" | "scripted" | "sharded" | null;
+  left_as_is: "onnxruntime" | "recurrent" | "scripted" | "sharded" | "tensorrt" | null;
 }
 
 /**

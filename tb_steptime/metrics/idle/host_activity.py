@@ -117,9 +117,10 @@ _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
 
 #: Ops that compute where their inputs are, on the CPU or on a device.
 _COMPUTES = expression(r"(aten|torchvision|torchaudio)::")
-#: Of these the ones that only allocate, copy or join tensors, as for a batch that is about to leave the CPU.
-_MOVES = expression(
-    r"aten::(to|_to_copy|copy_|clone|contiguous|_?pin_memory|cat|stack|item|_local_scalar_dense|lift_fresh|set_|resize_"
+#: Of these the ones that only allocate, copy or join tensors, as for a batch that is about to leave the CPU, and
+#: decompositions of matrices, which a GPU may compute no sooner: their steps depend on each other.
+_STAYS = expression(
+    r"aten::(_?linalg_\w+|_?cholesky\w*|to|_to_copy|copy_|clone|contiguous|_?pin_memory|cat|stack|item|_local_scalar_dense|lift_fresh|set_|resize_"
     r"|fill_|zero_|(empty|zeros|ones|full)\w*)$"
 )
 
@@ -209,7 +210,7 @@ def _compute_on_cpu(trace: Trace, rows: Int64) -> Bool:
     calls = events.rows(*CALL_KINDS)
     starts = events.start_ns[calls[events.thread[calls] == events.thread[rows[:1]]]]
     calls_nothing = np.searchsorted(starts, events.start_ns[rows]) == np.searchsorted(starts, events.ends(rows))
-    computes = are_named(trace, rows, lambda name: _COMPUTES.match(name) and not _MOVES.match(name))
+    computes = are_named(trace, rows, lambda name: _COMPUTES.match(name) and not _STAYS.match(name))
     return np.asarray(calls_nothing & computes & (events.dur_ns[rows] >= LEAST_NAMED_NS), bool)
 
 

@@ -328,6 +328,7 @@ _PARTS = [
     ("forward", "scripted"),
     ("<forward op>", "scripted"),
     ("aten::forward", None),
+    ("tensorrt::execute_engine", "tensorrt"),
 ]
 
 
@@ -352,6 +353,26 @@ def test_what_holds_most_ops_on_the_cpu_and_no_compiler_takes(part: str, left: s
     for inside, expected in (("aba..", left), (".....", None)):
         trace = timeline(f"step | 0000000 |\nop | ppppp.m |\nop | {inside}.. |", names=names)
         assert job_kind(trace).left_as_is == expected
+
+
+@pytest.mark.parametrize(
+    ("ops", "kernel", "left"),
+    [
+        ("......a", "void onnxruntime::cuda::SkipLayerNormKernel<__half, 192u>(int)", "onnxruntime"),
+        (".aaaa..", "void onnxruntime::cuda::SkipLayerNormKernel<__half, 192u>(int)", None),  # of an op of the user
+        ("......a", "void at::native::SkipLayerNormKernel<__half, 192u>(int)", None),
+    ],
+)
+def test_onnx_runtime_launches_without_ops(ops: str, kernel: str, left: str | None):
+    trace = timeline(
+        f"""
+        step     | 0000000 |
+        op       | {ops} |
+        runtime  | .k.l.m. |
+        kernel 7 | .k.l.m. |""",
+        names={"k": kernel, "a": "aten::softmax"},
+    )
+    assert job_kind(trace).left_as_is == left
 
 
 @pytest.mark.parametrize(

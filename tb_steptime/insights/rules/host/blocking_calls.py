@@ -85,7 +85,7 @@ _RETURN_AT_ONCE = {
     "amd": "unset HIP_LAUNCH_BLOCKING AMD_SERIALIZE_KERNEL CUDA_LAUNCH_BLOCKING",
 }
 
-#: The code for an inference, which has no loss to print: it needs the values, such as the next token.
+#: The code where no training shows, which has no loss to print: it needs the values, such as the next token.
 _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or while the next step runs already"
 #: The code for a rollout, whose next pass depends on each value, such as an action.
 _READ_OF_MANY = "actions = policy(observations).tolist()  # of many environments at once: each wait is for all of them"
@@ -130,8 +130,8 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
         return f"{_ASKED_AT_ONCE}\n{op.how}"
     if op.id != "item":
         return op.how
-    if facts.infers or (facts.job.execution == "graphs" and not facts.trains):
-        return _READ_AT_ONCE  # graphs show no layers; those of a training show its backward pass
+    if not facts.trains:
+        return _READ_AT_ONCE
     if reads < MANY_READS:
         return op.how
     if rows[0].phase == "forward" and rolls_out(facts):

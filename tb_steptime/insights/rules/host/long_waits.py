@@ -55,7 +55,7 @@ _HOW_TO_PROFILE = "py-spy record --pid PID -o calls.svg  # shows the lines in wh
 _OF_ANOTHER_CARD = expression(r"reducer::search_unused_parameters$")
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
-LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
+LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python ...\n# torch.compile(model, dynamic=True) where shapes vary'
 
 
 def long_stretches(facts: Facts) -> Insight | None:

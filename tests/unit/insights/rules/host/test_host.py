@@ -85,6 +85,9 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
         ({}, "torch.compile(model,"),
         ({"left_as_is": "recurrent"}, "make_graphed_callables(model,"),
         ({"left_as_is": "scripted"}, "torch.compile(eager_model,"),
+        ({"left_as_is": "tensorrt"}, "torch_tensorrt.runtime.set_cudagraphs_mode("),
+        ({"left_as_is": "tensorrt", "compiled_share": 0.5}, "torch_tensorrt.runtime.set_cudagraphs_mode("),
+        ({"left_as_is": "onnxruntime"}, "enable_cuda_graph"),
         ({"left_as_is": "recurrent", "compiled_share": 0.5}, "torch.compile(model,"),
         ({"left_as_is": "scripted", "double_backward": True}, "cuda.graph("),
         ({"transforms": True}, "torch.compile(step,"),
@@ -97,6 +100,9 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
         "compiled",
         "recurrent",
         "scripted",
+        "TensorRT",
+        "TensorRT, by torch.compile",
+        "ONNX Runtime",
         "compiled already",
         "gradients of gradients",
         "transform",
@@ -116,6 +122,8 @@ def test_no_model_is_compiled_that_a_compiler_leaves_or_refuses(job: dict[str, A
         "torch.compile(step,",
         "make_graphed_callables(model,",
         "cuda.graph(",
+        "torch_tensorrt.runtime.set_cudagraphs_mode(",
+        "enable_cuda_graph",
     )
     assert [each for each in ways if each in code] == [how.removeprefix("torch.xpu.")]
     assert how in code
@@ -1519,23 +1527,24 @@ def test_many_conditions_are_asked_at_once(count: float, at_once: bool):
     assert ("torch.stack(conditions)" in insight.how, "torch.where(" in insight.how) == (at_once, True)
 
 
+TRAINS = JobKind(purpose="training")
 ROLLOUT = JobKind(purpose="training", no_grad=NoGrad(0.5, 8.0))
 
 
 @pytest.mark.parametrize(
     ("changes", "job", "said"),
     [
-        ({"count": 1.0}, JobKind(), {"print(loss.item())"}),
-        ({"count": 8.0}, JobKind(), {"torch.stack(values)"}),
-        ({"count": 8.0}, JobKind(execution="compiled"), {"torch.stack(values)", "graph_breaks"}),
+        ({"count": 1.0}, TRAINS, {"print(loss.item())"}),
+        ({"count": 8.0}, TRAINS, {"torch.stack(values)"}),
+        ({"count": 8.0}, JobKind(execution="compiled", purpose="training"), {"torch.stack(values)", "graph_breaks"}),
         ({"count": 8.0}, JobKind(purpose="inference"), {"x.tolist()"}),
-        ({"count": 1.0}, JobKind(execution="graphs"), {"x.tolist()"}),
+        ({"count": 1.0}, JobKind(), {"x.tolist()"}),  # a simulation has no loss, either
         ({"count": 1.0}, JobKind(execution="graphs", purpose="training"), {"print(loss.item())"}),
-        ({"count": 8.0, "phase": "backward"}, JobKind(), {"torch.stack(values)"}),
+        ({"count": 8.0, "phase": "backward"}, TRAINS, {"torch.stack(values)"}),
         ({"count": 8.0, "phase": "forward"}, ROLLOUT, {"policy(observations)"}),
         ({"count": 7.0, "phase": "forward"}, ROLLOUT, {"print(loss.item())"}),
         ({"count": 8.0, "phase": "other"}, ROLLOUT, {"torch.stack(values)"}),
-        ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"in its step()"}),
+        ({"count": 8.0, "phase": "optimizer"}, TRAINS, {"in its step()"}),
     ],
 )
 def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
@@ -1991,8 +2000,8 @@ def test_gpus_that_share_layers_save_no_more_than_an_instant_gpu(purpose: Purpos
     assert insight.gain_ns == gain_us * US
 
 
-@pytest.mark.parametrize(("purpose", "prints"), [("training", True), ("inference", False), ("unknown", True)])
-def test_an_inference_has_no_loss_to_print(purpose: Purpose, prints: bool):
+@pytest.mark.parametrize(("purpose", "prints"), [("training", True), ("inference", False), ("unknown", False)])
+def test_only_a_training_has_a_loss_to_print(purpose: Purpose, prints: bool):
     sites = [site(FORWARD, IdleNs(blocking_call=100 * US))]
     insight = card(host_result(sites, blocking=[blocking(100 * US)]), "sync_bubble", JobKind(purpose=purpose))
     assert insight is not None
