@@ -95,6 +95,10 @@ _ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 #: From so many reads a step on they are not of the few values that a loop prints.
 MANY_READS = 8
 _STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
+#: Such as the factors of an iterative solver, or the class of each box.
+_READ_IN_LOOPS = (
+    f"{_STACKED}\n# or none: ops take tensors of one element, and a loop may test every tenth time whether it ends"
+)
 #: Such as whether the gradient of each parameter is finite.
 _ASKED_AT_ONCE = "if torch.stack(conditions).any():  # waits once for all of them"
 _BREAKS = "# TORCH_LOGS=graph_breaks names those that also split the compiled code"
@@ -131,7 +135,7 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
     if op.id != "item":
         return op.how
     if not facts.trains:
-        return _READ_AT_ONCE
+        return _READ_AT_ONCE if reads < MANY_READS else _READ_IN_LOOPS
     if reads < MANY_READS:
         return op.how
     if rows[0].phase == "forward" and rolls_out(facts):

@@ -13,7 +13,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
-from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
+from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, ON_GPU, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import has_one_graph, late_card, model_late
 from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
 from tb_steptime.insights.rules.host.requests import (
@@ -97,13 +97,13 @@ def long_stretches(facts: Facts) -> Insight | None:
     if not late or unclear or one_launch or searches or facts.host.cpu_unrecorded:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
-    how, guess = None if facts.host.with_stack else _STACKS, None
+    how, guess = _how_to_find_out(facts), None
     if name is not None:
         named = [gap for gap in gaps if gap.name == name]
         title, how = _advice(facts, name, named)
         guess = OF_REQUESTS if may_be_requests(facts, name, named) else None
     if on_cpu:
-        title, how = _on_gpu(name), _ON_GPU
+        title, how = _on_gpu(name), ON_GPU
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
     why = _why(facts, gaps, names, on_cpu) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if title.template == _OVERLAP:
@@ -111,10 +111,11 @@ def long_stretches(facts: Facts) -> Insight | None:
     return _card(facts, "long_stretches", title, why, late, gaps, how, guess)
 
 
-#: An op runs where its inputs are.
-_ON_GPU = """\
-x = x.to(device)  # before these ops; leave out .cpu() and .to("cpu")
-# a part of the model whose weights are on the CPU, if they fit on the GPU: part.to(device)"""
+def _how_to_find_out(facts: Facts) -> str | None:
+    """Returns the code where no one name has most of the waits: the option of a server, which schedules and samples
+    between its steps, and how to record the names."""
+    of_server = how_to_schedule_ahead(facts, "") if facts.job.server is not None else None
+    return "\n".join(filter(None, (of_server, None if facts.host.with_stack else _STACKS))) or None
 
 
 def _on_gpu(name: str | None) -> Phrase:

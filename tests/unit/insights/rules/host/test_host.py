@@ -890,6 +890,14 @@ def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
     assert card(waited(*several), "long_stretches").how is not None  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("with_stack", [False, True])
+def test_between_the_steps_of_a_server_its_options_are_tried_first(with_stack: bool):
+    host = msgspec.structs.replace(waited(long_gap(None, 0.2)), with_stack=with_stack)
+    insight = card(host, "long_stretches", JobKind(purpose="inference", server="vllm"))
+    assert insight is not None and insight.how is not None
+    assert ("--async-scheduling" in insight.how, "with_stack=True" in insight.how) == (True, not with_stack)
+
+
 def on_cpu(name: str | None, ms: float) -> LongGap:
     return msgspec.structs.replace(long_gap(name, ms), doing="op", on_cpu=True)
 
@@ -1537,7 +1545,8 @@ ROLLOUT = JobKind(purpose="training", no_grad=NoGrad(0.5, 8.0))
         ({"count": 1.0}, TRAINS, {"print(loss.item())"}),
         ({"count": 8.0}, TRAINS, {"torch.stack(values)"}),
         ({"count": 8.0}, JobKind(execution="compiled", purpose="training"), {"torch.stack(values)", "graph_breaks"}),
-        ({"count": 8.0}, JobKind(purpose="inference"), {"x.tolist()"}),
+        ({"count": 7.0}, JobKind(purpose="inference"), {"x.tolist()"}),
+        ({"count": 8.0}, JobKind(purpose="inference"), {"torch.stack(values)", "tensors of one element"}),
         ({"count": 1.0}, JobKind(), {"x.tolist()"}),  # a simulation has no loss, either
         ({"count": 1.0}, JobKind(execution="graphs", purpose="training"), {"print(loss.item())"}),
         ({"count": 8.0, "phase": "backward"}, TRAINS, {"torch.stack(values)"}),
@@ -1558,6 +1567,7 @@ def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
         "graph_breaks",
         "x.tolist()",
         "in its step()",
+        "tensors of one element",
     )
     assert {code for code in known if code in (insight.how or "")} == said
 
