@@ -409,7 +409,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def replicates(self) -> bool:
         """Whether `nn.DataParallel` copies the model to the GPUs of this process, which exchange with each other."""
-        return any(shown.code == "replicas" for shown in self.job.evidence)
+        return any(shown.code in ("replicas", "one_thread") for shown in self.job.evidence)
 
     @property
     def hands_over(self) -> bool:

@@ -239,6 +239,35 @@ def test_copies_of_a_model_on_the_gpus_of_one_process_are_no_ranks(op, user, job
     assert job_kind(trace).ranks == ranks
 
 
+@pytest.mark.parametrize(
+    ("second", "kernel", "rank", "ranks"),
+    [
+        ("main", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", None, "one"),
+        ("other", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", None, "many"),  # a merged file
+        (
+            "main",
+            "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            None,
+            "many",
+        ),  # a split model
+        ("main", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 0, "many"),
+    ],
+)
+def test_a_thread_that_broadcasts_on_several_gpus_copies_a_model(
+    second: str, kernel: str, rank: int | None, ranks: str
+):
+    trace = timeline(
+        f"""
+        runtime main     | k.... |
+        runtime {second} | .l... |
+        nccl 7           | ..kk. |
+        nccl 7 gpu1      | ..ll. |""",
+        names={"k": kernel, "l": kernel},
+        job=Job(rank=rank),
+    )
+    assert job_kind(trace).ranks == ranks
+
+
 def test_what_shows_the_kind_is_said_with_numbers():
     trace = timeline(
         LAUNCHES.format("....kkkkttttteeegg"),
