@@ -120,8 +120,8 @@ _COMPUTES = expression(r"(aten|torchvision|torchaudio)::")
 #: Of these the ones that only allocate, copy or join tensors, as for a batch that is about to leave the CPU, and
 #: decompositions of matrices, which a GPU may compute no sooner: their steps depend on each other.
 _STAYS = expression(
-    r"aten::(_?linalg_\w+|_?cholesky\w*|to|_to_copy|copy_|clone|contiguous|_?pin_memory|cat|stack|item|_local_scalar_dense|lift_fresh|set_|resize_"
-    r"|fill_|zero_|(empty|zeros|ones|full)\w*)$"
+    r"aten::(to|_to_copy|copy_|clone|contiguous|_?pin_memory|cat|stack|item|_local_scalar_dense|lift_fresh|set_|resize_"
+    r"|fill_|zero_|(empty|zeros|ones|full)\w*|_?linalg_(?!\w*norm)\w+|_?cholesky\w*)$"
 )
 
 #: Names of torch.compile's work: its phases, the functions of its packages, its look-up of compiled code.
@@ -207,8 +207,11 @@ def _compute_on_cpu(trace: Trace, rows: Int64) -> Bool:
     launches, copies or allocates on the device. Short ones may be views of tensors on the device, which launch nothing,
     or work on so few elements that it would take no less there."""
     events = trace.events
-    calls = events.rows(*CALL_KINDS)
-    starts = events.start_ns[calls[events.thread[calls] == events.thread[rows[:1]]]]
+    if not len(rows):
+        return np.zeros(0, bool)
+    low, high = np.searchsorted(events.start_ns, (events.start_ns[rows[0]], events.ends(rows).max()))
+    calls = is_in(events.kind[low:high], CALL_KINDS) & (events.thread[low:high] == events.thread[rows[0]])
+    starts = events.start_ns[low:high][calls]
     calls_nothing = np.searchsorted(starts, events.start_ns[rows]) == np.searchsorted(starts, events.ends(rows))
     computes = are_named(trace, rows, lambda name: _COMPUTES.match(name) and not _STAYS.match(name))
     return np.asarray(calls_nothing & computes & (events.dur_ns[rows] >= LEAST_NAMED_NS), bool)

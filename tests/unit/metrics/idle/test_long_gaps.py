@@ -202,6 +202,7 @@ ON_CPU = {
     "a call of another thread": ("op | ......mmmmmmmmmmmm........ |\n runtime 9 | ...............y.......... |", True),
     "an op that joins tensors": ("op | ......ssssssssssss........ |", False),
     "mostly ops that join tensors": ("op | ......sss.sss.mss......... |", False),
+    "a norm": ("op | ......vvvvvvvvvvvv........ |", True),
     "a decomposition": ("op | ......eeeeeeeeeeee........ |", False),
     "an op of a library": ("op | ......llllllllllll........ |", False),
     "a function": ("python | ......ffffffffffff........ |", False),
@@ -212,8 +213,8 @@ ON_CPU = {
 def test_ops_compute_on_the_cpu_if_they_call_nothing_of_the_runtime(case: str):
     middle, on_cpu = ON_CPU[case]
     names = {
-        "m": "aten::mm", "t": "torchvision::nms", "s": "aten::stack", "e": "aten::_linalg_eigh", "l": "sampler::sample",
-        "f": "data.py(9): crop",
+        "m": "aten::mm", "t": "torchvision::nms", "s": "aten::stack", "e": "aten::_linalg_eigh",
+        "v": "aten::linalg_vector_norm", "l": "sampler::sample", "f": "data.py(9): crop",
     }  # fmt: skip
     assert [gap.on_cpu for row in long_gaps(drawn(middle, **names), 0) for gap in row.longest] == [on_cpu]
 
