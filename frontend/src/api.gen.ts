@@ -2066,7 +2066,7 @@ export interface JobKind {
   transforms: boolean;
   no_grad: NoGrad;
   sequence_layer: string | null;
-  left_as_is: "recurrent" | "scripted" | "sharded" | null;
+  left_as_is: "onnxruntime" | "recurrent" | "scripted" | "sharded" | "tensorrt" | null;
 }
 
 /**
@@ -2764,6 +2764,7 @@ export interface LogitsLoss {
  * compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
  * unusual             the host usually does this in far less time, or the launch call had returned before most of it
  * busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
+ * on_cpu              ops compute on the CPU, and call nothing of the device's runtime
  */
 export interface LongGap {
   step: string;
@@ -2778,6 +2779,7 @@ export interface LongGap {
   unusual: boolean;
   busiest: string | null;
   busiest_ns: number;
+  on_cpu: boolean;
 }
 
 /**

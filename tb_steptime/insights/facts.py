@@ -20,7 +20,7 @@ from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS as FEW_STEPS
 from tb_steptime.metrics.excluded_time.ranges import are_counted, are_judged
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job import JobKind
+from tb_steptime.metrics.job import NOT_TAKEN, JobKind
 from tb_steptime.metrics.means import whole_mean, whole_means
 from tb_steptime.metrics.phases.forward_only import comparable
 from tb_steptime.metrics.steps.parts import Parts
@@ -98,7 +98,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def compiles_model(self) -> bool:
         """Whether torch.compile takes the model and its gradients, and has code for these devices."""
-        return self.job.compiles and not self.job.double_backward and self.job.left_as_is != "scripted"
+        return self.job.compiles and not (self.job.double_backward or self.job.left_as_is in NOT_TAKEN)
 
     @property
     def trends(self) -> TrendsResult:
@@ -409,7 +409,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def replicates(self) -> bool:
         """Whether `nn.DataParallel` copies the model to the GPUs of this process, which exchange with each other."""
-        return any(shown.code == "replicas" for shown in self.job.evidence)
+        return any(shown.code in ("replicas", "one_thread") for shown in self.job.evidence)
 
     @property
     def hands_over(self) -> bool:

@@ -23,7 +23,7 @@ from tb_steptime.insights.host_gains import (
     unlinked_share,
 )
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.insights.rules.host.long_waits import main_wait
+from tb_steptime.insights.rules.host.long_waits import main_wait, only_waits
 from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.wording.host import unrecorded_sentence
 from tb_steptime.metrics.idle.bottleneck import (
@@ -78,6 +78,7 @@ _IN_PAUSES = {
     False: "The CPU sets the pace, mainly by {pauses} pauses of up to {pause}.",
 }
 _IN_ONE_THING = "The CPU sets the pace, most of the time in {doing}."
+_IN_ONE_WAIT = "Most of the time the CPU only waits, in {doing}."
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
 _IN_USUAL_STEPS = "{Gpu} sets the pace in usual steps, which take {usual}. "
 _RARELY_COMMUNICATES = {
@@ -216,7 +217,7 @@ def _pace_template(facts: Facts, idle: IdleNs) -> str:
     if (pauses := _pauses(facts, idle)) is not None:
         return _IN_PAUSES[pauses[1]]
     if host.bound is Bound.HOST and main_wait(host, LEADING_FRACTION * idle.total_ns):
-        return _IN_ONE_THING
+        return _IN_ONE_WAIT if only_waits(host) else _IN_ONE_THING
     busy = host.bound is Bound.GPU and facts.share(idle.total_ns) < IDLE_FRACTION
     return _SENTENCES[Bound.GPU] if busy else _PACES[host.bound]
 

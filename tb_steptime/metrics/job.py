@@ -35,11 +35,13 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
 )
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
 from tb_steptime.metrics.phases.gradients import differentiates_gradients, transformed_gradients
+from tb_steptime.metrics.phases.left_as_is import NOT_TAKEN as NOT_TAKEN
+from tb_steptime.metrics.phases.left_as_is import LeftAsIs, left_as_is
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.phases.no_grad import NoGrad, without_gradients
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
-from tb_steptime.trace.host_ranges import FSDP, compiling
+from tb_steptime.trace.host_ranges import compiling
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace, find_launches, named_in, rows_named, shared
@@ -147,6 +149,18 @@ def _vendor(trace: Trace) -> Vendor | None:
 _REPLICATES = expression(r"(Broadcast(Backward)?|ReduceAddCoalesced)$")
 
 
+def _by_one_thread(trace: Trace) -> list[JobEvidence]:
+    """Broadcasts on several devices that one thread launches, as `nn.DataParallel` copies a model without gradients,
+    where no function of autograd is recorded. A rank has one device, and in a file of several ranks each has threads of
+    its own."""
+    rows = rows_named(trace, (Kind.KERNEL,), lambda name: is_collective(name) and "Broadcast" in name)
+    call = find_launches(trace).calls_of(rows)
+    rows, thread = rows[call >= 0], trace.events.thread[call[call >= 0]]
+    devices = (trace.events.device[rows[thread == number]] for number in distinct_in(thread).tolist())
+    several = any(len(distinct_in(each)) > 1 for each in devices)
+    return [JobEvidence("one_thread", len(rows), trace.name_of(rows[0]))] if several else []
+
+
 def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
     """The number of ranks in the file; else many if collectives run, but those of `nn.DataParallel`, one if none does,
     and unknown for a rank without a number."""
@@ -155,9 +169,10 @@ def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
         return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]
     kernels = named_evidence("collectives", trace, (Kind.KERNEL,), is_collective)
     calls = named_evidence("collectives", trace, (Kind.CPU_OP, Kind.USER), is_collective_call)
-    replicas = named_evidence("replicas", trace, (Kind.CPU_OP,), _REPLICATES.match) if kernels and not calls else []
-    if replicas and job.rank is None:
-        return "one", replicas
+    if kernels and not calls and job.rank is None:
+        replicas = named_evidence("replicas", trace, (Kind.CPU_OP,), _REPLICATES.match) or _by_one_thread(trace)
+        if replicas:
+            return "one", replicas
     others = [*kernels, *calls]
     if others or job.rank:
         return "many", others[:1]
@@ -373,36 +388,6 @@ def _cells(trace: Trace) -> Int64:
 
 def _takes(trace: Trace) -> Int64:
     return rows_named(trace, (Kind.CPU_OP,), _TAKES.match)
-
-
-#: torch.compile leaves layers for sequences as they are (torch/_dynamo/config.py: allow_rnn), and refuses scripted
-#: modules (torch/_dynamo/eval_frame.py). It compiles modules of FSDP between FSDP's hooks, which it leaves as they are,
-#: and no graph holds their weights: FSDP frees these and allocates them again (`_dynamo_disable` and `alloc_storage` in
-#: torch/distributed/fsdp/_fully_shard).
-LeftAsIs = Literal["recurrent", "scripted", "sharded"]
-_LEFT_AS_IS: dict[LeftAsIs, re.Pattern[str]] = {
-    "recurrent": expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$"),
-    # TorchScript records the functions that it runs, and the pass of each graph that it differentiates
-    "scripted": expression(r"(forward|<forward op>)$"),
-}
-#: Phases of the model itself; where nothing tells the phases apart, all launches count.
-_OF_MODEL = tuple(PHASES.index(phase) for phase in ("forward", "unknown"))
-
-
-def left_as_is(trace: Trace) -> LeftAsIs | None:
-    """The kind of code that launches most of the forward pass, or on the CPU holds most of its ops, and that
-    torch.compile does not compile. "sharded" if there is none and the hooks of FSDP divide the model. None for other
-    models, also for one in which such code is a smaller part."""
-    for what, names in _LEFT_AS_IS.items():
-        parts = rows_named(trace, (Kind.CPU_OP,), names.match)
-        if not len(parts):
-            continue
-        calls = find_launches(trace).call
-        work = calls[calls >= 0].astype(np.int64) if (calls >= 0).any() else trace.events.rows(Kind.CPU_OP)
-        forward = work[is_in(SITE_PHASE[site_of(trace, work)], _OF_MODEL)]
-        if 2 * np.count_nonzero(innermost(trace, parts, forward) >= 0) > len(forward):
-            return what
-    return "sharded" if len(rows_named(trace, (Kind.USER,), FSDP.match)) else None
 
 
 Purpose = Literal["training", "inference", "unknown"]

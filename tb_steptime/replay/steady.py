@@ -96,6 +96,8 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     candidates = np.flatnonzero(size == usual if np.count_nonzero(size == usual) > 1 else size > 0)
     if steps.by != "recording" and len(candidates) > 1:
         candidates = candidates[candidates > 0]
+    if steps.by == "inferred" and len(candidates) > 2:  # the last one ends with its last work
+        candidates = candidates[candidates < len(steps.steps) - 1]
     candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)] if chosen is None else np.array([chosen])
     repeats, graph = steps.by != "recording", less_time_off(trace, graph)
     if repeats or len(steps.steps) > 1:

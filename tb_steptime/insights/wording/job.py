@@ -21,6 +21,8 @@ _EXECUTIONS: dict[ExecutionId, str] = {
 IN_PLACE_OF_REPLICAS = "Use DistributedDataParallel in place of DataParallel"
 ONE_PROCESS_EACH = """torchrun --nproc_per_node=gpu train.py  # a process for each GPU
 model = DistributedDataParallel(model, device_ids=[local_rank])"""
+#: The same for an inference, which has no gradients to add up.
+COPY_PER_PROCESS = "torchrun --nproc_per_node=gpu infer.py  # each with a copy of the model, and a part of the inputs"
 
 _VENDORS: dict[Vendor | None, str] = {"nvidia": "NVIDIA GPU", "amd": "AMD GPU", "other": "GPU", None: "GPU"}
 
@@ -44,6 +46,8 @@ _EVIDENCE: dict[str, str] = {
     "cpu_ops": "CPU: {count} (op|ops) of its libraries, such as {name}.",
     "world_size": "Ranks: the recording says {count}.",
     "replicas": "One process for several GPUs: {count} (call|calls) of nn.DataParallel, such as {name}.",
+    "one_thread": "One process for several GPUs: one thread launches {count} (broadcast|broadcasts) on them, such as "
+    "{name}.",
     "collectives": "Several ranks: {count} (collective|collectives), such as {name}.",
 }
 #: Maximum length of a kernel name, in characters.

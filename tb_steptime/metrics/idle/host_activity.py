@@ -20,7 +20,7 @@ from tb_steptime.metrics.phases.marks import step_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_names, short_range
-from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.model import Trace, are_named, shared
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.step_marks import step_marks
@@ -115,6 +115,15 @@ _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
     ("range", (Kind.USER,)),
 )
 
+#: Ops that compute where their inputs are, on the CPU or on a device.
+_COMPUTES = expression(r"(aten|torchvision|torchaudio)::")
+#: Of these the ones that only allocate, copy or join tensors, as for a batch that is about to leave the CPU, and
+#: decompositions of matrices, which a GPU may compute no sooner: their steps depend on each other.
+_STAYS = expression(
+    r"aten::(to|_to_copy|copy_|clone|contiguous|_?pin_memory|cat|stack|item|_local_scalar_dense|lift_fresh|set_|resize_"
+    r"|fill_|zero_|(empty|zeros|ones|full)\w*|_?linalg_(?!\w*norm)\w+|_?cholesky\w*)$"
+)
+
 #: Names of torch.compile's work: its phases, the functions of its packages, its look-up of compiled code.
 _COMPILES = expression(
     r"\(dynamo_timed\)|^TorchDynamo |^(entire_frame_compile|backend_compile|inductor_compile|compile_fx\b)"
@@ -133,6 +142,8 @@ class HostActivity(msgspec.Struct, frozen=True):
                  a thread without a core
     busiest, busiest_ns   for a frame, the name of the calls that take most of its time in the range, and their time
                  (`busiest_of`); None and 0 if no single name does
+    on_cpu       long ops of PyTorch compute for most of the range, and call nothing of the device's runtime: their
+                 inputs are on the CPU
     """
 
     kind: Kinds
@@ -142,6 +153,7 @@ class HostActivity(msgspec.Struct, frozen=True):
     unusual: bool = False
     busiest: str | None = None
     busiest_ns: int = 0
+    on_cpu: bool = False
 
 
 #: The latest end is known of each so many events, so that those that last until an instant are found without a look at
@@ -186,7 +198,23 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
     most = int(sums.argmax())
     long = sums[most] >= max(MOSTLY * (end - start), LEAST_NAMED_NS * np.count_nonzero(place == most))
     name = trace.strings[int(names[most])] if long else None
-    return HostActivity("op", name, None, compiles)
+    on_cpu = within[_compute_on_cpu(trace, rows)].sum() > MOSTLY * (end - start)
+    return HostActivity("op", name, None, compiles, on_cpu=bool(on_cpu))
+
+
+def _compute_on_cpu(trace: Trace, rows: Int64) -> Bool:
+    """Says which ops of one thread, in time order, compute and call nothing of the device's runtime, as an op does that
+    launches, copies or allocates on the device. Short ones may be views of tensors on the device, which launch nothing,
+    or work on so few elements that it would take no less there."""
+    events = trace.events
+    if not len(rows):
+        return np.zeros(0, bool)
+    low, high = np.searchsorted(events.start_ns, (events.start_ns[rows[0]], events.ends(rows).max()))
+    calls = is_in(events.kind[low:high], CALL_KINDS) & (events.thread[low:high] == events.thread[rows[0]])
+    starts = events.start_ns[low:high][calls]
+    calls_nothing = np.searchsorted(starts, events.start_ns[rows]) == np.searchsorted(starts, events.ends(rows))
+    computes = are_named(trace, rows, lambda name: _COMPUTES.match(name) and not _STAYS.match(name))
+    return np.asarray(calls_nothing & computes & (events.dur_ns[rows] >= LEAST_NAMED_NS), bool)
 
 
 def _lasting(trace: Trace, start: int, end: int) -> Int64:
@@ -256,8 +284,10 @@ def _activity(trace: Trace, rows: Int64, start: int, end: int) -> HostActivity:
             alike = events.dur_ns[_alike_to(trace, row)] if kind in ("op", "call") else ()
             unusual = len(alike) >= ENOUGH_ALIKE and bool(events.dur_ns[row] >= UNUSUAL_TIMES * median(alike))
             busiest = busiest_of(trace, np.array([row], np.int64), start, end) if kind == "frame" else None
+            on_cpu = kind == "op" and bool(_compute_on_cpu(trace, np.array([row], np.int64))[0])
+            called, called_ns = busiest or (None, 0)
             return HostActivity(
-                kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0))
+                kind, short_range(short_frame(name)), inside, compiles, unusual, called, called_ns, on_cpu
             )
     return HostActivity("nothing", None, None, compiles)
 

@@ -82,6 +82,7 @@ class LongGap(msgspec.Struct, frozen=True):
     compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
     unusual             the host usually does this in far less time, or the launch call had returned before most of it
     busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
+    on_cpu              ops compute on the CPU, and call nothing of the device's runtime
     """
 
     step: str
@@ -96,6 +97,7 @@ class LongGap(msgspec.Struct, frozen=True):
     unusual: bool = False
     busiest: str | None = None
     busiest_ns: int = 0
+    on_cpu: bool = False
 
 
 class WaitName(msgspec.Struct, frozen=True):

@@ -52,7 +52,7 @@ from tb_steptime.metrics.kernels.logits import LogitsLoss, logits_loss
 from tb_steptime.metrics.kernels.weight_gradients import of_weights
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.device import steady_activity_ns
-from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
+from tb_steptime.metrics.tensor_cores.eligibility import eligibility, in_decompositions, memory_share
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins, only_compared
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
@@ -473,8 +473,10 @@ def _update(kernels: _Kernels) -> Waste:
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:
     """All kernels except persistent ones, collectives (which leave the SMs to others), waits, reductions over the
-    batch, gradients of weights, and optimizers (whose work depends on the parameters)."""
+    batch, gradients of weights, optimizers (whose work depends on the parameters), and decompositions of matrices,
+    which work through a matrix block by block: most of them take the matrices of a batch one after another."""
     grows = ~kernels.in_optimizer & ~_named(kernels, _keeps_its_grid)
+    grows &= ~in_decompositions(kernels.trace)[kernels.rows]
     return grows & ~of_weights(kernels.trace, kernels.rows)
 
 

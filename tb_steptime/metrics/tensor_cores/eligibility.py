@@ -167,7 +167,7 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
     products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
     converting = distinct_in(products.op[layout & (products.op >= 0)])
     converted, attention, tf32 = is_in(products.op, converting), _in_math_attention(trace), _runs_as_tf32(trace)
-    decomposes = _in_decompositions(trace)
+    decomposes = in_decompositions(trace)
     flags = converted.astype(np.uint8), decomposes.astype(np.uint8)
     groups = Groups.of(answers.place, bins, products.place, *flags, attention)
     event = trace.kernels.event[groups.first]
@@ -189,7 +189,8 @@ def _is_convolution(op: str) -> bool:
     return bool(CONVOLUTION.search(op))
 
 
-def _in_decompositions(trace: Trace) -> Bool:
+@shared
+def in_decompositions(trace: Trace) -> Bool:
     """Says which kernels are launched within a decomposition, a solver, or the gradient of one."""
     rows = rows_named(trace, (Kind.CPU_OP,), _DECOMPOSES.match)
     return np.asarray(innermost(trace, rows, kernel_origins(trace).place) >= 0, bool)

@@ -20,7 +20,7 @@ The layers of a model repeat, too, and are not steps. So each round, also of com
 time, must do something that no layer does: compute gradients and something else, as a backward pass repeats the layers
 on a thread of its own, or fill the inputs of its products with random numbers. Where nothing but the loop was recorded,
 a round is a step, too, if it synchronizes the device (code that times layers does so after an embedding and before a
-head), or if it cannot take what the round before it gives:
+head), if it copies inputs from the host and results back, or if it cannot take what the round before it gives:
 
     conv2d [8,3,64,64]  ...  linear [8,512] -> [8,10]   conv2d [8,3,64,64]  ...  linear     a model that is called again
     linear [8,512]      ...  linear [8,512] -> [8,512]  linear [8,512]      ...  linear     its layers
@@ -198,6 +198,7 @@ _TRIED = 8
 BACKWARD = expression(r"autograd::engine::evaluate_function")
 _RANDOM = expression(r"aten::(normal_?|uniform_|random_|randn?|randint)$")
 _PRODUCT = expression(r"aten::(mm|addmm|bmm|baddbmm|convolution|_?scaled_\w*mm|_scaled_dot_product\w*)$")
+_TO_DEVICE, _TO_HOST = expression(r"Memcpy HtoD|CopyHostToDevice"), expression(r"Memcpy DtoH|CopyDeviceToHost")
 _LINEAR = expression(r"aten::linear$")
 
 
@@ -248,7 +249,9 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
     for each size that a benchmark tries."""
     if not _is_counted(trace, first):
         return False
-    return _does_more_than_layers(trace, first, end, waits=alone) or (alone and _call_the_model(trace, first, last))
+    if _does_more_than_layers(trace, first, end, waits=alone):
+        return True
+    return alone and (_call_the_model(trace, first, last) or _copy_both_ways(trace, first, end))
 
 
 #: The name of a range around a round, with the number that counts the rounds if there is one.
@@ -270,22 +273,32 @@ def _is_counted(trace: Trace, first: Int64) -> bool:
 def _does_more_than_layers(trace: Trace, first: Int64, end: Int64, *, waits: bool) -> bool:
     """Whether each round, from its first event to this time, computes gradients and something else, fills the inputs of
     its products with random numbers or, where waits count, synchronizes the device."""
-    start = trace.events.start_ns[first]
-
-    def in_each(rows: Int64, rounds: slice = slice(None)) -> bool:
-        starts = np.sort(trace.events.start_ns[rows])
-        inside: Bool = np.searchsorted(starts, end[rounds]) > np.searchsorted(starts, start[rounds])
-        return bool(inside.all())
 
     def of_ops(pattern: re.Pattern[str]) -> Int64:
         return rows_named(trace, (Kind.CPU_OP,), pattern.match)
 
     others = _of_other_passes(trace, int(trace.events.thread[first[0]]))
-    if in_each(of_ops(BACKWARD)) and in_each(others, slice(-1)):  # no forward pass follows the last backward pass
+    # no forward pass follows the last backward pass
+    if _in_each(trace, of_ops(BACKWARD), first, end) and _in_each(trace, others, first[:-1], end[:-1]):
         return True
-    if in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT)):
+    if all(_in_each(trace, of_ops(each), first, end) for each in (_RANDOM, _PRODUCT)):
         return True
-    return waits and in_each(rows_named(trace, (Kind.RUNTIME,), SYNC_DEVICE_CALL.match))
+    return waits and _in_each(trace, rows_named(trace, (Kind.RUNTIME,), SYNC_DEVICE_CALL.match), first, end)
+
+
+def _copy_both_ways(trace: Trace, first: Int64, end: Int64) -> bool:
+    """Whether each round copies from the host to a device, as for the inputs of a model, and back, as for its
+    results."""
+    ways = (rows_named(trace, (Kind.MEMCPY,), way.match) for way in (_TO_DEVICE, _TO_HOST))
+    calls = (find_launches(trace).calls_of(copies) for copies in ways)
+    return all(_in_each(trace, each[each >= 0], first, end) for each in calls)
+
+
+def _in_each(trace: Trace, rows: Int64, first: Int64, end: Int64) -> bool:
+    """Whether any of these rows begins in each round, from its first event to this time."""
+    starts = np.sort(trace.events.start_ns[rows])
+    inside: Bool = np.searchsorted(starts, end) > np.searchsorted(starts, trace.events.start_ns[first])
+    return bool(inside.all())
 
 
 def _of_other_passes(trace: Trace, thread: int) -> Int64:

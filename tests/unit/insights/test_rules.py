@@ -130,6 +130,21 @@ def test_late_launches_are_worth_the_idle_time_before_them():
     assert judgement.headlines["overview"].verdict.template.startswith("The CPU sets the pace: ")
 
 
+@pytest.mark.parametrize(("name", "waits"), [("queue.py(154): get", True), ("data.py(9): crop", False)])
+def test_a_cpu_that_waits_for_another_thread_does_not_set_the_pace(name: str, waits: bool):
+    judgement = judged(
+        f"""
+        step     | {"1" * 20}{"2" * 20}{"3" * 20} |
+        python   | {"ffffffffffffff......" * 3} |
+        runtime  | {"..............klmn.." * 3} |
+        kernel 7 | {"...............klmn." * 3} |""",
+        names={"f": name},
+        cell_ns=MS,
+    )
+    verdict = judgement.headlines["overview"].verdict.template
+    assert verdict.startswith("Most of the time the CPU only waits, in " if waits else "The CPU sets the pace, most of")
+
+
 def test_a_gpu_that_waits_for_data_is_not_launch_bound():
     latency = card(judged(WAITING, cell_ns=MS), "long_stretches")  # 1 ms after the wait
     assert latency is not None

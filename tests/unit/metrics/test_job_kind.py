@@ -258,6 +258,35 @@ def test_copies_of_a_model_on_the_gpus_of_one_process_are_no_ranks(op, user, job
     assert job_kind(trace).ranks == ranks
 
 
+@pytest.mark.parametrize(
+    ("second", "kernel", "rank", "ranks"),
+    [
+        ("main", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", None, "one"),
+        ("other", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", None, "many"),  # a merged file
+        (
+            "main",
+            "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            None,
+            "many",
+        ),  # a split model
+        ("main", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 0, "many"),
+    ],
+)
+def test_a_thread_that_broadcasts_on_several_gpus_copies_a_model(
+    second: str, kernel: str, rank: int | None, ranks: str
+):
+    trace = timeline(
+        f"""
+        runtime main     | k.... |
+        runtime {second} | .l... |
+        nccl 7           | ..kk. |
+        nccl 7 gpu1      | ..ll. |""",
+        names={"k": kernel, "l": kernel},
+        job=Job(rank=rank),
+    )
+    assert job_kind(trace).ranks == ranks
+
+
 def test_what_shows_the_kind_is_said_with_numbers():
     trace = timeline(
         LAUNCHES.format("....kkkkttttteeegg"),
@@ -347,6 +376,7 @@ _PARTS = [
     ("forward", "scripted"),
     ("<forward op>", "scripted"),
     ("aten::forward", None),
+    ("tensorrt::execute_engine", "tensorrt"),
 ]
 
 
@@ -371,6 +401,26 @@ def test_what_holds_most_ops_on_the_cpu_and_no_compiler_takes(part: str, left: s
     for inside, expected in (("aba..", left), (".....", None)):
         trace = timeline(f"step | 0000000 |\nop | ppppp.m |\nop | {inside}.. |", names=names)
         assert job_kind(trace).left_as_is == expected
+
+
+@pytest.mark.parametrize(
+    ("ops", "kernel", "left"),
+    [
+        ("......a", "void onnxruntime::cuda::SkipLayerNormKernel<__half, 192u>(int)", "onnxruntime"),
+        (".aaaa..", "void onnxruntime::cuda::SkipLayerNormKernel<__half, 192u>(int)", None),  # of an op of the user
+        ("......a", "void at::native::SkipLayerNormKernel<__half, 192u>(int)", None),
+    ],
+)
+def test_onnx_runtime_launches_without_ops(ops: str, kernel: str, left: str | None):
+    trace = timeline(
+        f"""
+        step     | 0000000 |
+        op       | {ops} |
+        runtime  | .k.l.m. |
+        kernel 7 | .k.l.m. |""",
+        names={"k": kernel, "a": "aten::softmax"},
+    )
+    assert job_kind(trace).left_as_is == left
 
 
 @pytest.mark.parametrize(

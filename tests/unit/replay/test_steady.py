@@ -15,6 +15,7 @@ from tb_steptime.replay.sensitivity import Sensitivity, free, pace_of, scaled, s
 from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
 from tests.drawn.timeline import timeline
 
 TIMES = st.integers(min_value=1, max_value=10**9)
@@ -137,6 +138,22 @@ def test_of_steps_as_long_as_the_median_one_the_typical_one_is_replayed(lengths,
     assert found is not None
     assert found.number == expected
     assert (found.graph.unexplained_ns.sum() > 0) == (expected in late)
+
+
+def test_the_last_inferred_step_ends_with_its_last_work_and_is_not_replayed():
+    """What the CPU does behind it is not recorded. The steps are as far from the one before as that one is long, so the
+    last one is the middle one of all but the first."""
+    lengths = [20, 30, 28, 24, 24]
+    calls = "".join("km".ljust(length, ".") for length in lengths)
+    trace = timeline(
+        f"user step | {''.join('u'.ljust(length, '.') for length in lengths)} |"
+        f"\nruntime | {calls} |\nkernel 7 | .{calls[:-1]} |",
+        cell_ns=10_000,
+        names={"u": "model.forward"},
+    )
+    found = steady_step(trace, build_graph(trace))
+    assert find_steps(trace).by == "inferred"
+    assert found is not None and found.number == 3
 
 
 def test_where_no_two_steps_launch_as_much_the_middle_one_is_replayed():

@@ -435,6 +435,24 @@ def test_a_model_that_cannot_take_what_it_gives_is_called_again(ops: str, taken:
 
 
 @pytest.mark.parametrize(
+    ("ops", "copies", "steps"),
+    [
+        ("nmms." * 6, ("h...d" * 6), 6),
+        ("nmms." * 6, ("h...." * 6), None),  # layers whose weights are on the host
+        ("nmms." * 6, ("....d" * 6), None),  # layers that read which experts they need
+        ("nmms." * 6, ("h...d" + "h...." * 5), None),
+        ("e" + "nmms." * 6, ("." + "h...d" * 6), None),  # layers that keep keys and values on the host
+        ("nmms." * 2, ("h...d" * 2), None),  # only twice
+    ],
+)
+def test_rounds_that_copy_from_the_host_and_back_are_steps(ops: str, copies: str, steps: int | None):
+    names = NAMES | {"h": "Memcpy HtoD (Pageable -> Device)", "d": "Memcpy DtoH (Device -> Pageable)"}
+    drawing = f"op | {ops} |\nruntime | {copies} |\nmemcpy 7 | {copies} |"
+    found = find_steps(timeline(drawing, names=names, calls={"h": "cudaMemcpyAsync", "d": "cudaMemcpyAsync"}))
+    assert (len(found.steps) if found.by == "inferred" else None) == steps
+
+
+@pytest.mark.parametrize(
     ("ops", "others", "steps"),
     [
         ("e" + "nmsm" * 12 + "m", {}, None),  # the layers of a model

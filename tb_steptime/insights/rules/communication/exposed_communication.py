@@ -32,7 +32,7 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     sends_little,
 )
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.insights.wording.job import IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
+from tb_steptime.insights.wording.job import COPY_PER_PROCESS, IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
 from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
 
@@ -214,6 +214,7 @@ _REPLICATES = (
     "One process copies the model to all GPUs in each step and adds up their gradients: for {exposed} a step only that "
     "runs."
 )
+_REPLICATES_ALONE = "One process copies the model to all GPUs in each step: for {exposed} a step only that runs."
 _ASYNC = """work = dist.all_reduce(x, async_op=True)  # on NCCL's own stream
 ...  # compute what does not need x
 work.wait()"""
@@ -229,35 +230,43 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
 
     Needs: streams of kernels, as every trace of a GPU has them.
 
-    Jobs: training in many ranks, or on several GPUs of one process.
+    Jobs: training in many ranks, or on several GPUs of one process; inference by `nn.DataParallel`.
 
     Gain: min(exposed time of these collectives, computing time that no collective overlaps), at most the step less the
-    host floor.
+    host floor. In inference a process for each GPU copies nothing, and saves all of the exposed time.
 
     Left out: what really needs the result at once.
     """
     communication, own_rows = facts.communication, rows(facts)
-    if communication is None or facts.infers or (facts.replicates and facts.in_series):
+    alone = facts.infers and facts.replicates
+    if communication is None or (facts.infers and not alone) or (facts.replicates and facts.in_series):
         return None
     leading = max(own_rows, key=lambda row: on_compute_stream_ns(facts, row))
     exposed_ns = sum(on_compute_stream_ns(facts, row) for row in own_rows)
     title, why, how = "Move collectives off the compute stream", _ON_STREAM, _ASYNC
     if facts.job.ranks == "one" and facts.host.several_devices is not None:
         title, why, how = IN_PLACE_OF_REPLICAS, _REPLICATES, ONE_PROCESS_EACH
+    if alone:
+        title, why, how = "Run one process per GPU", _REPLICATES_ALONE, COPY_PER_PROCESS
     return exchange_card(
         facts,
         id="collectives_on_compute_stream",
         title=phrase(title),
         why=filled(why, {"kind": text(leading.label), "exposed": ns(exposed_ns)}),
         how=how,
-        gain_ns=min(exposed_ns, communication.free_compute_ns),
-        formula=phrase(
-            "Exposed time of these collectives, at most the computing time of the step that no collective "
-            "overlaps, and at most what the host leaves."
-        ),
-        why_confidence=phrase("Which kernels need the result at once is not recorded."),
+        gain_ns=exposed_ns if alone else min(exposed_ns, communication.free_compute_ns),
+        formula=phrase(_WITHOUT_COPIES if alone else _OVERLAPPED),
+        why_confidence=phrase(_WHO_LAUNCHES if alone else "Which kernels need the result at once is not recorded."),
         evidence=communication.examples,
     )
+
+
+_OVERLAPPED = (
+    "Exposed time of these collectives, at most the computing time of the step that no collective overlaps, and at "
+    "most what the host leaves."
+)
+_WITHOUT_COPIES = "Exposed time of these collectives, at most what the host leaves."
+_WHO_LAUNCHES = "One process drives the GPUs, and copies the model to them."
 
 
 def between_layers(facts: Facts) -> Insight | None:
@@ -269,6 +278,7 @@ def between_layers(facts: Facts) -> Insight | None:
     if the kernel that reads its result does, too, it gathers more, as that of a split vocabulary's logits does, and the
     card is about it. Without that it may as well wait. FSDP gathers parameters, of which an embedding has more than
     other layers: its ranges show that, or a kernel of a layer behind the last all-gather, as no layer follows logits.
+    Copies of the model on all GPUs of a process: `collectives_on_compute_stream`.
 
     Needs: kernels of collectives.
 
@@ -280,6 +290,8 @@ def between_layers(facts: Facts) -> Insight | None:
     """
     communication = facts.communication
     if communication is None or not facts.infers or facts.share(communication.exposed_ns) < WARNING_FRACTION:
+        return None
+    if facts.replicates:
         return None
     leading = communication.rows[0]
     title = "Shorten the collectives between layers"

@@ -154,7 +154,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
             "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
             "fused kernel reads and writes at least what that one does."
         ),
-        why_confidence=_KEPT if facts.infers else _KEPT_FOR_BACKWARD,
+        why_confidence=_KEPT_FOR_BACKWARD if facts.trains else _KEPT,
         site=leading.site,
         estimated=True,
     )

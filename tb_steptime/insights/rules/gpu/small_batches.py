@@ -29,7 +29,8 @@ def small_grids(facts: Facts) -> Insight | None:
     Similar pattern: kernels that loop over tiles and fill the GPU with few blocks, and those that only wait, are known
     by their names; two thirds of the places filled are no fault. A kernel that memory limits, such as a product of a
     matrix and a vector, gains nothing from a full last wave. A batch norm with one block for each channel gets no more
-    blocks from a larger batch, nor does the gradient of weights, which sums over the batch: these do not count.
+    blocks from a larger batch, nor does the gradient of weights, which sums over the batch, nor do most decompositions
+    of matrices and solvers, which work through one matrix after another: these do not count.
 
     Needs: launch shapes of kernels, which NVIDIA traces hold.
 

@@ -85,7 +85,7 @@ _RETURN_AT_ONCE = {
     "amd": "unset HIP_LAUNCH_BLOCKING AMD_SERIALIZE_KERNEL CUDA_LAUNCH_BLOCKING",
 }
 
-#: The code for an inference, which has no loss to print: it needs the values, such as the next token.
+#: The code where no training shows, which has no loss to print: it needs the values, such as the next token.
 _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or while the next step runs already"
 #: The code for a rollout, whose next pass depends on each value, such as an action.
 _READ_OF_MANY = "actions = policy(observations).tolist()  # of many environments at once: each wait is for all of them"
@@ -95,6 +95,10 @@ _ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 #: From so many reads a step on they are not of the few values that a loop prints.
 MANY_READS = 8
 _STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
+#: Such as the factors of an iterative solver, or the class of each box.
+_READ_IN_LOOPS = (
+    f"{_STACKED}\n# or none: ops take tensors of one element, and a loop may test every tenth time whether it ends"
+)
 #: Such as whether the gradient of each parameter is finite.
 _ASKED_AT_ONCE = "if torch.stack(conditions).any():  # waits once for all of them"
 _BREAKS = "# TORCH_LOGS=graph_breaks names those that also split the compiled code"
@@ -130,8 +134,8 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
         return f"{_ASKED_AT_ONCE}\n{op.how}"
     if op.id != "item":
         return op.how
-    if facts.infers or (facts.job.execution == "graphs" and not facts.trains):
-        return _READ_AT_ONCE  # graphs show no layers; those of a training show its backward pass
+    if not facts.trains:
+        return _READ_AT_ONCE if reads < MANY_READS else _READ_IN_LOOPS
     if reads < MANY_READS:
         return op.how
     if rows[0].phase == "forward" and rolls_out(facts):

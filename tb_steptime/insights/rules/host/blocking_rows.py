@@ -179,11 +179,15 @@ OF_GRADIENTS = _op(
     '"offload_optimizer": {"device": "cpu", "pin_memory": true}  # DeepSpeed',
 )  # fmt: skip
 
+#: Code for ops that compute on the CPU: an op runs where its inputs are.
+ON_GPU = """\
+x = x.to(device)  # before these ops; leave out .cpu() and .to("cpu")
+# a part of the model whose weights are on the CPU, if they fit on the GPU: part.to(device)"""
+
 #: The same where a part of the model computes on the CPU, such as embeddings: it needs its inputs at once, and the
 #: backward pass the gradients of its results.
 OF_PART_ON_CPU = _op(
-    "part_on_cpu", "", "Move what computes on the CPU to the GPU",
-    'model.to("cuda")  # all of it, if it fits: then nothing is copied between its parts',
+    "part_on_cpu", "", "Move what computes on the CPU to the GPU", ON_GPU
 )  # fmt: skip
 _OF_RESULTS_OF_CPU = expression(r"ToCopyBackward")
 

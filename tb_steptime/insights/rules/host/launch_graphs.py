@@ -51,14 +51,15 @@ def launch_graphs(facts: Facts) -> Insight | None:
     torch.func it takes them, but only the transform as a whole: the advice is to compile that, not the model. A loop
     over the cell of a recurrent layer: the advice is the layer. A model that launches mostly in such layers, which
     torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
-    before it was scripted. An inference that concatenates, as a cache of keys and values that grows does: the advice
-    asks for a static one, since each length would have a graph of its own. A loop over experts or images that reads how
-    many rows each one has, which no graph can hold: the advice is fixed shapes first. Ops of a library that read sizes
-    themselves, as sparse convolutions do: nobody can fix these, and the advice is more work for each launch. FSDP,
-    which allocates its weights again and again, so that no graph can hold their addresses: the advice is to compile its
-    blocks, or more work for each launch. A rollout, or a validation in each step: most layers run without gradients in
-    many passes, between which values are read or copied, so that no graph holds several: the advice is more inputs in
-    each, of environments or, if the passes have attention, of prompts. A teacher, which no compiled model reaches: the
+    before it was scripted. Engines of TensorRT and ONNX Runtime, which have options of their own. An inference that
+    concatenates, as a cache of keys and values that grows does: the advice asks for a static one, since each length
+    would have a graph of its own. A loop over experts or images that reads how many rows each one has, which no
+    graph can hold: the advice is fixed shapes first. Ops of a library that read sizes themselves, as sparse
+    convolutions do: nobody can fix these, and the advice is more work for each launch. FSDP, which allocates its
+    weights again and again, so that no graph can hold their addresses: the advice is to compile its blocks, or more
+    work for each launch. A rollout, or a validation in each step: most layers run without gradients in many passes,
+    between which values are read or copied, so that no graph holds several: the advice is more inputs in each, of
+    environments or, if the passes have attention, of prompts. A teacher, which no compiled model reaches: the
     advice is to compile it, too.
 
     Needs: CPU and GPU activity, with the launch calls.
@@ -97,6 +98,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = _Advice(f"Run the whole sequence in one `nn.{layer}`", _LATE_CELLS, _OF_SEQUENCE.format(layer=layer))
     elif facts.job.accelerator == "XPU":
         advice = replace(advice, how=_BY_HAND_ON_XPU)
+    elif advice is not _CAPTURE_MORE and facts.job.left_as_is in _OF_ENGINES:
+        advice = replace(advice, how=_OF_ENGINES[facts.job.left_as_is])
     elif not in_use and facts.job.left_as_is == "scripted":
         advice = replace(advice, how=_OF_SCRIPTED)
     elif not in_use and rolls_out(facts):
@@ -254,6 +257,12 @@ _OF_SEQUENCE = """layer = torch.nn.{layer}(features, hidden)  # one call for the
 #: The module before torch.jit.script, trace or freeze.
 _OF_SCRIPTED = """model = torch.compile(eager_model, mode="reduce-overhead")  # it refuses a scripted module
 # or a larger batch"""
+#: Options of other engines. A graph of ONNX Runtime reads and writes at the same addresses in each run.
+_OF_ENGINES: dict[str, str] = {
+    "tensorrt": "torch_tensorrt.runtime.set_cudagraphs_mode(True)  # static shapes: each new one is captured again",
+    "onnxruntime": """InferenceSession(path, providers=[("CUDAExecutionProvider", {"enable_cuda_graph": "1"})])
+# static shapes; inputs and outputs are bound by io_binding()""",
+}
 #: torch.nn.functional.grouped_mm takes the ends of the experts' rows as a tensor (`offs`), which no call reads.
 _OF_FIXED_SHAPES = """model.part = torch.compile(model.part, mode="reduce-overhead")  # a part without these calls
 # experts of a layer: torch.nn.functional.grouped_mm in place of a loop over them

@@ -13,7 +13,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
-from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
+from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, ON_GPU, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import has_one_graph, late_card, model_late
 from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
 from tb_steptime.insights.rules.host.requests import (
@@ -63,7 +63,7 @@ _HOW_TO_PROFILE = "py-spy record --pid PID -o calls.svg  # shows the lines in wh
 _OF_ANOTHER_CARD = expression(r"reducer::search_unused_parameters$")
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
-LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
+LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python ...\n# torch.compile(model, dynamic=True) where shapes vary'
 
 
 def long_stretches(facts: Facts) -> Insight | None:
@@ -81,7 +81,9 @@ def long_stretches(facts: Facts) -> Insight | None:
     launch of a graph: how long it takes in a step is not known. DistributedDataParallel that searches for unused
     parameters: `unused_parameters`. A function that waits for another thread, as for a queue of batches, or for what
     comes next, as a server does for a request: the card asks what it waits for. The latter is a guess, and so are both
-    in an inference, where requests may come through a queue.
+    in an inference, where requests may come through a queue. An op that is slow to launch, copies or allocates: it
+    calls the GPU's runtime. A long one that does not computes on the CPU, where its inputs are, and the card asks to
+    run it on the GPU; ops that only move data do not count for that.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -91,30 +93,54 @@ def long_stretches(facts: Facts) -> Insight | None:
     left out.
 
     Left out: that the CPU has to do some of it. It may do so while the GPU works; the card says what that gains if
-    it is clearly less.
+    it is clearly less. What ops of the CPU take on the GPU.
     """
     model = model_late(facts.host)
     late, gaps = model.long, _longest(facts, model.long, compiled=False)
     names = _names(facts, late, compiled=False)
     name = common_name(names)
+    on_cpu = facts.job.server is None and _compute_on_cpu(gaps, name)
     unclear = name is None and (facts.in_series or facts.share(sum(late.values())) < WARNING_FRACTION)
     one_launch = name is not None and is_graph_launch(name) and has_one_graph(facts.host)
     searches = name is not None and _OF_ANOTHER_CARD.search(name) is not None
     if not late or unclear or one_launch or searches or facts.host.cpu_unrecorded:
         return None
     title = _UNKNOWN if is_unrecorded(facts, gaps) else phrase("Shorten what the CPU does between launches")
-    how = None if facts.host.with_stack else _STACKS
+    how = _how_to_find_out(facts)
     if name is None:
         guess = OF_REQUESTS if may_be_unrecorded(facts, gaps) else None
     else:
         named = [gap for gap in gaps if gap.name == name]
         title, how = _advice(facts, name, named)
         guess = OF_REQUESTS if may_be_requests(facts, name, named) else None
+    if on_cpu:
+        title, how = _on_gpu(name), ON_GPU
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
-    why = _why(facts, gaps, names) if gaps else filled(agreeing(_OF_FEW, launches), values)
+    why = _why(facts, gaps, names, on_cpu) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if title.template == _OVERLAP:
         title, how, why = _overlapped(facts, sum(late.values()), title, how, why)
     return _card(facts, "long_stretches", title, why, late, gaps, how, guess)
+
+
+def _how_to_find_out(facts: Facts) -> str | None:
+    """Returns the code where no one name has most of the waits: the option of a server, which schedules and samples
+    between its steps, and how to record the names."""
+    of_server = how_to_schedule_ahead(facts, "") if facts.job.server is not None else None
+    return "\n".join(filter(None, (of_server, None if facts.host.with_stack else _STACKS))) or None
+
+
+def _on_gpu(name: str | None) -> Phrase:
+    """name: the op that most of the waits have in common."""
+    short = "" if name is None else brief(name, PLACE_LENGTH)
+    return phrase("Run {name} on the GPU", name=text(short)) if short else phrase("Run ops on the GPU, not the CPU")
+
+
+def _compute_on_cpu(gaps: Sequence[LongGap], name: str | None) -> bool:
+    """Whether ops compute on the CPU for most of the longest waits, or of those with the name that most of them
+    have."""
+    named = [gap for gap in gaps if name is None or gap.name == name]
+    on_cpu_ns = sum(gap.late_ns for gap in named if gap.on_cpu and gap.doing == "op")
+    return 2 * on_cpu_ns > sum(gap.late_ns for gap in named)
 
 
 _OF_FEW = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {late}: too few for a graph to help."
@@ -135,17 +161,15 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
         return phrase("Make random numbers on the GPU"), how
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
-    for waits, look in (
-        (WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS),
-        (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS),
-        (WAITS_FOR_ANY, None),
-    ):
+    for waits, look in _WAITS:
         if is_mostly(waits, name, busiest(gaps)):
             return phrase("Find out what {name} waits for", name=short), look
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 
 _HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
+#: Functions that wait, by whom for, and how to see what these do.
+_WAITS = ((WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS), (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS), (WAITS_FOR_ANY, None))
 
 
 def _how_to_overlap(facts: Facts, name: str) -> str | None:
@@ -246,6 +270,13 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
     return brief(placed(name), length)
 
 
+def only_waits(host: HostResult) -> bool:
+    """Whether that is a function in which the CPU waits for others: for another thread or process, or for requests."""
+    name = common_name([each for row in host.long_gaps for each in row.names])
+    call = busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
+    return name is not None and any(is_mostly(waits, name, call) for waits, _ in _WAITS)
+
+
 def _short_place(name: str) -> str:
     """Returns a frame's function with its file and line, or the function alone where that is too long."""
     place = placed(name)
@@ -264,18 +295,21 @@ _IN_ITS_CALL = _WAITS_LEAVE + " while the CPU is in {name}, ({within}|up to {wit
 _NOT_RECORDED = _WAITS_LEAVE + "; nothing is recorded of the CPU then: Python code, or a wait."
 _IN_UPDATE = _WAITS_LEAVE + " from the copy of gradients to that of weights, most likely for the optimizer's step."
 _OTHERS = "{others} more (has|have) other causes."
+_ON_CPU = _WAITS_LEAVE + " while {name} computes on the CPU."
+_OPS_ON_CPU = _WAITS_LEAVE + " while ops compute on the CPU."
 _IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
 
 
-def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
-    """Returns the reason. gaps: only the longest gaps; names: what the CPU does in all gaps."""
+def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName], on_cpu: bool = False) -> Phrase:
+    """Returns the reason. gaps: only the longest gaps; names: what the CPU does in all gaps; on_cpu: whether it runs
+    ops that compute there."""
     name, number = common_name(names), sum(each.count for each in names)
     named_gaps = [gap for gap in gaps if name is not None and gap.name == name]
     others = sum(each.count for each in names if each.name != name) if name is not None else 0
     place, call = next((gap.inside for gap in named_gaps if gap.inside), None), busiest(named_gaps)
     named = f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}" if name and place else _short_place(name or "")
-    of_no_one = _NOT_RECORDED if is_unrecorded(facts, gaps) else _IN_NO_ONE
-    in_one = _IN_UPDATE if name == UPDATE else _IN_ONE
+    of_no_one = _OPS_ON_CPU if on_cpu else _NOT_RECORDED if is_unrecorded(facts, gaps) else _IN_NO_ONE
+    in_one = _ON_CPU if on_cpu else _IN_UPDATE if name == UPDATE else _IN_ONE
     template = of_no_one if name is None else in_one if call is None else _IN_ITS_CALL
     values = {
         "few": count(number - others),

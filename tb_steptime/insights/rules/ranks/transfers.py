@@ -259,7 +259,7 @@ def layers_over_machines(job: JobRanks) -> Insight | None:
     why = _why(exposed_ns, leading, job.matched_steps)
     return Insight(
         id="layers_over_machines",
-        title=phrase("Split layers within a machine alone"),
+        title=phrase("Keep tensor parallelism within one machine"),
         why=Phrase(
             template + why.template, why.values | {"ranks": count(leading.ranks), "machines": count(len(machines))}
         ),

@@ -254,7 +254,8 @@ def recurring_steps(facts: Facts) -> Insight | None:
     Similar pattern: an optimizer that steps after several passes: where it steps in these steps alone, there is no
     card. Steps that are slow by chance: these come at no equal distances, and call no more ops than the others, or take
     no longer at the place of these ops. A loader that begins to iterate, and waits for a batch, do not count. A rank
-    that waits for others: with several ranks only ops count.
+    that waits for others: with several ranks only ops count. A server, whose requests decide which steps process
+    prompts besides tokens: its ops do not count.
 
     Needs: three such steps, two that call the same ops, or four with a pause between the same ops; the CPU ops.
 
@@ -266,7 +267,7 @@ def recurring_steps(facts: Facts) -> Insight | None:
     steps, this one is not shown.
     """
     recurring = facts.host.recurring
-    if recurring is None:
+    if recurring is None or (facts.job.server is not None and not _is_outside_ops(recurring)):
         return None
     steps = [step for step in facts.host.steps if step.name in recurring.steps]
     return host_card(
@@ -286,11 +287,15 @@ def recurring_steps(facts: Facts) -> Insight | None:
     )
 
 
+def _is_outside_ops(recurring: RecurringWork) -> bool:
+    return not recurring.name or recurring.outside_ns >= MOSTLY * recurring.excess_ns
+
+
 def _why_recurring(recurring: RecurringWork) -> Phrase:
     template = "One step in {every} takes {excess} longer: it calls {name} {more} more (time|times)."
     if not recurring.name:
         template = "One step in {every} takes {excess} longer between the same two ops, where no op runs."
-    elif recurring.outside_ns >= MOSTLY * recurring.excess_ns:
+    elif _is_outside_ops(recurring):
         template = (
             "One step in {every} takes {excess} longer, {outside} of it outside ops, with {more} more (call|calls) of "
         )

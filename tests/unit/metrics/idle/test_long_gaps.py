@@ -195,11 +195,35 @@ def test_what_lasts_for_most_of_the_gap_names_it(case: str):
     assert found(drawn(middle, **names)) == [expected]
 
 
+ON_CPU = {
+    "an op": ("op | ......mmmmmmmmmmmm........ |", True),
+    "ops of several names": ("op | ......mmm.ttt.mtt......... |", True),
+    "ops that call the runtime": ("op | ......mmmmmmmmmmmm........ |\n runtime | ...............y.......... |", False),
+    "a call of another thread": ("op | ......mmmmmmmmmmmm........ |\n runtime 9 | ...............y.......... |", True),
+    "an op that joins tensors": ("op | ......ssssssssssss........ |", False),
+    "mostly ops that join tensors": ("op | ......sss.sss.mss......... |", False),
+    "a norm": ("op | ......vvvvvvvvvvvv........ |", True),
+    "a decomposition": ("op | ......eeeeeeeeeeee........ |", False),
+    "an op of a library": ("op | ......llllllllllll........ |", False),
+    "a function": ("python | ......ffffffffffff........ |", False),
+}
+
+
+@pytest.mark.parametrize("case", ON_CPU)
+def test_ops_compute_on_the_cpu_if_they_call_nothing_of_the_runtime(case: str):
+    middle, on_cpu = ON_CPU[case]
+    names = {
+        "m": "aten::mm", "t": "torchvision::nms", "s": "aten::stack", "e": "aten::_linalg_eigh",
+        "v": "aten::linalg_vector_norm", "l": "sampler::sample", "f": "data.py(9): crop",
+    }  # fmt: skip
+    assert [gap.on_cpu for row in long_gaps(drawn(middle, **names), 0) for gap in row.longest] == [on_cpu]
+
+
 @pytest.mark.parametrize(("cell_ns", "name"), [(LEAST_NAMED_NS, "aten::slice"), (LEAST_NAMED_NS - 1, None)])
 def test_short_ops_are_not_to_be_shortened(cell_ns: int, name: str | None):
     many = {"o": "aten::slice", "p": "aten::slice", "q": "aten::slice", "r": "aten::mul"}
     trace = timeline("step | 000000000000 |\nop | .opqopqrpoq. |", cell_ns=cell_ns, names=many)
-    assert activity_in(trace, 0, 0, 12 * cell_ns) == HostActivity("op", name, None, compiles=False)
+    assert activity_in(trace, 0, 0, 12 * cell_ns) == HostActivity("op", name, None, False, on_cpu=name is not None)
 
 
 def test_what_follows_the_share_of_a_call_that_waits_names_the_rest():

@@ -361,6 +361,9 @@ def test_copies_of_a_model_on_gpus_that_take_turns_have_one_card(op: str, cards:
     assert ("in place of DataParallel" in plain(found[0].title)) is (cards == 1)
 
 
+BROADCAST = "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+
 def test_in_inference_the_next_layer_needs_the_result():
     """Ten layers without a backward pass; an exchange on the model's own stream follows each of them."""
     layers = timeline(
@@ -381,6 +384,25 @@ def test_in_inference_the_next_layer_needs_the_result():
         Severity.MINOR,
         "For 20.0 ms a step only collectives run, most of it all-reduce: 10 a step, 2.0 ms for each.",
     )
+
+
+def test_a_model_that_is_copied_to_all_gpus_for_each_inference_needs_a_process_for_each():
+    copied = timeline(
+        f"""
+        step          | {"5" * 30} |
+        op            | {"m." * 10 + "." * 10} |
+        runtime       | {"bc" + "k." * 4 + "l." + "y" * 17 + "."} |
+        kernel 7      | {"." * 10 + "kkkkk" + "." * 15} |
+        nccl 7        | {"..bbbbbbbb" + "." * 20} |
+        kernel 7 gpu1 | {"." * 10 + "lllll" + "." * 15} |
+        nccl 7 gpu1   | {"..cccccccc" + "." * 20} |""",
+        names={"m": "aten::addmm", "b": BROADCAST, "c": BROADCAST, "k": "gemm", "l": "gemm"},
+        calls={"y": "cudaDeviceSynchronize"},
+        cell_ns=MS,
+    )
+    insight = sure(copied, "collectives_on_compute_stream")
+    assert (plain(insight.title), insight.gain_ns) == ("Run one process per GPU", 8 * MS)
+    assert "between_layers" not in fired(copied)
 
 
 def one_long_exchange(steps: int = 1, **drawn: Any) -> Trace:

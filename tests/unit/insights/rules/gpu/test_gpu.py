@@ -359,6 +359,16 @@ def test_a_larger_batch_gives_gradients_of_weights_no_more_blocks(backward: str,
     assert (insight is not None) == grows
 
 
+@pytest.mark.parametrize(
+    ("op", "grows"), [("aten::linalg_cholesky_ex", False), ("aten::_linalg_svd", False), ("aten::linalg_norm", True)]
+)
+def test_a_larger_batch_gives_decompositions_no_more_blocks(op: str, grows: bool):
+    """They work through a matrix block by block, and through the matrices of a batch one after another."""
+    given = launch(27)
+    insight = found("small_grids", WORKING, names=given["names"] | {"a": op}, kernels=given["kernels"])
+    assert (insight is not None) is grows
+
+
 @pytest.mark.parametrize("name", [REDUCE, "void gemv2T_kernel_val<int, int, float, float, float, float, 128>(int)"])
 def test_a_last_wave_costs_a_kernel_nothing_that_waits_for_memory(name: str):
     assert found("small_grids", WORKING, **launch(432 + 4, name)) is None

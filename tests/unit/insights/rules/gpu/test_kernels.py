@@ -286,6 +286,13 @@ def test_an_estimate_is_lowered_for_what_is_not_known():
     assert plain(why).endswith(plain(insight.why_confidence))
 
 
+@pytest.mark.parametrize(("mark", "differentiates"), [("part", False), ("Optimizer.step#SGD.step", True)])
+def test_results_are_kept_for_a_backward_pass_only_in_training(mark: str, differentiates: bool):
+    drawing = f"{CHAINED}\n    user {mark} | {'.' * 18}zz{'.' * 18}zz |"
+    insight = sure(drawn(drawing, names=NORM), "fusible_chains")
+    assert ("backward pass" in insight.why_confidence.template) is differentiates
+
+
 @pytest.mark.parametrize(("mark", "folds"), [("part", True), ("Optimizer.step#SGD.step", False)])
 def test_in_inference_batch_norm_needs_no_kernel_of_its_own(mark: str, folds: bool):
     """Ten products without a gradient show inference."""

@@ -85,6 +85,9 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
         ({}, "torch.compile(model,"),
         ({"left_as_is": "recurrent"}, "make_graphed_callables(model,"),
         ({"left_as_is": "scripted"}, "torch.compile(eager_model,"),
+        ({"left_as_is": "tensorrt"}, "torch_tensorrt.runtime.set_cudagraphs_mode("),
+        ({"left_as_is": "tensorrt", "compiled_share": 0.5}, "torch_tensorrt.runtime.set_cudagraphs_mode("),
+        ({"left_as_is": "onnxruntime"}, "enable_cuda_graph"),
         ({"left_as_is": "recurrent", "compiled_share": 0.5}, "torch.compile(model,"),
         ({"left_as_is": "scripted", "double_backward": True}, "cuda.graph("),
         ({"transforms": True}, "torch.compile(step,"),
@@ -97,6 +100,9 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
         "compiled",
         "recurrent",
         "scripted",
+        "TensorRT",
+        "TensorRT, by torch.compile",
+        "ONNX Runtime",
         "compiled already",
         "gradients of gradients",
         "transform",
@@ -116,6 +122,8 @@ def test_no_model_is_compiled_that_a_compiler_leaves_or_refuses(job: dict[str, A
         "torch.compile(step,",
         "make_graphed_callables(model,",
         "cuda.graph(",
+        "torch_tensorrt.runtime.set_cudagraphs_mode(",
+        "enable_cuda_graph",
     )
     assert [each for each in ways if each in code] == [how.removeprefix("torch.xpu.")]
     assert how in code
@@ -918,6 +926,35 @@ def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
     assert card(waited(*several), "long_stretches").how is not None  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("with_stack", [False, True])
+def test_between_the_steps_of_a_server_its_options_are_tried_first(with_stack: bool):
+    host = msgspec.structs.replace(waited(long_gap(None, 0.2)), with_stack=with_stack)
+    insight = card(host, "long_stretches", JobKind(purpose="inference", server="vllm"))
+    assert insight is not None and insight.how is not None
+    assert ("--async-scheduling" in insight.how, "with_stack=True" in insight.how) == (True, not with_stack)
+
+
+def on_cpu(name: str | None, ms: float) -> LongGap:
+    return msgspec.structs.replace(long_gap(name, ms), doing="op", on_cpu=True)
+
+
+def test_what_computes_on_the_cpu_is_to_run_on_the_gpu():
+    host = waited(on_cpu("torchvision::nms", 0.2))
+    assert said(host, "long_stretches") == (
+        60, "Run torchvision::nms on the GPU",
+        "1 long wait, of 200 µs, leaves the GPU idle while torchvision::nms computes on the CPU.",
+    )  # fmt: skip
+    several = waited(*(on_cpu(name, 0.1) for name in ("aten::mm", "aten::topk", None)))
+    assert said(several, "long_stretches") == (
+        60, "Run ops on the GPU, not the CPU",
+        "3 long waits, of up to 100 µs, leave the GPU idle while ops compute on the CPU.",
+    )  # fmt: skip
+    mixed = waited(on_cpu("aten::mm", 0.1), on_cpu(None, 0.1), long_gap("aten::cat", 0.2))
+    assert "on the GPU" not in str(said(mixed, "long_stretches"))
+    of_server = card(host, "long_stretches", JobKind(server="vllm"))
+    assert of_server is not None and "on the GPU" not in plain(of_server.title)
+
+
 def test_where_gpus_take_turns_a_long_wait_without_a_name_is_the_other_one_s_turn():
     host = waited(long_gap(None, 0.2))
     assert card(host, "long_stretches") is not None
@@ -1269,6 +1306,9 @@ def test_large_tensors_in_a_row_may_be_weights_of_layers_on_the_cpu(
     insight = card(host, "pageable_batch_copies", JobKind(purpose=purpose))
     assert insight is not None
     assert ("device_map" in (insight.how or "")) is may_be_weights
+    in_one_step = judged(host, JobKind(purpose=purpose), steps=1).insights
+    (how,) = [each.how or "" for each in in_one_step if each.id == "pageable_batch_copies"]
+    assert ("device_map" in how, "weights are copied once" in how) == (False, changes.get("in_a_row") != 15)
 
 
 def test_a_measurement_of_the_link_moves_no_weights(monkeypatch: pytest.MonkeyPatch):
@@ -1559,23 +1599,25 @@ def test_many_conditions_are_asked_at_once(count: float, at_once: bool):
     assert ("torch.stack(conditions)" in insight.how, "torch.where(" in insight.how) == (at_once, True)
 
 
+TRAINS = JobKind(purpose="training")
 ROLLOUT = JobKind(purpose="training", no_grad=NoGrad(0.5, 8.0))
 
 
 @pytest.mark.parametrize(
     ("changes", "job", "said"),
     [
-        ({"count": 1.0}, JobKind(), {"print(loss.item())"}),
-        ({"count": 8.0}, JobKind(), {"torch.stack(values)"}),
-        ({"count": 8.0}, JobKind(execution="compiled"), {"torch.stack(values)", "graph_breaks"}),
-        ({"count": 8.0}, JobKind(purpose="inference"), {"x.tolist()"}),
-        ({"count": 1.0}, JobKind(execution="graphs"), {"x.tolist()"}),
+        ({"count": 1.0}, TRAINS, {"print(loss.item())"}),
+        ({"count": 8.0}, TRAINS, {"torch.stack(values)"}),
+        ({"count": 8.0}, JobKind(execution="compiled", purpose="training"), {"torch.stack(values)", "graph_breaks"}),
+        ({"count": 7.0}, JobKind(purpose="inference"), {"x.tolist()"}),
+        ({"count": 8.0}, JobKind(purpose="inference"), {"torch.stack(values)", "tensors of one element"}),
+        ({"count": 1.0}, JobKind(), {"x.tolist()"}),  # a simulation has no loss, either
         ({"count": 1.0}, JobKind(execution="graphs", purpose="training"), {"print(loss.item())"}),
-        ({"count": 8.0, "phase": "backward"}, JobKind(), {"torch.stack(values)"}),
+        ({"count": 8.0, "phase": "backward"}, TRAINS, {"torch.stack(values)"}),
         ({"count": 8.0, "phase": "forward"}, ROLLOUT, {"policy(observations)"}),
         ({"count": 7.0, "phase": "forward"}, ROLLOUT, {"print(loss.item())"}),
         ({"count": 8.0, "phase": "other"}, ROLLOUT, {"torch.stack(values)"}),
-        ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"in its step()"}),
+        ({"count": 8.0, "phase": "optimizer"}, TRAINS, {"in its step()"}),
     ],
 )
 def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
@@ -1589,6 +1631,7 @@ def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
         "graph_breaks",
         "x.tolist()",
         "in its step()",
+        "tensors of one element",
     )
     assert {code for code in known if code in (insight.how or "")} == said
 
@@ -1918,6 +1961,17 @@ def test_a_forward_pass_alone_is_no_slow_step(evaluates: tuple[int, ...], is_slo
 
 
 @pytest.mark.parametrize(
+    ("server", "outside_us", "shown"),
+    [(None, 0, True), ("vllm", 0, False), ("vllm", 124, False), ("vllm", 125, True)],
+)
+def test_a_server_processes_prompts_in_the_steps_that_have_any(server: Server | None, outside_us: int, shown: bool):
+    recurring = RecurringWork(4, ["4", "8"], 250 * US, "aten::mm", 20, outside_us * US)
+    host = host_result(**some_slow({4: 300, 8: 200}, "kernel", steps=12), recurring=recurring)
+    ids = {each.id for each in judged(host, JobKind(purpose="inference", server=server), steps=12).insights}
+    assert ("recurring_steps" in ids) is shown
+
+
+@pytest.mark.parametrize(
     ("recurs", "shown"),
     [
         (["4", "8"], {"recurring_steps"}),  # says what they do
@@ -2019,8 +2073,8 @@ def test_gpus_that_share_layers_save_no_more_than_an_instant_gpu(purpose: Purpos
     assert insight.gain_ns == gain_us * US
 
 
-@pytest.mark.parametrize(("purpose", "prints"), [("training", True), ("inference", False), ("unknown", True)])
-def test_an_inference_has_no_loss_to_print(purpose: Purpose, prints: bool):
+@pytest.mark.parametrize(("purpose", "prints"), [("training", True), ("inference", False), ("unknown", False)])
+def test_only_a_training_has_a_loss_to_print(purpose: Purpose, prints: bool):
     sites = [site(FORWARD, IdleNs(blocking_call=100 * US))]
     insight = card(host_result(sites, blocking=[blocking(100 * US)]), "sync_bubble", JobKind(purpose=purpose))
     assert insight is not None
