@@ -5044,6 +5044,8 @@ export interface Waterfall {
  * steps, as the replayed one hardly has such pauses
  * observed_ns       what the mean step takes at least because something besides the profiler observes its ops; gains
  * include it
+ * behind_batches_ns what the step without waits for batches gains beyond the device's idle time in these waits:
+ * launches that are late only because a batch was
  * sets              all sets of the changes with the largest gains, including changes that help only after others;
  * empty if the replay is not trusted
  */
@@ -5069,6 +5071,7 @@ export interface WhatIf {
   alone_ns: number;
   pauses_alone_ns: number | null;
   observed_ns: number;
+  behind_batches_ns: number;
 }
 
 /**

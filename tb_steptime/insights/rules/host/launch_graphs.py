@@ -70,6 +70,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
     waits for the loader, blocking calls and pauses are left out, and launches of which few lie between two calls that
     wait, as no graph can hold more than these. So are launches that are late only because a call waited before them,
     as a replay shows. Where the calls break compiled code up, these launches count: it could be one graph without them.
+    The gain is at most the share of the step that a replay of graphs gains.
     Where batches come late, the card gains this only once they come in time, unless a replay shows more.
 
     Left out: what the profiler adds to each launch where no recorder timed steps without it: the GPU waits less then.
