@@ -156,7 +156,7 @@ def test_idle_time_that_no_launch_ends_is_not_the_host_s():
     ("job", "title", "confidence"),
     [
         ({}, "Compile each block, or compute more in each launch", Confidence.LOW),
-        ({"compiled_share": 0.5}, "Compute more in each launch", Confidence.MEDIUM),
+        ({"compiled_share": 0.5}, "Compute more in each launch", Confidence.LOW),
         ({"compiles": False}, "Launch the forward pass as a CUDA graph", Confidence.MEDIUM),
         ({"double_backward": True}, "Launch the forward pass as a CUDA graph", Confidence.MEDIUM),
     ],
@@ -1473,6 +1473,7 @@ def test_shapes_are_fixed_where_the_script_reads_most_of_the_sizes(reads: float,
     assert insight is not None and insight.how is not None
     assert plain(insight.title).startswith(title)
     assert ("grouped_mm" in insight.how) == (reads == 10.0)
+    assert (insight.severity is Severity.MINOR) == (reads == 8.0)  # a larger batch shortens no step
 
 
 @pytest.mark.parametrize(("direction", "waiting"), [("HtoD", "index"), ("DtoH", "mask"), (None, "mask")])
