@@ -811,6 +811,8 @@ export interface CopyRates {
  * least_ns           what they would take at the peak rate of the link between host and device; None for copies within
  * one of them, and where bytes or the rate are not known
  * in_a_row           number of these copies a step that follow another of them without a kernel in between
+ * made_by            the op that computes on the CPU right before most of the bytes are copied to the device, outside
+ * of a loader: it makes what they copy; None if there is none
  */
 export interface CopyRow {
   direction: string;
@@ -826,6 +828,7 @@ export interface CopyRow {
   op: string | null;
   least_ns: number | null;
   in_a_row: number;
+  made_by: string | null;
 }
 
 /** The step after some cards: parts_ns sums to duration_ns. */
