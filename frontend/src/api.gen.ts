@@ -812,6 +812,8 @@ export interface CopyRates {
  * one of them, and where bytes or the rate are not known
  * in_a_row           number of these copies a step that follow another of them without a kernel in between
  * created_ns         the part of `total_ns` of tensors that an op creates right before, as `is_created` says
+ * made_by            the op that computes on the CPU right before most of the bytes are copied to the device, outside
+ * of a loader: it makes what they copy; None if there is none
  */
 export interface CopyRow {
   direction: string;
@@ -828,6 +830,7 @@ export interface CopyRow {
   least_ns: number | null;
   in_a_row: number;
   created_ns: number;
+  made_by: string | null;
 }
 
 /** The step after some cards: parts_ns sums to duration_ns. */
@@ -3053,7 +3056,8 @@ export interface Obstacle {
 /**
  * One-time costs of one cause, over the span; ns. idle_ns: the part of total_ns in which the device is idle; all of
  * it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
- * that takes longest in it; step and time range, and how much of that is one-time.
+ * that takes longest in it; step and time range, and how much of that is one-time and leaves the device idle, or is
+ * one-time at all if the device is never idle.
  */
 export interface OneTimeCost {
   cause: "allocation" | "between_ops" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
@@ -5045,6 +5049,8 @@ export interface Waterfall {
  * steps, as the replayed one hardly has such pauses
  * observed_ns       what the mean step takes at least because something besides the profiler observes its ops; gains
  * include it
+ * behind_batches_ns what the step without waits for batches gains beyond the device's idle time in these waits:
+ * launches that are late only because a batch was
  * sets              all sets of the changes with the largest gains, including changes that help only after others;
  * empty if the replay is not trusted
  */
@@ -5070,6 +5076,7 @@ export interface WhatIf {
   alone_ns: number;
   pauses_alone_ns: number | null;
   observed_ns: number;
+  behind_batches_ns: number;
 }
 
 /**

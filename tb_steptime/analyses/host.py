@@ -281,6 +281,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     whole, once = aggregates.of(are_whole).mean, interrupted_exchange_ns(trace, device)[are_whole]
     bound = _bound(whole, int(once.sum()) // len(once), launches, replayed, is_cpu_unrecorded(trace))
     bound = _with_use_of_results(bound, whole.idle_of(0), blocking, rows["long_gaps"])
+    bound = _with_rollout(trace, bound, blocking, replayed)
     return HostResult(
         unknown=None,
         start_ns=low,
@@ -427,6 +428,16 @@ def _with_use_of_results(bound: Bound, idle: IdleNs, rows: list[BlockingRow], ga
     reads = reads and (rows[0].bytes or 0) > VALUE_BYTES * rows[0].count
     late_ns = sum(row.late_ns for row in gaps)
     return Bound.HOST if reads and late_ns >= LEADING_FRACTION * idle.judged.total_ns else bound
+
+
+def _with_rollout(trace: Trace, bound: Bound, rows: list[BlockingRow], replayed: WhatIf | None) -> Bound:
+    """Returns the verdict for a training whose layers mostly run in a rollout. The action or token that a pass returns
+    is read before the next pass begins, so these waits stay, and the CPU sets the pace where it matters as much as they
+    do. A validation of many batches looks like that, too."""
+    reads = bound is Bound.SYNC and bool(rows) and rows[0].direction == "DtoH"
+    if not reads or replayed is None or not job_kind(trace).no_grad.in_many_passes:
+        return bound
+    return Bound.HOST if replayed.sensitivity.host <= replayed.sensitivity.blocking else bound
 
 
 def _bound_of_device(mean: StepAggregates, once_ns: int, launches: LaunchFigures) -> Bound:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.cards import Details, card
-from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts
+from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, Part
 from tb_steptime.insights.severity import severity_of_gain
-from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.text import Phrase, joined, phrase
 
@@ -46,7 +46,9 @@ _WAITS_FOR_RANKS = phrase(
     "Now it is at most what the change gains if other ranks arrive at the collectives of this rank as recorded: this "
     "one only waits longer for them."
 )
-_WAITS_FOR_BATCHES = phrase("Now it is at most what an instant CPU gains while batches come as late as recorded.")
+_WAITS_FOR_BATCHES = phrase(
+    "Now it is at most what a replay of the change gains while batches come as late as recorded."
+)
 _ONCE = phrase("It is in a single step of this recording: how often it comes in a long run is not known.")
 
 
@@ -99,6 +101,12 @@ def host_card(
         best, gain_ns, now_ns=now_ns, sure_ns=sure_ns, here=here, view=view, part=part, colour=colour,
         **details,
     )  # fmt: skip
+
+
+def while_batches_are_late_ns(facts: Facts, gain_ns: int, part: Part) -> int | None:
+    """Returns what the step gains at most if this part took no time while batches come as late as recorded; None where
+    the loader does not set the pace. What is quicker then only waits longer for its batch."""
+    return facts.at_most_ns(gain_ns, part) if facts.host.bound is Bound.INPUT else None
 
 
 def shows_the_job(facts: Facts) -> bool:

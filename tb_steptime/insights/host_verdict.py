@@ -23,6 +23,7 @@ from tb_steptime.insights.host_gains import (
     unlinked_share,
 )
 from tb_steptime.insights.rules.host.blocking_rows import brief
+from tb_steptime.insights.rules.host.idle_cards import waits_for_batches_ns
 from tb_steptime.insights.rules.host.long_waits import main_wait, only_waits
 from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.wording.host import unrecorded_sentence
@@ -237,6 +238,8 @@ def _left_ns(facts: Facts) -> int | None:
     left = parts.get(facts.host.bound, replayed.sensitivity.host)
     # the replay knows what of the only step comes once: the time until its first work
     alone = len(facts.overview.steps) == 1
+    if facts.host.bound is Bound.INPUT and not alone and (waits_ns := waits_for_batches_ns(facts)):
+        return max(facts.step_ns - waits_ns, 0)  # as the cards count: some steps wait for the batches of others
     whole_ns = min(facts.step_ns, replayed.recorded_step_ns) if alone else facts.step_ns
     return round(whole_ns * min(left / max(replayed.steady_step_ns, 1), 1.0))
 

@@ -103,7 +103,7 @@ ON_GPU: dict[str, Followed] = {
 MADE_BY_OTHERS: dict[str, float] = {
     "no_workers": 1.21,
     "compiled_waits": 0.99,
-    "launch_graphs": 1.20,
+    "launch_graphs": 1.16,
     "sync_bubble": 1.08,
 }
 

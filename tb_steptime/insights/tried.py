@@ -85,8 +85,8 @@ def _differs(facts: Facts, replayed: WhatIf) -> bool:
 def _confirmed(replayed: WhatIf, card: Insight, cards: Sequence[Insight]) -> bool:
     """Whether the replay gains what the card says: alone, or after all the others, such as behind a loader."""
     others = [each for each in cards if each is not card]
-    after_ns = _saved_ns(replayed, [*others, card]) - _saved_ns(replayed, others)
-    return max(_saved_ns(replayed, [card]), after_ns) >= CONFIRMED * card.gain_ns
+    after_ns = _replayed_ns(replayed, [*others, card]) - _replayed_ns(replayed, others)
+    return max(_replayed_ns(replayed, [card]), after_ns) >= CONFIRMED * card.gain_ns
 
 
 def _change(replayed: WhatIf, card: Insight) -> str | None:
@@ -102,15 +102,27 @@ def _shares(replayed: WhatIf, cards: Sequence[Insight]) -> list[tuple[Insight, i
 
 
 def _saved_ns(replayed: WhatIf, cards: Sequence[Insight]) -> int:
-    """Returns what a replay of all of them saves, at most what they promise: only the gain now for one card, and the
-    later gain as well for several."""
+    """Returns what all of them save by a replay. A card about late batches saves what it says, once the replay confirms
+    that: the recorded steps may wait for more batches, or for fewer, than the one that is replayed again and again."""
+    loaders = [card for card in cards if _CHANGES.get(card.id, card.id) == "input_bound"]
+    more_ns = sum(max(0, card.gain_ns - _replayed_ns(replayed, [card])) for card in loaders)
+    return min(_replayed_ns(replayed, cards) + more_ns, _promised_ns(cards))
+
+
+def _promised_ns(cards: Sequence[Insight]) -> int:
+    """Returns what the cards promise together: only the gain now for one card, and the later gain as well for
+    several."""
+    return sum(card.gain_ns if len(cards) == 1 else max(card.gain_ns, card.later_ns or 0) for card in cards)
+
+
+def _replayed_ns(replayed: WhatIf, cards: Sequence[Insight]) -> int:
+    """Returns what a replay of all of them saves, at most what they promise."""
     changes = {change for card in cards if (change := _change(replayed, card)) is not None}
     curve = next((each.device_curve for each in replayed.sets if set(each.ids) == changes), replayed.device_curve)
     work = [card.less_work_ns for card in cards if _change(replayed, card) is None]
     left = prod(1 - min(each / replayed.device_ns, 1.0) for each in work)
-    alone = len(cards) == 1
-    promised = sum(card.gain_ns if alone else max(card.gain_ns, card.later_ns or 0) for card in cards)
-    return max(0, min(round(replayed.steady_step_ns - replayed.with_less_work_ns(curve, 1 - left)), promised))
+    saved_ns = round(replayed.steady_step_ns - replayed.with_less_work_ns(curve, 1 - left))
+    return max(0, min(saved_ns, _promised_ns(cards)))
 
 
 def _shortened(facts: Facts, gains: Iterable[tuple[Insight, int]]) -> CouldBe:

@@ -24,10 +24,10 @@ from tb_steptime.replay.steady import SteadyStep, overlap_ns
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.ops import graph_calls
 from tb_steptime.trace.quality.lost_launches import CAPTURED_FRACTION, captured_share
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 
 #: Minimum length of an op that computes on the CPU. Ops that only describe a tensor take microseconds.
 COMPUTES_NS = 100_000
@@ -66,9 +66,12 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 @shared
 def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
-    """When each lane is in ops, apart from those of the optimizer, those before the first layer, those that compute on
-    the CPU, and those of a warm-up, which delay the device only once; at inference also when it is in modules."""
-    ops = trace.events.rows(Kind.CPU_OP)
+    """When each lane is in ops, or in calls that launch kernels, as a library makes them outside of ops. Left out are
+    those of the optimizer, those before the first layer, those that compute on the CPU, and those of a warm-up, which
+    delay the device only once. At inference it is also when the lane is in modules."""
+    launches = find_launches(trace)
+    of_kernels = launches.call[trace.events.kind[launches.activity] == Kind.KERNEL]
+    ops = np.concatenate((trace.events.rows(Kind.CPU_OP), distinct_in(of_kernels[of_kernels >= 0])))
     if job_kind(trace).purpose == "inference":
         ops = np.concatenate((ops, module_frames(trace)))
     called, computes = dict(_of_rows(trace, ops)), dict(_of_rows(trace, _on_cpu(trace)))

@@ -59,6 +59,7 @@ from tb_steptime.replay.steady import (
 from tb_steptime.replay.sweep import INFERRED, EdgeKind, edges_of, joined, repeated_starts
 from tb_steptime.trace.allocator import give_back_freed
 from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
@@ -137,6 +138,8 @@ class WhatIf(msgspec.Struct, frozen=True):
                       steps, as the replayed one hardly has such pauses
     observed_ns       what the mean step takes at least because something besides the profiler observes its ops; gains
                       include it
+    behind_batches_ns what the step without waits for batches gains beyond the device's idle time in these waits:
+                      launches that are late only because a batch was
     sets              all sets of the changes with the largest gains, including changes that help only after others;
                       empty if the replay is not trusted
     """
@@ -162,6 +165,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     alone_ns: int = 0
     pauses_alone_ns: int | None = None
     observed_ns: int = 0
+    behind_batches_ns: int = 0
 
     @property
     def wrong_by(self) -> float:
@@ -241,7 +245,34 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         alone_ns=step_length(without_batches(free(for_ranks, ~for_ranks.graph.on_device))),
         pauses_alone_ns=_pauses_alone_ns(trace, as_recorded) if pace is Bound.COMMUNICATION else None,
         observed_ns=observed_step_ns(trace),
+        behind_batches_ns=_behind_batches_ns(trace, step, length - lengths.loader),
     )
+
+
+def _behind_batches_ns(trace: Trace, step: SteadyStep, gain_ns: int) -> int:
+    """What the step without waits for batches gains, less the main device's idle time in these waits. The host leads
+    when a wait begins, and has lost its lead when it ends.
+
+    thread   llllll[batch         ]llllllllll
+    device   kkkkkkkkkkkk          k k k k kk       the gaps on the right are behind the batch
+    """
+    graph = step.graph
+    loads = np.flatnonzero(graph.role == Role.LOADER)
+    if gain_ns <= 0 or not len(loads):
+        return 0
+    copies = COPIES if step.repeats else 1
+    began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
+    ended = began + graph.own_ns
+    # the host arrives at the loader when it leaves the item before it on its lane, which may be of the step before
+    arrived = began.copy()
+    for edges, earlier in ((graph.edges, 0), (step.links, 1)):
+        order = edges.where((edges.kind == EdgeKind.LANE) & is_in(edges.after, loads))
+        arrived[earlier:, order.after] = ended[: copies - earlier, order.before] + order.lag_ns
+    half = copies // 2
+    works = graph.on_device & (trace.events.device[graph.event] == main_device(trace))
+    busy = Intervals.union(began[:, works].reshape(-1), ended[:, works].reshape(-1))
+    waits = Intervals.union(arrived[half:, loads].reshape(-1), ended[half:, loads].reshape(-1))
+    return max(0, gain_ns - (waits - busy).total_ns // (copies - half))
 
 
 def _shows_batches(trace: Trace, judged_ns: float, step_ns: int, lengths: Sensitivity) -> bool:

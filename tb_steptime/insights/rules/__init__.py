@@ -29,7 +29,7 @@ from tb_steptime.insights.rules.gpu.fusion import (
     loss_in_chunks,
     optimizer_passes,
 )
-from tb_steptime.insights.rules.gpu.products import alignment, naive_convolutions, slow_products
+from tb_steptime.insights.rules.gpu.products import alignment, dequantized_weights, naive_convolutions, slow_products
 from tb_steptime.insights.rules.gpu.small_batches import matrix_vectors, small_grids
 from tb_steptime.insights.rules.gpu.types import double_precision, tensor_cores_unused
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
@@ -93,9 +93,10 @@ _OVERLAPPING: tuple[Rule, ...] = (
     many_small_collectives, each_micro_batch, exposed_communication, collectives_on_compute_stream, between_layers,
     unused_parameters, gradient_copies, serial_devices, slow_steps, recurring_steps, growing_graph, unused_graph,
     active_dropout, without_cache, anomaly_detection, pageable_batch_copies, pageable_result_copies,
-    pinned_copies, tensor_cores_unused, alignment, slow_products, double_precision, eager_attention, fusible_chains,
-    optimizer_passes, indexed_gradients, device_copies, small_grids, matrix_vectors, layout_conversion, idle_gpu,
-    cpu_compiles, cpu_optimizer, slow_half, sparse_gradients, cpu_ops, cpu_outside, small_ops, python_loop,
+    pinned_copies, dequantized_weights, tensor_cores_unused, alignment, slow_products, double_precision,
+    eager_attention, fusible_chains, optimizer_passes, indexed_gradients, device_copies, small_grids,
+    matrix_vectors, layout_conversion, idle_gpu, cpu_compiles, cpu_optimizer, slow_half, sparse_gradients, cpu_ops,
+    cpu_outside, small_ops, python_loop,
     memory_grows, peak_of_activations, gradients_kept, loss_in_chunks, naive_convolutions, fragmented,
     larger_batch, needless_checkpoints, one_time, back_pressure, trace_quality, unrecorded_work,
 )  # fmt: skip

@@ -25,12 +25,12 @@ from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import link_bytes_per_ns
 from tb_steptime.trace.groups import Groups, none_if_nan
-from tb_steptime.trace.host_ranges import short_range
+from tb_steptime.trace.host_ranges import loader_intervals, short_range
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches
 from tb_steptime.trace.nesting import lane, op_rows, outermost
 from tb_steptime.trace.ops import op_at, places
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, is_in, values_at
 
 
 class CopyRow(msgspec.Struct, frozen=True):
@@ -47,6 +47,8 @@ class CopyRow(msgspec.Struct, frozen=True):
                        one of them, and where bytes or the rate are not known
     in_a_row           number of these copies a step that follow another of them without a kernel in between
     created_ns         the part of `total_ns` of tensors that an op creates right before, as `is_created` says
+    made_by            the op that computes on the CPU right before most of the bytes are copied to the device, outside
+                       of a loader: it makes what they copy; None if there is none
     """
 
     direction: str
@@ -63,6 +65,7 @@ class CopyRow(msgspec.Struct, frozen=True):
     least_ns: int | None = None
     in_a_row: float = 0.0
     created_ns: int = 0
+    made_by: str | None = None
 
 
 def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
@@ -107,7 +110,38 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
         least_ns=_least_ns(trace, activity, steps) if each.direction in _OVER_LINK else None,
         in_a_row=_in_a_row(trace, activity) / steps,
         created_ns=int(events.dur_ns[activity[is_created(trace, rows)]].sum()) // steps if to_device else 0,
+        made_by=_made_by(trace, rows) if each.direction == "HtoD" else None,
     )
+
+
+#: Minimum length of an op that makes what is copied. Ops that describe a tensor, or look up few rows, take less.
+MAKES_NS = 1_000_000
+
+
+def _made_by(trace: Trace, rows: Int64) -> str | None:
+    """Returns the op that makes what most of these copies, rows of `find_launches`, copy to the device.
+
+    thread   [loader][index_select]  [copy]        nothing else is launched in between
+    """
+    events, launches = trace.events, find_launches(trace)
+    call, nbytes = launches.call[rows], np.maximum(copied_bytes(trace, launches.activity[rows]), 0)
+    ops = events.rows(Kind.CPU_OP)
+    ops = ops[events.dur_ns[ops] >= MAKES_NS]
+    ops = ops[loader_intervals(trace).overlap_ns(events.start_ns[ops], events.start_ns[ops] + 1) == 0]
+    ops, made = ops[np.argsort(events.ends(ops), kind="stable")], np.full(len(rows), -1, np.int64)
+    calls = events.rows(*CALL_KINDS)
+    for thread in distinct(events.thread[ops]).tolist():
+        here, copies = ops[events.thread[ops] == thread], np.flatnonzero(events.thread[call] == thread)
+        begins = np.sort(events.start_ns[calls[events.thread[calls] == thread]])
+        last = np.searchsorted(events.ends(here), events.start_ns[call[copies]], side="right") - 1
+        copies, maker = copies[last >= 0], here[last[last >= 0]]
+        since = np.searchsorted(begins, (events.start_ns[maker], events.start_ns[call[copies]]))
+        alone = since[0] == since[1]  # neither the op nor what follows it makes any call
+        made[copies[alone]] = events.name[maker[alone]]
+    known = made >= 0
+    if 2 * int(nbytes[known].sum()) <= int(nbytes.sum()):
+        return None
+    return trace.strings[int(np.bincount(made[known], nbytes[known]).argmax())]
 
 
 #: Directions of copies between host and device.

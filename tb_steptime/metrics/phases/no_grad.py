@@ -19,6 +19,9 @@ from tb_steptime.trace.nesting import innermost, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
+#: From this share of the layers on, and from so many passes a step, what runs without gradients is a rollout or a
+#: validation.
+MOST, MANY_PASSES = 0.5, 8
 #: Copies between host and device.
 _LINK = ("HtoD", "DtoH")
 
@@ -29,6 +32,11 @@ class NoGrad(msgspec.Struct, frozen=True):
 
     share: float = 0.0
     passes: float = 0.0
+
+    @property
+    def in_many_passes(self) -> bool:
+        """Whether it is a rollout, or a validation of several batches, in most layers of the step."""
+        return self.share >= MOST and self.passes >= MANY_PASSES
 
 
 def without_gradients(trace: Trace) -> NoGrad:

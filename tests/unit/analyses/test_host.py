@@ -250,3 +250,32 @@ def test_a_host_bound_ddp_job_gets_what_each_remedy_gains(trace_path):
     }
     assert judgement.insights_remark is not None
     assert judgement.insights_remark.values["number"].value == 4
+
+
+def rollout(passes: int, layer: str) -> Trace:
+    """Four steps: passes of one layer whose result is read, then a training of one layer that the CPU waits for."""
+    ops = f"{layer * 8}...." * passes + "m" * 6 + "b" * 6
+    kernels = "...k...k...." * passes + "....." + "t" * 40 + "u" * 40
+    copies = ("..........c." * passes).ljust(len(kernels) + 1, ".") + "e"
+    calls = "..k...k..cc." * passes + "....t......u."
+    lines = {"op": ops, "runtime": calls.ljust(len(copies), "e"), "kernel 7": kernels, "memcpy 7": copies}
+    steps, width = 4, len(copies) + 2
+    drawn = [f"{name} | {line.ljust(width, '.') * steps} |" for name, line in lines.items()]
+    names = {"x": "aten::mm", "m": "aten::mm", "b": "autograd::engine::evaluate_function: MmBackward0"}
+    return timeline(
+        "\n".join((f"step | {''.join(str(each) * width for each in range(steps))} |", *drawn)),
+        names=names | dict.fromkeys("ce", "Memcpy DtoH (Device -> Pageable)"),
+        sequences={"m": (3, 0), "b": (3, 1)},
+        nbytes={"c": 4, "e": 4},
+        cell_ns=100_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("passes", "layer", "bound"),
+    [(8, "x", Bound.HOST), (8, "m", Bound.SYNC), (7, "x", Bound.SYNC)],
+    ids=["a rollout", "with gradients", "few passes"],
+)
+def test_waits_of_a_rollout_are_needed(passes: int, layer: str, bound: Bound):
+    """Without its waits the host would be ahead, but each pass needs what the one before it returned."""
+    assert analyse(rollout(passes, layer)).bound is bound

@@ -18,7 +18,7 @@ from tb_steptime.terminal.report import finding_reports
 from tb_steptime.text import Affected, Finding, Note, Trust, count, fraction, ns
 from tb_steptime.text.printer import plain
 from tests.drawn.cards import judged as judged_drawing
-from tests.drawn.host_result import STEP, host_result, site
+from tests.drawn.host_result import STEP, STEPS, host_result, site
 from tests.drawn.timeline import timeline
 
 US = 1_000
@@ -27,12 +27,12 @@ MS = 1_000_000
 
 @cache
 def results() -> dict[str, msgspec.Struct]:
-    """Five steps of 1 ms, in which the GPU waits for late launches for a quarter of the time."""
+    """Four steps of 1 ms, in which the GPU waits for late launches for a quarter of the time."""
     trace = timeline(
         f"""
-        step     | {"".join(str(step) * 10 for step in range(5))} |
-        runtime  | {"k........." * 5} |
-        kernel 7 | {".kkkkkkkkk" * 5} |""",
+        step     | {"".join(str(step) * 10 for step in range(STEPS))} |
+        runtime  | {"k........." * STEPS} |
+        kernel 7 | {".kkkkkkkkk" * STEPS} |""",
         cell_ns=100 * US,
     )
     found = {each.id: each.analyse(trace) for each in ANALYSES if each.id != "host"}

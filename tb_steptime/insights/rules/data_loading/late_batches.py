@@ -9,12 +9,12 @@ from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEPER,
-    EXPOSED,
     LIKELY_WORKERS,
     MARKS_AGREE,
     SLOWEST_FASTER,
     loader_card,
     shares,
+    with_launches_behind,
 )
 from tb_steptime.insights.wording.data_loading import (
     may_lack_cores,
@@ -117,7 +117,8 @@ def no_workers(facts: Facts) -> Insight | None:
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
 
     Gain: the mean step less the predicted step with the recommended number of workers; without a prediction, the
-    exposed wait for late batches. Est. 0.7 ms to take a batch from a worker is part of both.
+    exposed wait for late batches. Est. 0.7 ms to take a batch from a worker is part of both. Launches that are late
+    only because a batch was are added, as far as a replay shows them.
 
     Left out: starting the workers.
     """
@@ -125,7 +126,7 @@ def no_workers(facts: Facts) -> Insight | None:
     if result.multiprocess is not False or result.mean is None or _picks_rows(facts):
         return None
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
-    gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
+    gain_ns, formula = with_launches_behind(facts, curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS)
     how = f"DataLoader(..., {workers_setting(curve) if curve else 'num_workers=N'})"
     confidence = Confidence.HIGH, MARKS_AGREE
     if curve and may_lack_cores(curve):
@@ -142,7 +143,7 @@ def no_workers(facts: Facts) -> Insight | None:
         copies = sum(row.count for row in facts.host.blocking if row.site in _LOADER and row.direction == "HtoD")
         best = Confidence.MEDIUM if copies >= _MOSTLY * launches else Confidence.LOW
         how, confidence = f"{_ON_CPU}\n{how}\nbatch = batch.to(device)", (best, _ON_CPU_UNKNOWN)
-    return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *confidence, how=how)
+    return loader_card(facts, "no_workers", title, why, gain_ns, formula, *confidence, how=how)
 
 
 def _why_on_gpu(batch_ns: int | None, launches: float) -> Phrase:
@@ -183,7 +184,8 @@ def more_workers(facts: Facts) -> Insight | None:
 
     Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
 
-    Gain: the mean step less the predicted step with the recommended number of workers.
+    Gain: the mean step less the predicted step with the recommended number of workers. Launches that are late only
+    because a batch was are added, as far as a replay shows them.
 
     Left out: memory and disk that more workers share: the curve assumes that a batch costs each of them the same. Cores
     are left out where no recorder counts them, and what other work takes of them: no more than a medium confidence.
@@ -202,14 +204,15 @@ def more_workers(facts: Facts) -> Insight | None:
         title = "Use up to {workers} workers, if there are cores"
     guessed = check is not None and curve.measured_workers > LIKELY_WORKERS
     best = Confidence.HIGH if recorded and not busy and not respawned else Confidence.MEDIUM
+    gain_ns, formula = with_launches_behind(facts, curve.gain_ns, _BY_CURVE)
     return loader_card(
         facts,
         id="more_workers",
         title=_RECORD_FIRST if guessed else phrase(agreeing(title, number), workers=count(number)),
         why=check if check and guessed else with_interpreter_delay(pace(result, curve), recorded),
         how=_RECORD if guessed else f"DataLoader(..., {workers_setting(curve)})",
-        gain_ns=curve.gain_ns,
-        formula=_BY_CURVE,
+        gain_ns=gain_ns,
+        formula=formula,
         best=Confidence.LOW if guessed else best,
         why_confidence=joined(_INFERRED, check) if check else reason,
     )
@@ -226,7 +229,8 @@ def slow_worker(facts: Facts) -> Insight | None:
 
     Jobs: all that read an iterable dataset with several workers, training and inference, on a GPU or not.
 
-    Gain: the exposed wait for late batches, mean over the steps.
+    Gain: the exposed wait for late batches, mean over the steps. Launches that are late only because a batch was are
+    added, as far as a replay shows them.
 
     Left out: what the worker's own data may need.
     """
@@ -238,14 +242,14 @@ def slow_worker(facts: Facts) -> Insight | None:
     if slow_ns < SLOW_TIMES * others_ns or others_ns > recorded.main_loader.workers * recorded.consumer_ns:
         return None
     template = "Worker {worker} needs {slow} per batch, the others {usual}, and the loop takes their batches in turn."
-    late_ns = shares(facts).late_ns
+    gain_ns, formula = with_launches_behind(facts, shares(facts).late_ns)
     return loader_card(
         facts,
         id="slow_worker",
         title=phrase("Make worker {worker} as fast as the others", worker=count(worker)),
         why=phrase(template, worker=count(worker), slow=ns(slow_ns), usual=ns(others_ns)),
-        gain_ns=late_ns,
-        formula=EXPOSED,
+        gain_ns=gain_ns,
+        formula=formula,
         best=Confidence.HIGH,
         why_confidence=_RECORDED,
     )
@@ -275,12 +279,13 @@ def input_bound(facts: Facts) -> Insight | None:
 
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
 
-    Gain: the exposed wait for late batches, mean over the steps.
+    Gain: the exposed wait for late batches, mean over the steps. Launches that are late only because a batch was are
+    added, as far as a replay shows them.
 
     Left out: what more prefetched batches do not save of it, waits that kernels hide, first batches of epochs and
     single late batches, which have cards of their own.
     """
-    result, late_ns = facts.data_loading, shares(facts).late_ns
+    result, (gain_ns, formula) = facts.data_loading, with_launches_behind(facts, shares(facts).late_ns)
     if result.mean is None or any(rule(facts) is not None for rule in (no_workers, slow_worker, more_workers)):
         return None
     if result.multiprocess is False:  # workers would cost more than they save
@@ -290,10 +295,10 @@ def input_bound(facts: Facts) -> Insight | None:
         if picked:
             title, confidence = phrase("Pick all rows of a batch at once"), (Confidence.MEDIUM, _PICKED_AT_ONCE)
         how = _WHOLE_BATCHES.format(sampler="SequentialSampler" if facts.infers else "RandomSampler")
-        return loader_card(facts, "input_bound", title, why, late_ns, EXPOSED, *confidence, how=how)
+        return loader_card(facts, "input_bound", title, why, gain_ns, formula, *confidence, how=how)
     advice = _remedy(facts)
     return loader_card(
-        facts, "input_bound", advice.title, advice.why, late_ns, EXPOSED, *advice.confidence, how=advice.how
+        facts, "input_bound", advice.title, advice.why, gain_ns, formula, *advice.confidence, how=advice.how
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
+from tb_steptime.insights.rules.host.idle_cards import behind_batches_ns
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
 from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS, EpochStarts
 from tb_steptime.metrics.data_loading.recorded import Recorded
@@ -18,6 +19,10 @@ from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, 
 EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
 #: The same formula for traces without GPU activity.
 _WAITED = phrase("Mean over the steps of the time in which the loader is waited for.")
+_AND_BEHIND = phrase(
+    "To this is added the idle time before launches that are late only because a batch was, as a replay without these "
+    "waits shows."
+)
 _GPU_NOT_RECORDED = phrase("The GPU's work is not in this trace: it may hide these waits.")
 _MARKS_SAY = phrase("Every step waits: the loader itself marks its waits.")
 MARKS_AGREE = phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")
@@ -36,6 +41,15 @@ _ALL_ZERO = WaitShares(0, 0, 0, 0, 0)
 def shares(facts: Facts) -> WaitShares:
     """Returns the parts of the exposed wait; all are zero without loader events."""
     return facts.data_loading.causes.shares if facts.data_loading.causes else _ALL_ZERO
+
+
+def with_launches_behind(facts: Facts, gain_ns: int, formula: Phrase = EXPOSED) -> tuple[int, Phrase]:
+    """Returns the gain of batches that are less late, ns a step, with the formula that says how it was computed: to the
+    exposed wait it adds launches that are late only because a batch was."""
+    late_ns, behind_ns = shares(facts).late_ns, behind_batches_ns(facts)
+    if not behind_ns or late_ns <= 0:
+        return gain_ns, formula
+    return gain_ns + round(behind_ns * min(gain_ns / late_ns, 1.0)), joined(formula, _AND_BEHIND)
 
 
 def loader_card(

@@ -1,17 +1,20 @@
-"""Matrix products whose sizes keep them off the tensor cores, or far below the rate that is within their reach; and
-convolutions for which the library has no fast kernel, or has not looked for it."""
+"""Matrix products whose sizes keep them off the tensor cores, or far below the rate that is within their reach;
+weights that are dequantized for each product; and convolutions for which the library has no fast kernel, or has not
+looked for it."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.fusion import fused_code
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, of_kernel_time, row_of_op
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.gpu import mostly, site_phrase, sizes
 from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.metrics.tensor_cores.product_rates import ALIGNED_FRACTION, MEMORY_FRACTION, ProductRate
 from tb_steptime.text import Phrase, Quantity, Reason, Unit, closed, filled, fraction, joined, ns, phrase, text
+from tb_steptime.text.patterns import expression
 
 
 def alignment(facts: Facts) -> Insight | None:
@@ -161,6 +164,55 @@ def _formula(best: float | None) -> Phrase:
     values = {"part": fraction(MEMORY_FRACTION), "share": fraction(ALIGNED_FRACTION)}
     values["best"] = Quantity(best, Unit.NUMBER)
     return filled(f"{_LIMITS}and {most} limit that.", values)
+
+
+#: Kernels that write weights of 4 bits, or of 8, as 16-bit numbers before a product: those of bitsandbytes (FP4, NF4),
+#: AWQ, HQQ, GGUF and ExLlama, and Triton's for DeepSeek's FP8 weights. Other kernels quantize inputs, scale results of
+#: products of integers, or keep the states of an optimizer in 8 bits.
+_DEQUANTIZES = expression(
+    r"\bkDequantizeBlockwise<.*, [12]>|\bdequantize_(?:weights|4bit_u8_kernel|block)|\breconstruct_(?:exllama|gptq)"
+    r"|weight_dequant_kernel"
+)
+_MULTIPLY_QUANTIZED = """# kernels that dequantize in the product: Marlin (vLLM, SGLang), GemLite, tinygemm (torchao)
+quantize_(model, Int4WeightOnlyConfig(group_size=128))  # torchao.quantization
+# or more tokens in each pass: a product dequantizes its weights once for all of them"""
+_FEWER_PASSES = """TrainingArguments(per_device_train_batch_size=2 * n, gradient_accumulation_steps=k // 2)
+# if memory allows: a product dequantizes its weights once for all samples, and again where checkpoints recompute it"""
+
+
+def dequantized_weights(facts: Facts) -> Insight | None:
+    """Fires when kernels that dequantize weights before their products take a twentieth of the step.
+
+    Similar pattern: products that read quantized weights themselves, inputs that are quantized, results of integer
+    products that are scaled, and optimizers with states of 8 bits: their kernels have other names.
+
+    Needs: GPU kernels.
+
+    Jobs: those with quantized weights. Training: fused products have no backward pass, so the advice is fewer and
+    larger passes.
+
+    Gain: all of the kernels' time, at most.
+
+    Left out: what a product takes longer that dequantizes by itself, which many tokens make long.
+    """
+    kernels = facts.kernel_split.kernels if facts.kernel_split else []
+    rows = [row for row in kernels if _DEQUANTIZES.search(row.name)]
+    each_ns = sum(row.total_ns for row in rows) / max(len(facts.overview.steps), 1)
+    if facts.share(each_ns) < WARNING_FRACTION:
+        return None
+    template, values = of_kernel_time(facts, each_ns)
+    return kernel_card(
+        facts,
+        id="dequantized_weights",
+        title=phrase("Dequantize weights less often" if facts.trains else "Multiply by quantized weights directly"),
+        why=Phrase(f"{template} dequantizes weights before their products.", values),
+        how=_FEWER_PASSES if facts.trains else _MULTIPLY_QUANTIZED,
+        gain_ns=each_ns,
+        formula=phrase("Time a step of the kernels that dequantize weights, at most."),
+        why_confidence=phrase("How long a product takes that dequantizes its weights itself is not known."),
+        row=EvidenceRow("kernels", rows[0].name),
+        estimated=True,
+    )
 
 
 _SEARCH = """torch.backends.cudnn.benchmark = True  # MIOpen times its kernels once for each shape

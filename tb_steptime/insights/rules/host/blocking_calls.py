@@ -104,15 +104,9 @@ _ASKED_AT_ONCE = "if torch.stack(conditions).any():  # waits once for all of the
 _BREAKS = "# TORCH_LOGS=graph_breaks names those that also split the compiled code"
 
 
-#: From this share of the layers on, and from so many passes a step, what runs without gradients is a rollout or a
-#: validation, and each pass may take more at once.
-_MOST, _MANY_PASSES = 0.5, 8
-
-
 def rolls_out(facts: Facts) -> bool:
-    """Whether most layers of a training run in many passes without gradients."""
-    no_grad = facts.job.no_grad
-    return facts.trains and no_grad.share >= _MOST and no_grad.passes >= _MANY_PASSES
+    """Whether most layers of a training run in many passes without gradients, each of which may take more at once."""
+    return facts.trains and facts.job.no_grad.in_many_passes
 
 
 def generates(facts: Facts) -> bool:

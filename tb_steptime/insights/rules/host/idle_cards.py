@@ -38,6 +38,7 @@ from tb_steptime.insights.host_gains import (
     late_by_site,
     late_ns,
     sites_of,
+    while_batches_are_late_ns,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of
 from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
@@ -289,9 +290,10 @@ def late_card(
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
     slowed_ns = facts.step_ns - facts.step_ns / facts.slowed
     plain = 1.0 if long else _left_without_profiler(facts, max(slowed_ns, _observed_ns(facts)))
-    gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
-    input_bound = facts.host.bound is Bound.INPUT
-    unseen = input_bound and (facts.replayed is None or len(facts.host.judged_steps) == 1)
+    left = plain if long else plain * _left_without_late_batches(facts)
+    gain_ns = _worth_now(facts, id, round(gain_ns * left))
+    unseen = facts.replayed is None or len(facts.host.judged_steps) == 1
+    unseen = unseen and facts.host.bound is Bound.INPUT
     return host_card(
         facts,
         id=id,
@@ -301,7 +303,7 @@ def late_card(
         gain_ns=gain_ns,
         sure_ns=0 if unseen else None if long else round(gain_ns * _sure(facts)),
         unsure=_BEHIND_BATCHES if unseen else ONLY_PROFILED,
-        most_now_ns=facts.at_most_ns(gain_ns, "host") if input_bound else None,
+        most_now_ns=while_batches_are_late_ns(facts, gain_ns, "host"),
         formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
         best=Confidence.HIGH if certain else Confidence.LOW if guess else Confidence.MEDIUM,
         why_confidence=_MEASURED if certain else guess or PROFILING_SLOWS,
@@ -330,6 +332,28 @@ def _left_without_profiler(facts: Facts, added_ns: float) -> float:
     return max(0.0, 1 - added_ns / all_ns) if all_ns > 0 else 1.0
 
 
+def behind_batches_ns(facts: Facts) -> int:
+    """Returns the short waits for launches that are late only because a batch was, ns a step: where the loader sets the
+    pace, what a replay without its waits gains beyond the GPU's idle time in them. These waits belong to the loader."""
+    replayed, causes = facts.replayed, facts.data_loading.causes if facts.has("data_loading") else None
+    if replayed is None or causes is None or facts.host.bound is not Bound.INPUT:
+        return 0
+    more_ns = replayed.steady_step_ns - replayed.sensitivity.loader - causes.shares.late_ns
+    return max(0, min(replayed.behind_batches_ns, more_ns, _short_ns(facts)))
+
+
+def waits_for_batches_ns(facts: Facts) -> int:
+    """Returns what a step without any wait for batches gains, ns, by its cards; 0 where no wait is known."""
+    causes = facts.data_loading.causes if facts.has("data_loading") else None
+    return sum(msgspec.structs.astuple(causes.shares)) + behind_batches_ns(facts) if causes is not None else 0
+
+
+def _left_without_late_batches(facts: Facts) -> float:
+    """Returns the share of the short waits for launches that is left once no batch is late."""
+    behind_ns = behind_batches_ns(facts)
+    return 1 - behind_ns / _short_ns(facts) if behind_ns else 1.0
+
+
 def _short_ns(facts: Facts) -> int:
     model = model_late(facts.host)
     return sum(late_by_site(facts.host).values()) - sum(model.long.values()) - sum(model.compiled.values())
@@ -344,13 +368,14 @@ def _observed_ns(facts: Facts) -> float:
 
 
 def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:
-    """Returns the card's gain, limited to what a replay of the change gains. Without a replay it is limited to what an
-    instant CPU gains, unless the CPU or the loader sets the pace. Where the loader does, that is what it is worth once
-    batches come in time."""
-    change = facts.replayed_gain(id) if id == "between_graphs" else None
-    if change is not None:
-        return min(gain_ns, change.gain_ns or 0)
-    return gain_ns if facts.host.bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(gain_ns, "host")
+    """Returns the card's gain, limited to the share of the step that a replay of the change gains. Without a replay it
+    is limited to what an instant CPU gains, unless the CPU or the loader sets the pace. Where the loader does, the gain
+    is what the change is worth once batches come in time, which a replay of the change alone does not show."""
+    bound, replayed = facts.host.bound, facts.replayed
+    change = facts.replayed_gain(id) if id in ("between_graphs", "launch_graphs") else None
+    if replayed and change is not None and not (bound is Bound.INPUT and id == "launch_graphs"):
+        return min(gain_ns, round((change.gain_ns or 0) / max(replayed.steady_step_ns, 1) * facts.step_ns))
+    return gain_ns if bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(gain_ns, "host")
 
 
 def calls_card(
@@ -364,8 +389,9 @@ def calls_card(
     doubt: Phrase | None = None,
 ) -> Insight | None:
     """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
-    idle time of the GPU that these calls cause, as a replay shows. It is a guess where an inference then waits for
-    requests, and where there is a doubt."""
+    idle time of the GPU that these calls cause, as a replay shows. Where batches come late, a step without these
+    waits would only wait longer for its batch: it is a later gain, unless a replay shows more. It is a guess where an
+    inference then waits for requests, and where there is a doubt."""
     formula = _BUBBLES_AND_MORE if more_ns else _BUBBLES
     late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
     gain_ns = bubble_ns(rows) + more_ns
@@ -384,6 +410,7 @@ def calls_card(
         formula=joined(formula, _NOT_COUNTED) if late and facts.replayed is None else formula,
         best=best,
         why_confidence=why_confidence,
+        most_now_ns=while_batches_are_late_ns(facts, gain_ns, "blocking"),
         colour="blocking",
         part="runtime",
         evidence=evidence_of_calls(rows),

@@ -57,10 +57,11 @@ def launch_graphs(facts: Facts) -> Insight | None:
     graph can hold: the advice is fixed shapes first. Ops of a library that read sizes themselves, as sparse
     convolutions do: nobody can fix these, and the advice is more work for each launch. FSDP, which allocates its
     weights again and again, so that no graph can hold their addresses: the advice is to compile its blocks, or more
-    work for each launch. A rollout, or a validation in each step: most layers run without gradients in many passes,
-    between which values are read or copied, so that no graph holds several: the advice is more inputs in each, of
-    environments or, if the passes have attention, of prompts. A teacher, which no compiled model reaches: the
-    advice is to compile it, too.
+    work for each launch. A larger batch gains only per sample, where memory and training allow it, so where only that
+    is advised the card is a hint. A rollout, or a validation in each step: most layers run without gradients in many
+    passes, between which values are read or copied, so that no graph holds several: the advice is more inputs in each,
+    of environments or, if the passes have attention, of prompts. A teacher, which no compiled model reaches: the advice
+    is to compile it, too.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -71,6 +72,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
     waits for the loader, blocking calls and pauses are left out, and launches of which few lie between two calls that
     wait, as no graph can hold more than these. So are launches that are late only because a call waited before them,
     as a replay shows. Where the calls break compiled code up, these launches count: it could be one graph without them.
+    The gain is at most the share of the step that a replay of graphs gains.
     Where batches come late, the card gains this only once they come in time, unless a replay shows more.
 
     Left out: what the profiler adds to each launch where no recorder timed steps without it: the GPU waits less then.
@@ -85,8 +87,9 @@ def launch_graphs(facts: Facts) -> Insight | None:
         return None
     short = _less(model.short, waits.not_graphs_ns)
     if facts.job.left_as_is == "sharded" and facts.compiles_model and facts.job.server is None:
-        advice, guess = (_OF_COMPILED_SHARDS, None) if _is_compiled(facts) else (_OF_SHARDS, _FEWER)
-        return _card(facts, "launch_graphs", short, model.launches, advice, guess)
+        if _is_compiled(facts):
+            return _card(facts, "launch_graphs", short, model.launches, _OF_COMPILED_SHARDS, _LARGER)
+        return _card(facts, "launch_graphs", short, model.launches, _OF_SHARDS, _FEWER)
     advice = _advice(facts, model.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
     layer = facts.job.sequence_layer if facts.job.vendor in ("nvidia", "amd") else None
@@ -112,8 +115,9 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = _OF_LIBRARY if _libraries_read(facts) else _OF_SIZES
     elif advice is _OF_INFERENCE and _concatenates(facts):
         advice = replace(advice, how=_OF_CACHE)
+    guess = _LARGER if advice is _OF_LIBRARY else None
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
-    return _card(facts, "launch_graphs", short, model.launches, advice)
+    return _card(facts, "launch_graphs", short, model.launches, advice, guess)
 
 
 def between_graphs(facts: Facts) -> Insight | None:
@@ -305,6 +309,10 @@ _BROKEN_UP = (
     "the GPU waits for the CPU between two of them."
 )
 _NEEDED = phrase("The wait is measured; whether the model needs these calls is not recorded.")
+_LARGER = phrase(
+    "The wait is measured. A larger batch has no more launches, so a sample waits less; whether memory and training "
+    "allow one is not recorded."
+)
 _FEWER = phrase("Compiled code has fewer launches; how many fewer is not recorded.")
 _BESIDE = (
     "{Graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, with a median of {each}, "

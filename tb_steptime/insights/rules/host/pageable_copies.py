@@ -97,11 +97,17 @@ def _are_created(rows: Sequence[CopyRow]) -> bool:
 def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
     """Whether these copies may be those of the loader's batches. Weights are not, such as those that an optimizer has
     updated on the CPU, or those of layers that stay there: these are more tensors than a batch has, and large ones."""
-    if facts.data_loading.unknown is not None or updates_on_cpu(facts):
+    if facts.data_loading.unknown is not None or updates_on_cpu(facts) or _made_by(facts) is not None:
         return False
     copies, batches = sum(row.count for row in rows), facts.data_loading.batches_per_step or 1.0
     are_large = sum(row.bytes or 0 for row in rows) >= _AS_WEIGHTS * copies
     return not (are_large and copies >= _MORE_THAN_A_BATCH * max(batches, 1.0))
+
+
+def _made_by(facts: Facts) -> str | None:
+    """Returns the op of the loop that makes on the CPU what is copied to the GPU from pageable memory."""
+    rows = (row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable")
+    return next((row.made_by for row in rows if row.made_by is not None), None)
 
 
 def _is_forward(row: BlockingRow) -> bool:
@@ -133,6 +139,7 @@ _OF_VALUES = (
 #: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
+_MADE = "# {op} makes it after the loader: let the workers do that, in the dataset or collate_fn\n"
 #: From this share of the time for which calls make the CPU wait, what a step gains without waits is due to the copies.
 _MOSTLY = 0.5
 _BACK = (
@@ -178,9 +185,10 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     saved activations come back in it, and gradients leave in it or behind it. Weights that an optimizer has updated on
     the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones where
     there is a loader, are called no batch. Tensors that an op creates on the CPU right before, such as masks and random
-    inputs: pinned memory would be one more copy, so the advice is to create them on the GPU. Gradients that come from a
-    loss or a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part. Many tensors in a
-    row in the only step may be the weights of a model, which are copied once: that is a guess.
+    inputs: pinned memory would be one more copy, so the advice is to create them on the GPU. A tensor that another op
+    of the loop makes on the CPU after the loader: no setting of the loader pins it. Gradients that come from a loss or
+    a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part. Many tensors in a row in
+    the only step may be the weights of a model, which are copied once: that is a guess.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -209,6 +217,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         title, how = _OF_CREATED
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
         how = f"{how}\n{_OFFLOADED}"
+    if (op := _made_by(facts)) is not None and not _are_of_model(calls_of(facts, "pageable")):
+        how = _MADE.format(op=op) + _AHEAD
     return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import host_card
+from tb_steptime.insights.host_gains import host_card, while_batches_are_late_ns
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.wording.job import IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
@@ -31,7 +31,8 @@ def serial_devices(facts: Facts) -> Insight | None:
 
     Jobs: one process that drives several GPUs.
 
-    Gain: the time in which any GPU works, less that of the GPU that works longest, mean over the steps.
+    Gain: the time in which any GPU works, less that of the GPU that works longest, mean over the steps. Where batches
+    come late, the card gains this only once they come in time, unless a replay shows more.
 
     Left out: what the processes need to exchange gradients.
     """
@@ -62,4 +63,5 @@ def serial_devices(facts: Facts) -> Insight | None:
         why_confidence=_SPLIT if facts.hands_over else phrase("Assumes that no GPU needs results of another one."),
         part="kernel",
         across=True,
+        most_now_ns=while_batches_are_late_ns(facts, gain_ns, "device"),
     )

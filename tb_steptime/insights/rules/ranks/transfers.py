@@ -354,6 +354,14 @@ _FORMULAS: Mapping[BubbleCause, Phrase] = {
     "ordering": phrase("The recorded step, less its replay in the order of the schedule."),
     "transfer": phrase("The recorded step, less its replay with messages that arrive at once."),
 }
+#: From this many micro-batches for each stage on, a schedule fills and drains in less than a fifth of its step. Half of
+#: that can be gained at most, and smaller micro-batches, or a schedule with more messages, may cost as much.
+ENOUGH_FOR_EACH_STAGE = 4
+_SMALL = phrase(
+    "The pipeline has {number} micro-batches or more for each stage. What smaller ones cost in slower kernels, or "
+    "another schedule in memory and messages, is not recorded.",
+    number=count(ENOUGH_FOR_EACH_STAGE),
+)
 _SURE = phrase("Passes and messages are measured on all ranks, and replayed; other causes may take their place.")
 
 
@@ -361,7 +369,8 @@ def pipeline_bubbles(job: JobRanks) -> Insight | None:
     """Fires when the cause with the largest gain takes half of what the stages of a pipeline are idle.
 
     Similar pattern: ranks that compute at the same time and send to each other: their passes are in no order of stages.
-    A host that is late, or an optimizer, delays stages too: it is work of their own in all replays.
+    A host that is late, or an optimizer, delays stages too: it is work of their own in all replays. Four micro-batches
+    or more for each stage: little more can be gained by another schedule, so the card about it is a hint.
 
     Needs: recordings of the same steps on all ranks of a pipeline, with forward and backward passes.
 
@@ -381,6 +390,7 @@ def pipeline_bubbles(job: JobRanks) -> Insight | None:
         return None
     if cause == "schedule" and pipeline.schedule not in ("gpipe", "1f1b"):
         return None  # it is interleaved already
+    small = cause == "schedule" and pipeline.micro_batches >= ENOUGH_FOR_EACH_STAGE * pipeline.stages
     return job_card(
         job,
         id="pipeline_bubbles",
@@ -389,8 +399,8 @@ def pipeline_bubbles(job: JobRanks) -> Insight | None:
         how=_HOW[cause],
         gain_ns=gains[cause],
         formula=_FORMULAS[cause],
-        why_confidence=_SURE,
-        best=Confidence.MEDIUM,
+        why_confidence=_SMALL if small else _SURE,
+        best=Confidence.LOW if small else Confidence.MEDIUM,
         measured_steps=pipeline.steps,
     )
 

@@ -162,3 +162,31 @@ def test_a_pageable_batch(trace_path: Callable[[str], object]):
     )  # fmt: skip
     assert (row.count, row.bytes, row.hidden_ns) == (2.0, 19_267_840, 0)
     assert row.bytes_per_second == pytest.approx(10.06e9, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("loader", "op", "calls", "made_by"),
+    [
+        ("ll..........", "..iiiiii....", "........hhh.", "aten::index_select"),
+        ("llllllllll..", "..iiiiii....", "..........h.", None),  # the loader makes it
+        ("ll..........", "..iiiiii....", ".......khhh.", None),  # what launches may make it, too
+        ("ll..........", "..iiiiii....", "....k...hhh.", None),  # the op itself launches
+        ("ll..........", "........iiii", "..hhh.......", None),  # it comes later
+        ("ll..........", "............", "........hhh.", None),
+    ],
+)
+def test_what_is_copied_is_made_by_an_op_of_the_loop(loader: str, op: str, calls: str, made_by: str | None):
+    trace = timeline(
+        f"""
+        step          | {"0" * 12} |
+        loader        | {loader} |
+        op            | {op} |
+        runtime       | {calls} |
+        memcpy 9      | ..........h. |
+        kernel 7      | ...........k |""",
+        names={"i": "aten::index_select", "h": "Memcpy HtoD (Pageable -> Device)"},
+        nbytes={"h": 1 << 20},
+        cell_ns=1_000_000,
+    )
+    (row,) = copy_rows(trace)
+    assert row.made_by == made_by

@@ -85,7 +85,7 @@ def test_cards_do_not_ask_to_read_later_what_the_model_needs_at_once():
     assert plain(cards["sync_bubble"].title) == "Move what computes on the CPU to the GPU"
     for id, named in (("sync_bubble", True), ("hidden_sync_backward", False)):
         how = cards[id].how or ""
-        assert 'model.to("cuda")' in how and "done.record()" not in how
+        assert "part.to(device)" in how and "done.record()" not in how
         assert ("aten::embedding_bag" in how) is named
     assert "pageable_result_copies" not in cards
 

@@ -863,3 +863,21 @@ def test_the_headline_says_what_to_type():
         "loader = DataLoader(dataset, num_workers=min(6, os.cpu_count()),\n                    persistent_workers=True)"
     )
     assert judged(steps_that_wait([8] * 9, work=2)).headlines["data_loading"].code is None
+
+
+@pytest.mark.parametrize(("op", "by_loader"), [("..iiiiii", False), ("........", True)])
+def test_no_loader_pins_what_the_loop_makes_after_it(op: str, by_loader: bool):
+    trace = timeline(
+        f"""
+        step     | {"".join(str(each) * 20 for each in range(4))} |
+        loader   | {"ll.................." * 4} |
+        op       | {op.ljust(20, ".") * 4} |
+        runtime  | {"........hhhhk......." * 4} |
+        memcpy 7 | {"..........hh........" * 4} |
+        kernel 7 | {".............kkkkkkk" * 4} |""",
+        names={"i": "aten::index_select", "h": "Memcpy HtoD (Pageable -> Device)"},
+        nbytes={"h": 1 << 20},
+        cell_ns=1_000_000,
+    )
+    how = sure(trace, "pageable_batch_copies").how or ""
+    assert (how.startswith("DataLoader("), "aten::index_select" in how) == (by_loader, not by_loader)

@@ -423,6 +423,45 @@ def test_conversions_are_avoided_by_the_type_that_they_make(made: str, advice: s
     assert insight.how is not None and insight.how.startswith(advice)
 
 
+def with_products(cells: int, kernel: str, trains: bool) -> Trace:
+    """Steps of 100 cells on a GPU that always works; of these a kernel takes so many, and products the others."""
+    return timeline(
+        f"""
+        step     | {"1" * 100}{"2" * 100}{"3" * 100} |
+        user Optimizer.step#AdamW.step | {("." * 94 + ("oo" if trains else "..") + "....") * 3} |
+        op       | {("mmmm" + "." * 96) * 3} |
+        runtime  | {("q.g" + "." * 97) * 3} |
+        kernel 7 | {("q" * cells + "g" * (98 - cells) + "..") * 3} |""",
+        cell_ns=100_000,
+        names={"g": GEMM, "q": kernel, "m": "aten::mm"},
+        devices={0: A100},
+    )
+
+
+@pytest.mark.parametrize("trains", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "cells", "fires"),
+    [
+        (QUANTIZED.format(2), 26, True),
+        (QUANTIZED.format(2), 4, False),
+        (QUANTIZED.format(0), 26, False),  # eight bits, as of an optimizer's states
+        ("void vllm::gptq::reconstruct_exllama_kernel(unsigned int const*, int)", 26, True),
+        ("void vllm::awq::dequantize_weights(int*, __half*, int*)", 26, True),
+        ("void kdequant_mm_int32_fp16<4, 512>(int*, float*, float*)", 26, False),  # scales a product's result
+        ("void marlin::Marlin<__half, 256, 1, 8, 8, 4, 8>(int4 const*, int4 const*)", 26, False),
+    ],
+    ids=["4 bits", "little", "8 bits", "ExLlama", "AWQ", "results", "in the product"],
+)
+def test_weights_that_are_dequantized_for_each_product_take_a_twentieth(
+    kernel: str, cells: int, fires: bool, trains: bool
+):
+    insight = card(with_products(cells, kernel, trains), "dequantized_weights")
+    assert (insight is not None) == fires
+    if insight is not None:
+        assert (up_to(insight), insight.severity) == (cells * 100_000, Severity.MINOR)
+        assert ("gradient_accumulation_steps" in (insight.how or "")) == trains
+
+
 CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>(float*)"
 NODE = "autograd::engine::evaluate_function: MmBackward0"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, Severity
 from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.insights.wording.job_what_if import pipeline_text
 from tb_steptime.insights.wording.ranks import ranks_headline
@@ -40,6 +40,14 @@ def test_a_balanced_pipeline_has_the_bubble_of_its_schedule():
         "With 4 stages and 8 micro-batches 1F1B leaves each stage idle for 90.0 ms a step while it fills and drains."
     )
     assert card.gain_ns == 45 * MS
+
+
+@pytest.mark.parametrize(("micro_batches", "severity"), [(12, Severity.WARNING), (16, Severity.MINOR)])
+def test_a_pipeline_with_four_micro_batches_for_each_stage_has_few_bubbles(micro_batches: int, severity: Severity):
+    """Half of the bubble is 8 % of the step with 16 micro-batches, and 10 % with 12."""
+    card = card_of(replace(EVEN, orders=in_turns(4, micro_batches)))
+    assert card is not None
+    assert (card.severity, card.gain_ns) == (severity, 45 * MS)
 
 
 def test_more_micro_batches_gain_at_least_what_is_promised_of_them():
