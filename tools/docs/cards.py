@@ -42,7 +42,7 @@ def named_cards(words: str) -> list[str]:
     """The ids that a page asks for: a folder of rules stands for all of them, "except" for all but those that follow.
 
     >>> named_cards("gpu except alignment layout_conversion slow_products tensor_cores_unused")[:3]
-    ['double_precision', 'eager_attention', 'fusible_chains']
+    ['dequantized_weights', 'double_precision', 'eager_attention']
     """
     wanted, _, without = words.partition(" except ")
     return [id for word in wanted.split() for id in _topic(word) or [word] if id not in without.split()]
