@@ -10,9 +10,9 @@ from __future__ import annotations
 from msgspec.structs import astuple, replace
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.base import Confidence, Verdict
+from tb_steptime.insights.base import Certainty, Verdict, high, low, medium
 from tb_steptime.insights.basis import leaves_out
-from tb_steptime.insights.cards import confidence
+from tb_steptime.insights.cards import in_this_recording
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, little_is_judged, mostly_unrecorded, waits_for_queue
 from tb_steptime.insights.host_gains import (
@@ -85,7 +85,8 @@ _TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this re
 _UNTIED = "{Gpu} is idle for {idle} of the step. Why is not known: the trace does not tie launches to their work."
 _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
 
-_TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
+_AS_FAST = high("It would be the same if the CPU were twice as fast without the profiler.")
+_TIMED = medium("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
 #: Maximum length of what the CPU does, in characters: a file with its line and function fits.
 DOING_LENGTH = 64
@@ -103,8 +104,7 @@ _CAUSES = {
 
 def judge_span(facts: Facts) -> Verdict:
     """Returns what limits the span, with a sentence."""
-    level, why = _sureness(facts)
-    return weighed_verdict(facts, Verdict(facts.bound, _sentence(facts), level, why))
+    return weighed_verdict(facts, Verdict(facts.bound, _sentence(facts), *_certainty(facts)))
 
 
 def _sentence(facts: Facts) -> Phrase:
@@ -269,26 +269,22 @@ def _pace(facts: Facts, idle: IdleNs) -> Pace:
     return Pace(idle, facts.host.blocking_bubble_ns, facts.busy_ns, facts.exchange_ns, starved)
 
 
-def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
+def _certainty(facts: Facts) -> Certainty:
     host, idle = facts.host, facts.idle
     if idle is None:
-        return _cpu_sureness(facts)
+        return _cpu_certainty(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION and not facts.has_finding("launches_untied"):
-        return Confidence.LOW, LAUNCHES_MISSING
+        return LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
-        return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
+        return low("This trace does not show the cause of most of the idle time.")
     if facts.only_profiler_waits:
-        return confidence(facts, Confidence.MEDIUM, _TIMED)
+        return in_this_recording(facts, _TIMED)
     if host.bound is Bound.MIXED:
-        return confidence(facts, Confidence.MEDIUM, phrase("No cause accounts for half of the idle time."))
+        return in_this_recording(facts, medium("No cause accounts for half of the idle time."))
     slowed = slowed_by(host)
     if slowed is not None and host.bound is not Bound.GPU:
-        return confidence(facts, Confidence.MEDIUM, slowed)
-    if not _holds_unprofiled(facts, idle):
-        return confidence(facts, Confidence.MEDIUM, PROFILING_SLOWS)
-    return confidence(
-        facts, Confidence.HIGH, phrase("It would be the same if the CPU were twice as fast without the profiler.")
-    )
+        return in_this_recording(facts, medium(slowed))
+    return in_this_recording(facts, _AS_FAST if _holds_unprofiled(facts, idle) else PROFILING_SLOWS)
 
 
 def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:
@@ -477,17 +473,17 @@ def op_name(row: CpuOpRow) -> str:
     return "compiled code" if _COMPILED in row.op else row.op
 
 
-def _cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
+def _cpu_certainty(facts: Facts) -> Certainty:
     """Returns how sure the bound is."""
     bound = facts.host.bound
     if bound is Bound.INPUT:
-        return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))
+        return in_this_recording(facts, high("The DataLoader marks its waits itself."))
     if bound is Bound.COMMUNICATION and _has_no_ops(facts):
-        return Confidence.LOW, phrase("No op of the CPU is recorded in the steps.")
+        return low("No op of the CPU is recorded in the steps.")
     if bound is Bound.COMMUNICATION:
-        return confidence(facts, Confidence.HIGH, phrase("The calls of the collectives are recorded."))
+        return in_this_recording(facts, high("The calls of the collectives are recorded."))
     if bound is Bound.CPU:
         if any(shown.code == "cpu_ops" for shown in facts.job.evidence):
-            return confidence(facts, Confidence.HIGH, phrase("Its ops are those of CPU libraries."))
-        return confidence(facts, Confidence.MEDIUM, phrase("The trace names no GPU and has no ops of one."))
-    return Confidence.LOW, phrase("Without GPU activity the cause is not known.")
+            return in_this_recording(facts, high("Its ops are those of CPU libraries."))
+        return in_this_recording(facts, medium("The trace names no GPU and has no ops of one."))
+    return low("Without GPU activity the cause is not known.")

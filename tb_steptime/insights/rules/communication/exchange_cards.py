@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.cards import Details, card
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.cards import Reasoned, card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.metrics.communication.summary import CollectiveRow, Communication, InARow
@@ -43,17 +43,7 @@ AFTER_BACKWARD, LAUNCHES_EACH = ("other",), 3
 
 
 def exchange_card(
-    facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
-    gain_ns: int,
-    formula: Phrase,
-    why_confidence: Phrase,
-    later: Phrase | None = None,
-    best: Confidence = Confidence.MEDIUM,
-    spares_host: bool = False,
-    **details: Unpack[Details],
+    facts: Facts, gain_ns: int, *, later: Phrase | None = None, spares_host: bool = False, **words: Unpack[Reasoned]
 ) -> Insight | None:
     """Returns the card, if its gain is worth one now, or will be once the host does not limit the step.
 
@@ -63,10 +53,7 @@ def exchange_card(
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
     now_ns = gain_ns if spares_host else _worth_now(facts, gain_ns)
-    return card(
-        facts, id, title, why, formula, why_confidence, best, gain_ns, now_ns=now_ns, later=later, view="overview",
-        part="communication", **details,
-    )  # fmt: skip
+    return card(facts, gain_ns=gain_ns, now_ns=now_ns, later=later, view="overview", part="communication", **words)
 
 
 def _worth_now(facts: Facts, gain_ns: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight, low, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_cards import (
@@ -133,8 +133,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
         how=advice.how,
         gain_ns=gain_ns,
         formula=formula,
-        best=Confidence.LOW if doubt else Confidence.MEDIUM,
-        why_confidence=doubt or _ONE_RANK,
+        certainty=low(doubt) if doubt else medium(_ONE_RANK),
         evidence=whole.waits if _mostly_waits(facts, exposed) else whole.examples,
     )
 
@@ -252,11 +251,9 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
         why=filled(why, {"kind": text(leading.label), "exposed": ns(exposed_ns)}),
         how=how,
         gain_ns=min(exposed_ns, communication.free_compute_ns),
-        formula=phrase(
-            "Exposed time of these collectives, at most the computing time of the step that no collective "
-            "overlaps, and at most what the host leaves."
-        ),
-        why_confidence=phrase("Which kernels need the result at once is not recorded."),
+        formula="Exposed time of these collectives, at most the computing time of the step that no collective "
+        "overlaps, and at most what the host leaves.",
+        certainty=medium("Which kernels need the result at once is not recorded."),
         evidence=communication.examples,
     )
 
@@ -294,14 +291,12 @@ def between_layers(facts: Facts) -> Insight | None:
         why = phrase(_GATHERS, exposed=ns(communication.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
     return card(
         facts,
-        "between_layers",
+        id="between_layers",
         title=phrase(title),
         why=why,
-        formula=phrase(
-            "Not computed: what follows needs the result, so nothing can hide the exchange. How much of it is needed "
-            "is not recorded."
-        ),
-        why_confidence=phrase("Measured on this rank, where a collective's time includes its wait for the slowest."),
+        formula="Not computed: what follows needs the result, so nothing can hide the exchange. How much of it is "
+        "needed is not recorded.",
+        certainty=medium("Measured on this rank, where a collective's time includes its wait for the slowest."),
         counted=True,
         view="overview",
         part="communication",

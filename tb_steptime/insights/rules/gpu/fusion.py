@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns
@@ -73,13 +73,9 @@ def eager_attention(facts: Facts) -> Insight | None:
         why=closed(joined(filled(why, times), site_phrase(attention.site), by=": ")),
         how=EXPLAIN if by_torch else fused_code(attention),
         gain_ns=attention.total_ns,
-        formula=phrase(
-            "Time a step of the softmax, scale, mask, dropout and conversion kernels between the products of "
-            "attention: fused, they never write the weights to memory."
-        ),
-        why_confidence=phrase(
-            "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
-        ),
+        formula="Time a step of the softmax, scale, mask, dropout and conversion kernels between the products of "
+        "attention: fused, they never write the weights to memory.",
+        doubt="What else uses the weights of attention, such as a model that returns them, keeps them in memory.",
         site=attention.site,
     )
 
@@ -150,11 +146,9 @@ def fusible_chains(facts: Facts) -> Insight | None:
         why=_why_of_chains(counted, leading),
         how=_how_to_fuse(facts, kind, leading),
         gain_ns=gain_ns,
-        formula=phrase(
-            "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
-            "fused kernel reads and writes at least what that one does."
-        ),
-        why_confidence=_KEPT if facts.infers else _KEPT_FOR_BACKWARD,
+        formula="Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
+        "fused kernel reads and writes at least what that one does.",
+        doubt=_KEPT if facts.infers else _KEPT_FOR_BACKWARD,
         site=leading.site,
         estimated=True,
     )
@@ -224,10 +218,9 @@ def optimizer_passes(facts: Facts) -> Insight | None:
         ),
         how=fused_form(optimizer),
         gain_ns=update.gain_ns * SAVED_BY_ONE_PASS,
-        formula=phrase(
-            "60 % of the time of these kernels (est.), because one kernel reads and writes a third of their values."
-        ),
-        why_confidence=phrase("What the fused kernel takes is an estimate from what it reads and writes."),
+        formula="60 % of the time of these kernels (est.), because one kernel reads and writes a third of their "
+        "values.",
+        doubt="What the fused kernel takes is an estimate from what it reads and writes.",
         site=update.site,
         estimated=True,
     )
@@ -264,8 +257,8 @@ def indexed_gradients(facts: Facts) -> Insight | None:
         why=mostly(statement, indexing.site),
         how="x.index_select(0, index)  # or torch.gather, torch.nn.functional.embedding: no sort in the backward pass",
         gain_ns=indexing.gain_ns * SAVED_WITHOUT_SORT,
-        formula=phrase("Three quarters of the time of these kernels and of the sort before them (est.)."),
-        why_confidence=phrase("How long index_select takes is not known."),
+        formula="Three quarters of the time of these kernels and of the sort before them (est.).",
+        doubt="How long index_select takes is not known.",
         site=indexing.site,
         estimated=True,
     )
@@ -342,8 +335,8 @@ def device_copies(facts: Facts) -> Insight | None:
         why=mostly(statement, msgspec.structs.replace(copies[0].site, op=copies[0].op)),  # the op that causes the copy
         how=_how_to_avoid(facts, copies[0]),
         gain_ns=total_ns,
-        formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
-        why_confidence=phrase("Which of the copies are needed is not known."),
+        formula="Time a step of the copies within the GPU, if none of them were needed (est.).",
+        doubt="Which of the copies are needed is not known.",
         site=copies[0].site,
         estimated=True,
     )
@@ -396,7 +389,7 @@ def layout_conversion(facts: Facts) -> Insight | None:
         how=CHANNELS_LAST,
         gain_ns=conversions.gain_ns,
         formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
-        why_confidence=phrase("Layers that do not support channels-last convert it back."),
+        doubt="Layers that do not support channels-last convert it back.",
         view="tensor_cores",
         site=conversions.site,
     )
@@ -435,11 +428,11 @@ def loss_in_chunks(facts: Facts) -> Insight | None:
     template += " is passes over logits of {rows} × {classes}, {bytes} in FP32, besides products"
     return card(
         facts,
-        "loss_in_chunks",
+        id="loss_in_chunks",
         title=phrase("Compute the loss in chunks of the logits"),
         why=mostly(Phrase(template, values), loss.site),
-        formula=phrase("Not computed: what chunks save of the time depends on the GPU's cache."),
-        why_confidence=phrase("The sizes and the ops are recorded."),
+        formula="Not computed: what chunks save of the time depends on the GPU's cache.",
+        certainty=medium("The sizes and the ops are recorded."),
         view="gpu",
         part="kernel",
         how=_IN_CHUNKS,

@@ -47,7 +47,7 @@ def alignment(facts: Facts) -> Insight | None:
             "the memory bandwidth leaves; without the cost of padding.",
             cores=cores,
         ),
-        why_confidence=phrase("The gain is a bound from data-sheet peak rates, and padding costs time of its own."),
+        doubt="The gain is a bound from data-sheet peak rates, and padding costs time of its own.",
         view="tensor_cores",
         row=row_of_op("could", obstacle.op, obstacle.shapes),
     )
@@ -122,7 +122,7 @@ def slow_products(facts: Facts) -> Insight | None:
         how=fused_code(attention) if attention else _how(rows[0]),
         gain_ns=sum(row.gain_ns for row in same_reason) / steps,
         formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
-        why_confidence=phrase("Other products, memory and tiles only give a bound of what these sizes would reach."),
+        doubt="Other products, memory and tiles only give a bound of what these sizes would reach.",
         view="tensor_cores",
         site=rows[0].site,
         row=row_of_op("rates", rows[0].site.op, rows[0].site.shapes),
@@ -194,10 +194,8 @@ def naive_convolutions(facts: Facts) -> Insight | None:
         ),
         how=_SEARCH,
         gain_ns=naive.gain_ns,
-        formula=phrase(
-            "All of their time, at most: other kernels of MIOpen are far faster, where one takes these sizes."
-        ),
-        why_confidence=phrase("Whether another kernel takes these sizes, their type and layout is not recorded."),
+        formula="All of their time, at most: other kernels of MIOpen are far faster, where one takes these sizes.",
+        doubt="Whether another kernel takes these sizes, their type and layout is not recorded.",
         site=naive.site,
         estimated=True,
     )

@@ -7,7 +7,7 @@ one row       W W W W W W W W  x        every product reads all of its weights: 
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
@@ -65,7 +65,7 @@ def small_grids(facts: Facts) -> Insight | None:
             "bandwidth leaves.",
             processors=processors(facts.job.vendor),
         ),
-        why_confidence=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
+        doubt="Occupancy is an estimate from the launch, and a larger batch changes the kernels too.",
         site=site,
     )
 
@@ -122,7 +122,7 @@ def matrix_vectors(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "matrix_vectors",
+        id="matrix_vectors",
         title=phrase("Increase the batch size, or quantize the weights"),
         why=phrase(
             "Products of a matrix and a single vector take {share} of the kernel time, {count} a step of {each}: "
@@ -131,11 +131,9 @@ def matrix_vectors(facts: Facts) -> Insight | None:
             count=count(round(vectors.count)),
             each=ns(round(vectors.total_ns / vectors.count)),
         ),
-        formula=phrase(
-            "Not computed: a larger batch has more results in about the same time, and what fewer bits cost in quality "
-            "is not recorded."
-        ),
-        why_confidence=phrase("The names of the kernels say what they compute."),
+        formula="Not computed: a larger batch has more results in about the same time, and what fewer bits cost in "
+        "quality is not recorded.",
+        certainty=medium("The names of the kernels say what they compute."),
         view="gpu",
         part="kernel",
         how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,

@@ -3,7 +3,7 @@ torch.compile that comes again and again, and time in which no op runs."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
+from tb_steptime.insights.base import EvidenceRow, Insight, low, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.cpu_outside import (
@@ -99,11 +99,11 @@ def cpu_ops(facts: Facts) -> Insight | None:
     group, how = applicable
     return card(
         facts,
-        "cpu_ops",
+        id="cpu_ops",
         title=_title(group, first=group is large[0] and not outside_leads(facts)),
         why=_why(facts, work, group),
-        formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
-        why_confidence=phrase("The time is measured; what the setting gains is not."),
+        formula="Not computed: how fast the op is in another type or layout depends on the CPU.",
+        certainty=medium("The time is measured; what the setting gains is not."),
         how=how,
         row=EvidenceRow("cpu_ops", group.op),
         about_ns=work.lasting_ns(group),
@@ -140,7 +140,7 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "cpu_optimizer",
+        id="cpu_optimizer",
         title=phrase("Use the fused optimizer"),
         why=phrase(
             "{name} takes {time} a step ({share}) in {calls} ops and the Python between them. The fused form updates "
@@ -150,11 +150,9 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
             share=fraction(facts.share(optimizer.usual_ns + optimizer.between_ns)),
             calls=count(round(optimizer.calls)),
         ),
-        formula=phrase(
-            "Own time of the optimizer's ops (each by its lower median over the steps) and time of the Python between "
-            "them, less addcdiv_, which is one pass over the parameters."
-        ),
-        why_confidence=phrase("What the fused form takes itself is estimated."),
+        formula="Own time of the optimizer's ops (each by its lower median over the steps) and time of the Python "
+        "between them, less addcdiv_, which is one pass over the parameters.",
+        certainty=medium("What the fused form takes itself is estimated."),
         gain_ns=gain_ns,
         how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",
     )
@@ -213,7 +211,7 @@ def small_ops(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "small_ops",
+        id="small_ops",
         title=phrase("Compute more in each op"),
         why=phrase(
             "A step calls {calls} small ops, which usually take {mean} each: calling them, and the Python between "
@@ -221,8 +219,8 @@ def small_ops(facts: Facts) -> Insight | None:
             calls=count(round(calls)),
             mean=ns(small_ns / calls),
         ),
-        formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
-        why_confidence=phrase("The ops are counted and timed; what they compute is not."),
+        formula="Not computed: how many ops another form of the loop needs is not known.",
+        certainty=medium("The ops are counted and timed; what they compute is not."),
         how=_often_called(facts) + (_BATCHED if calls >= LOOP_OPS else _FEWER),
         about_ns=min(round(spent_ns), facts.step_ns),
     )
@@ -276,7 +274,7 @@ def slow_half(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "slow_half",
+        id="slow_half",
         title=phrase("Compute in FP32 on this CPU"),
         why=phrase(
             "Matrix products in {dtype} take {time} a step ({share}) at {rate} GFLOP/s: the CPU has no instructions "
@@ -290,7 +288,7 @@ def slow_half(facts: Facts) -> Insight | None:
             "Time of products of 16 bits less their operations at {rate} GFLOP/s, as in FP32 (est.).",
             rate=Quantity(round(half.fp32_rate, 1), Unit.NUMBER),
         ),
-        why_confidence=phrase("The rate is measured; that of these products in FP32 is estimated."),
+        certainty=medium("The rate is measured; that of these products in FP32 is estimated."),
         gain_ns=gain_ns,
         how=_FULL,
     )
@@ -299,8 +297,8 @@ def slow_half(facts: Facts) -> Insight | None:
 _SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
 # SGD without momentum, Adagrad and SparseAdam take sparse gradients; weight decay and fused forms do not"""
 
-_ROWS_UNKNOWN = phrase("The time is measured; how many rows of the tables a batch needs is not.")
-_SPARSE_ESTIMATED = phrase("The time is measured; what the rows of a batch take alone is estimated.")
+_ROWS_UNKNOWN = low("The time is measured; how many rows of the tables a batch needs is not.")
+_SPARSE_ESTIMATED = medium("The time is measured; what the rows of a batch take alone is estimated.")
 _FILLED = phrase(
     "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with SGD up "
     "to twice as much for its pass over them."
@@ -347,7 +345,7 @@ def sparse_gradients(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "sparse_gradients",
+        id="sparse_gradients",
         title=phrase("Use sparse gradients for the embeddings"),
         why=phrase(
             "Gradients of embeddings are filled with zeros for all rows of their tables, which takes {time} a step "
@@ -356,8 +354,8 @@ def sparse_gradients(facts: Facts) -> Insight | None:
             share=fraction(facts.share(fill_ns)),
         ),
         formula=_SAVED if measured else _FILLED,
-        why_confidence=_SPARSE_ESTIMATED,
-        here=None if measured and work.optimizer else (Confidence.LOW, _ROWS_UNKNOWN),
+        certainty=_SPARSE_ESTIMATED,
+        here=None if measured and work.optimizer else _ROWS_UNKNOWN,
         gain_ns=gain_ns,
         how=_SPARSE,
     )

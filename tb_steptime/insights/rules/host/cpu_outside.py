@@ -4,7 +4,7 @@ the loop that compute no ops, such as metrics, logging and checkpoints; and jobs
 from __future__ import annotations
 
 from tb_steptime.analyses.overview import StepRow
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Evidence, EvidenceRow, Insight, high, low, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
@@ -55,12 +55,11 @@ def cpu_outside(facts: Facts) -> Insight | None:
         values |= {"inside": ns(longest.ns), "range": text(brief(longest.name, _RANGE_LENGTH))}
     return card(
         facts,
-        "cpu_outside",
+        id="cpu_outside",
         title=phrase("Record call stacks, too"),
         why=Phrase("For {outside} a step ({share}) no op is recorded" + rest, values),
-        formula=phrase("No gain: call stacks show where the time is spent."),
-        best=Confidence.HIGH,
-        why_confidence=phrase("It is measured when ops run."),
+        formula="No gain: call stacks show where the time is spent.",
+        certainty=high("It is measured when ops run."),
         counted=True,
         part="other",
         how="profile(..., with_stack=True)",
@@ -125,20 +124,19 @@ def cpu_compiles(facts: Facts) -> Insight | None:
     template = (
         "torch.compile is at work for {time} a step ({share}), in later steps too: shapes, types or values change."
     )
-    best, why_confidence = Confidence.HIGH, phrase("torch.compile marks its own work.")
+    certainty = high("torch.compile marks its own work.")
     values = {"time": ns(group.self_ns), "share": fraction(facts.share(group.self_ns))}
     if (only := _compiling_step(facts, group)) is not None:
         template = "torch.compile is at work for {time} in step {step}: its shapes, types or values are new."
-        best, why_confidence = Confidence.MEDIUM, phrase("One step compiles. Whether others do later is not known.")
+        certainty = medium("One step compiles. Whether others do later is not known.")
         values = {"time": ns(group.self_ns * len(facts.judged_steps)), "step": text(only.name)}
     return card(
         facts,
-        "cpu_compiles",
+        id="cpu_compiles",
         title=KEEP_FROM_COMPILING,
         why=filled(template, values),
-        formula=phrase("Own time of the ranges of torch.compile's work, mean over the steps."),
-        best=best,
-        why_confidence=why_confidence,
+        formula="Own time of the ranges of torch.compile's work, mean over the steps.",
+        certainty=certainty,
         gain_ns=group.self_ns,
         how=LOGS,
         row=EvidenceRow("cpu_ops", group.op),
@@ -190,7 +188,7 @@ def idle_gpu(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "idle_gpu",
+        id="idle_gpu",
         title=phrase("Run the model on the GPU"),
         why=phrase(
             "The recording lists {gpu}, and all allocations are on the CPU, where products, mostly {op}, take {time} a "
@@ -199,8 +197,8 @@ def idle_gpu(facts: Facts) -> Insight | None:
             op=code(max(products, key=lambda group: group.op_ns).op),
             time=ns(products_ns),
         ),
-        formula=phrase("Not computed: how fast the ops are on the GPU is not recorded."),
-        why_confidence=phrase("Whether another job uses the GPU is not recorded."),
+        formula="Not computed: how fast the ops are on the GPU is not recorded.",
+        certainty=medium("Whether another job uses the GPU is not recorded."),
         how='model.to("cuda")  # and its inputs; in smaller batches where the GPU\'s memory does not hold one',
         about_ns=products_ns,
     )
@@ -255,7 +253,7 @@ def python_loop(facts: Facts) -> Insight | None:
         why=_why(facts, work),
         gain_ns=min(round(work.ns / facts.slowed), _beyond_ops_ns(facts)),
         formula=_FORMULA,
-        why_confidence=_MAY_BE_NEEDED,
+        certainty=medium(_MAY_BE_NEEDED),
         part="other",
         evidence=_evidence(facts, work),
         steps=work.steps,
@@ -276,8 +274,7 @@ def _held_interpreter_card(facts: Facts, held: HeldInterpreter) -> Insight | Non
         why=phrase(template, thread=text(held.thread), share=fraction(held.share)),
         gain_ns=min(round(held.ns / facts.slowed), _beyond_ops_ns(facts)),
         formula=_HELD_FORMULA,
-        best=Confidence.LOW,
-        why_confidence=phrase("A trace does not show which thread holds the interpreter."),
+        certainty=low("A trace does not show which thread holds the interpreter."),
         part="other",
         how=f"# {_place(held.name)}: a worker of a DataLoader, or multiprocessing",
     )

@@ -51,9 +51,9 @@ def zero_gradients(facts: Facts) -> Insight | None:
     Left out: the fills' time on the GPU.
     """
     why = _of_launches(facts.host, ZERO_GRAD, "{launches} (launch|launches) a step (fills|fill) gradients with zeros.")
-    title, gain_ns = phrase("Set gradients to None instead of zero"), late_ns(facts.host, ZERO_GRAD)
-    how = "optimizer.zero_grad(set_to_none=True)"
-    return late_card(facts, "zero_gradients", title, why, ZERO_GRAD, gain_ns, how)
+    title, how = phrase("Set gradients to None instead of zero"), "optimizer.zero_grad(set_to_none=True)"
+    late = late_ns(facts.host, ZERO_GRAD)
+    return late_card(facts, ZERO_GRAD, late, id="zero_gradients", title=title, why=why, how=how)
 
 
 def buffer_broadcast(facts: Facts) -> Insight | None:
@@ -75,8 +75,8 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
         BROADCAST,
         "DDP copies the model's buffers before each forward pass, one by one: {launches} (launch|launches) a step.",
     )
-    title, gain_ns = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST)
-    return late_card(facts, "buffer_broadcast", title, why, BROADCAST, gain_ns, NO_BROADCAST, certain=True)
+    title, late, how = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST), NO_BROADCAST
+    return late_card(facts, BROADCAST, late, certain=True, id="buffer_broadcast", title=title, why=why, how=how)
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
@@ -98,8 +98,8 @@ def gradient_buckets(facts: Facts) -> Insight | None:
         agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one.", copies),
         copies=count(copies),
     )
-    gain_ns = bucket_late_ns(facts.host)
-    return late_card(facts, "gradient_buckets", KEPT_IN_BUCKETS, why, HOOKS, gain_ns, VIEWS, certain=True)
+    late, title = bucket_late_ns(facts.host), KEPT_IN_BUCKETS
+    return late_card(facts, HOOKS, late, certain=True, id="gradient_buckets", title=title, why=why, how=VIEWS)
 
 
 def between_passes(facts: Facts) -> Insight | None:
@@ -132,10 +132,8 @@ def between_passes(facts: Facts) -> Insight | None:
     if not prepares and not sites_of(facts.host, OPTIMIZER):
         advice = _UNNAMED if sites_of(facts.host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
     why, title = _of_launches(facts.host, sites, advice.why), phrase(advice.title)
-    return late_card(
-        facts, "between_passes", title, why, sites, max(before_ns, after_ns), advice.how,
-        guess=_WHOSE if advice is _UNNAMED else None,
-    )  # fmt: skip
+    late, guess = max(before_ns, after_ns), _WHOSE if advice is _UNNAMED else None
+    return late_card(facts, sites, late, guess=guess, id="between_passes", title=title, why=why, how=advice.how)
 
 
 def _mostly_in_graphs(host: HostResult) -> bool:
@@ -238,7 +236,7 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     )
     if how == _COMPILE and not _compiles(facts):
         return None
-    return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, wait_ns, how)
+    return late_card(facts, OPTIMIZER, wait_ns, id="tiny_optimizer_kernels", title=title, why=why, how=how)
 
 
 def _compiles(facts: Facts) -> bool:
@@ -276,8 +274,8 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         ),
         {"launches": count(round(launches)), "each": ns(wait_ns / launches if launches else None)},
     )
-    how = fused_form(facts.job.optimizer)
-    return late_card(facts, "fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, wait_ns, how)
+    title, how = phrase("Fuse the optimizer"), fused_form(facts.job.optimizer)
+    return late_card(facts, OPTIMIZER, wait_ns, id="fused_optimizer", title=title, why=why, how=how)
 
 
 def fused_form(optimizer: str) -> str:

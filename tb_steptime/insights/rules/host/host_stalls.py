@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Evidence, EvidenceRow, Insight, high, low, medium
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
@@ -50,11 +50,11 @@ _IDLE_SERVER = _Card(
     f"{_NOTHING}. A server without requests pauses like this, and Python's garbage collector does, too.",
     "# a server: record it under load, so that a request always waits\ngc.freeze()  # after the first steps",
 )
-_NAMED = phrase("The trace names these pauses.")
+_NAMED = high("The trace names these pauses.")
 #: Where the card advises to find the cause of the pauses, it is enough that they are measured.
-_NO_REQUEST = phrase("The pauses are measured; whether a request waited meanwhile is not recorded.")
-_MEASURED = phrase("The pauses are measured; the trace does not name their cause.")
-_INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
+_NO_REQUEST = low("The pauses are measured; whether a request waited meanwhile is not recorded.")
+_MEASURED = medium("The pauses are measured; the trace does not name their cause.")
+_INFERRED = low("Inferred from their pattern: the trace does not name them.")
 
 
 def garbage_collection(facts: Facts) -> Insight | None:
@@ -111,20 +111,19 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
     if not pauses:
         return None
     every = facts.host.recurring.every if facts.host.recurring else 0
-    best, why = Confidence.LOW, _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
+    certainty = _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
     if all(pause.sure for pause in pauses):
-        best, why = Confidence.HIGH, _NAMED
+        certainty = _NAMED
     elif card in (_UNEXPLAINED, _AFTER_COPIES, _OF_LOOP):
-        best, why = Confidence.MEDIUM, _MEASURED
+        certainty = _MEASURED
     return host_card(
         facts,
         id=id,
         title=phrase(title),
         why=_why(_INTERRUPTED if pauses[0].cause == "interrupted" else card.why, pauses, every),
         gain_ns=sum(pause.idle_ns for pause in pauses),
-        formula=phrase("GPU idle time during these pauses, mean over the steps."),
-        why_confidence=why,
-        best=best,
+        formula="GPU idle time during these pauses, mean over the steps.",
+        certainty=certainty,
         how=_OWN_CORES if _is_in_native_code(pauses[0]) else card.how,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in pauses][:EVIDENCE],
         row=EvidenceRow("pauses", str(pauses[0].worst_start_ns)),

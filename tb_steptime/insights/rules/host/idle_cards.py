@@ -23,11 +23,13 @@ blocking calls   |--- bubble ---| from the drain, or the call's start, to the ne
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Evidence, EvidenceRow, Insight, high, low, medium
+from tb_steptime.insights.cards import Reasoned, Words
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import (
     EVIDENCE,
@@ -47,6 +49,9 @@ from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
 from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, LongGaps
 from tb_steptime.replay.whatif import Gain
 from tb_steptime.text import Phrase, joined, phrase
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 HOOKS = ("backward.hooks",)
 FORWARD = ("forward.model",)
@@ -267,46 +272,38 @@ _MEASURED = phrase("The GPU's idle time behind these calls is measured in every 
 
 def late_card(
     facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
     sites: Collection[str],
     gain_ns: int,
-    how: str | None = None,
+    *,
     certain: bool = False,
     long: bool = False,
     guess: Phrase | None = None,
-    evidence: list[Evidence] | None = None,
+    **words: Unpack[Words],
 ) -> Insight | None:
-    """Returns a card about launches from some sites.
+    """Returns a card about launches from some sites, with the sites' longest gaps unless it has other evidence.
 
     certain: the change removes these launches, however much profiling slows them. long: the card is about a few long
-    gaps, which profiling hardly lengthens. guess: why it is a guess that anything is to be done. evidence: None for the
-    sites' longest gaps. Where batches come late, neither a single step nor a recording without a replay shows when the
-    next one would come.
+    gaps, which profiling hardly lengthens. guess: why it is a guess that anything is to be done. Where batches come
+    late, neither a single step nor a recording without a replay shows when the next one would come.
     """
     rows = sites_of(facts.host, sites)
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
+    words["row"] = EvidenceRow("sites", worst.site) if worst else None
+    words.setdefault("evidence", evidence_of_sites(rows))
     slowed_ns = facts.step_ns - facts.step_ns / facts.slowed
     plain = 1.0 if long else _left_without_profiler(facts, max(slowed_ns, _observed_ns(facts)))
-    gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
+    gain_ns = round(_worth_now(facts, words["id"], gain_ns) * plain)
     input_bound = facts.host.bound is Bound.INPUT
     unseen = input_bound and (facts.replayed is None or len(facts.host.judged_steps) == 1)
     return host_card(
         facts,
-        id=id,
-        title=title,
-        why=why,
-        how=how,
-        gain_ns=gain_ns,
+        gain_ns,
+        formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
+        certainty=high(_MEASURED) if certain else low(guess) if guess else PROFILING_SLOWS,
         sure_ns=0 if unseen else None if long else round(gain_ns * _sure(facts)),
         unsure=_BEHIND_BATCHES if unseen else ONLY_PROFILED,
         most_now_ns=facts.at_most_ns(gain_ns, "host") if input_bound else None,
-        formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
-        best=Confidence.HIGH if certain else Confidence.LOW if guess else Confidence.MEDIUM,
-        why_confidence=_MEASURED if certain else guess or PROFILING_SLOWS,
-        evidence=evidence_of_sites(rows) if evidence is None else evidence,
-        row=EvidenceRow("sites", worst.site) if worst else None,
+        **words,
     )
 
 
@@ -353,34 +350,26 @@ def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:
     return gain_ns if facts.host.bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(gain_ns, "host")
 
 
-def calls_card(
-    facts: Facts, id: str, title: Phrase, why: Phrase, rows: list[BlockingRow], how: str | None = None, more_ns: int = 0
-) -> Insight | None:
+def calls_card(facts: Facts, rows: list[BlockingRow], more_ns: int = 0, **words: Unpack[Words]) -> Insight | None:
     """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
     idle time of the GPU that these calls cause, as a replay shows. It is a guess where an inference then waits for
     requests."""
     formula = _BUBBLES_AND_MORE if more_ns else _BUBBLES
     late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
     gain_ns = bubble_ns(rows) + more_ns
-    best, why_confidence = (Confidence.MEDIUM, _REPLAYED) if more_ns else (Confidence.HIGH, _MEASURED)
-    if awaits_requests(facts, gain_ns):
-        best, why_confidence = Confidence.LOW, OF_REQUESTS
-    return host_card(
+    certainty = medium(_REPLAYED) if more_ns else high(_MEASURED)
+    return waits_card(
         facts,
-        id=id,
-        title=title,
-        why=why,
-        how=how,
-        gain_ns=gain_ns,
+        rows,
+        gain_ns,
         formula=joined(formula, _NOT_COUNTED) if late and facts.replayed is None else formula,
-        best=best,
-        why_confidence=why_confidence,
-        colour="blocking",
-        part="runtime",
-        evidence=evidence_of_calls(rows),
-        row=EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None,
+        certainty=low(OF_REQUESTS) if awaits_requests(facts, gain_ns) else certainty,
+        **words,
     )
 
 
-def evidence_of_calls(rows: list[BlockingRow]) -> list[Evidence]:
-    return [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]
+def waits_card(facts: Facts, rows: list[BlockingRow], gain_ns: int, **words: Unpack[Reasoned]) -> Insight | None:
+    """Returns a card with these calls as its evidence."""
+    words["evidence"] = [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]
+    words["row"] = EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None
+    return host_card(facts, gain_ns, colour="blocking", part="runtime", **words)

@@ -211,7 +211,7 @@ def _card(
         "late": ns(gain_ns),
     }
     title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
-    return late_card(facts, id, title, why, short.keys(), gain_ns, how=advice.how, guess=guess)
+    return late_card(facts, short.keys(), gain_ns, guess=guess, id=id, title=title, why=why, how=advice.how)
 
 
 class _Advice(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ tokens again for each new one."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.cards import card
+from tb_steptime.insights.base import Evidence, Insight, high, low, medium
+from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
@@ -50,8 +50,7 @@ def anomaly_detection(facts: Facts) -> Insight | None:
         why=phrase(agreeing(template, anomaly.checks), checks=count(anomaly.checks), time=ns(anomaly.ns)),
         gain_ns=gain_ns,
         formula=_FORMULA,
-        best=Confidence.HIGH,
-        why_confidence=_CERTAIN,
+        certainty=high(_CERTAIN),
         how="torch.autograd.set_detect_anomaly(False)  # Lightning: Trainer(detect_anomaly=False)",
     )
 
@@ -107,11 +106,11 @@ def unused_graph(facts: Facts) -> Insight | None:
     starts = [step.name for step in facts.host.steps if step.start_ns <= unused.start_ns]
     return card(
         facts,
-        "unused_graph",
+        id="unused_graph",
         title=phrase("Use `no_grad` where no backward pass follows"),
         why=filled(template, values | {"name": code(brief(unused.name))}),
         formula=_NO_GAIN,
-        why_confidence=_MAY_FOLLOW if infers else _COUNTED,
+        certainty=medium(_MAY_FOLLOW if infers else _COUNTED),
         part=None,
         how=_HOW_TO_INFER if infers else _HOW,
         steps=unused.steps,
@@ -162,12 +161,11 @@ def active_dropout(facts: Facts) -> Insight | None:
     values = {"calls": count(round(calls / steps)), "time": ns(spent_ns), "share": fraction(facts.share(spent_ns))}
     return card(
         facts,
-        "active_dropout",
+        id="active_dropout",
         title=phrase("Put the model into evaluation mode"),
         why=filled(template, values if on_cpu else {}),
         formula=_DROPOUT_TIME if on_cpu else _DROPOUT_ON_DEVICE,
-        why_confidence=_WITHOUT_GRAPH if facts.host.unused_graph is None else _WITH_GRAPH,
-        best=Confidence.MEDIUM if facts.host.unused_graph is None else Confidence.LOW,
+        certainty=medium(_WITHOUT_GRAPH) if facts.host.unused_graph is None else low(_WITH_GRAPH),
         gain_ns=round(spent_ns / facts.slowed) if on_cpu else 0,
         how=_EVALUATION,
         instead=phrase("the same outputs each time"),
@@ -221,8 +219,7 @@ def growing_graph(facts: Facts) -> Insight | None:
         ),
         gain_ns=growing.excess_ns,
         formula=_LESS_FIRST,
-        best=Confidence.HIGH,
-        why_confidence=_GROWS,
+        certainty=high(_GROWS),
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in ends],
         steps=[step.name for step in ends],
         how=_DETACH,
@@ -270,22 +267,12 @@ def without_cache(facts: Facts) -> Insight | None:
     repeated = facts.host.without_cache
     if repeated is None:
         return None
-    best, why_confidence = (Confidence.MEDIUM, _CAUSAL) if repeated.is_causal else (Confidence.LOW, _MASKED)
+    certainty = medium(_CAUSAL) if repeated.is_causal else low(_MASKED)
+    words: Words = {"id": "without_cache", "title": _TITLE, "why": _why(repeated), "how": _HOW_TO_CACHE}
     if not repeated.ns:
-        return card(
-            facts, "without_cache", _TITLE, _why(repeated), _NO_TIME, why_confidence, best, part=None, how=_HOW_TO_CACHE
-        )  # fmt: skip
-    return host_card(
-        facts,
-        id="without_cache",
-        title=_TITLE,
-        why=_why(repeated),
-        gain_ns=round(min(repeated.ns, facts.step_ns) / facts.slowed),
-        formula=_BY_SLOPE if repeated.by_slope else _BY_WORK,
-        why_confidence=why_confidence,
-        best=best,
-        how=_HOW_TO_CACHE,
-    )
+        return card(facts, formula=_NO_TIME, certainty=certainty, part=None, **words)
+    gain_ns = round(min(repeated.ns, facts.step_ns) / facts.slowed)
+    return host_card(facts, gain_ns, _BY_SLOPE if repeated.by_slope else _BY_WORK, certainty, **words)
 
 
 def _why(repeated: WithoutCache) -> Phrase:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight, low, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card, shows_the_job
@@ -49,7 +49,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
         title, how = _OF_MODEL
     if _are_small(rows):
         title, how = _OF_VALUES
-    return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how)
+    return calls_card(facts, rows, id="pageable_copies", title=phrase(title), why=_why(rows), how=how)
 
 
 #: Number of copies a step from which on they are of single values or of parts, and not of a batch's tensors.
@@ -277,8 +277,7 @@ def _weights_card(facts: Facts, rows: list[CopyRow]) -> Insight | None:
         how=_KEEP_WEIGHTS if facts.infers else _KEEP_ENCODER,
         gain_ns=alone_ns,
         formula=_ALONE,
-        best=Confidence.MEDIUM,
-        why_confidence=phrase("The copies are recorded; whether all weights fit on the GPU is not."),
+        certainty=medium("The copies are recorded; whether all weights fit on the GPU is not."),
         part="memcpy",
     )
 
@@ -327,8 +326,7 @@ def _alone_card(
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
-        best=Confidence.MEDIUM if kernels else Confidence.LOW,
-        why_confidence=phrase(depends if kernels else faster),
+        certainty=medium(depends) if kernels else low(faster),
         part="memcpy",
     )
 
@@ -357,7 +355,7 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
     least = [row.least_ns for row in rows if row.least_ns is not None]
     template += ", and for {alone} of the copy no kernel runs. The rest of the step, {rest}, can hide little of it"
     values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)}
-    recorded = phrase("The copies and their kinds of memory are recorded.")
+    recorded = medium("The copies and their kinds of memory are recorded.")
     if len(least) == len(rows):
         least_ns = sum(least)
         return host_card(
@@ -368,19 +366,18 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
             how=how,
             gain_ns=alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
             formula=_AT_LINK_RATE,
-            best=Confidence.LOW if only_step else Confidence.MEDIUM,
-            why_confidence=_ONCE_PERHAPS if only_step else recorded,
+            certainty=low(_ONCE_PERHAPS) if only_step else recorded,
             part="memcpy",
         )
     if not shows_the_job(facts) or not facts.worth(alone_ns):
         return None
     return card(
         facts,
-        id,
+        id=id,
         title=phrase(title),
         why=filled(template + "; pinned memory is copied faster.", values),
-        formula=phrase("Not computed: the rate of the link to the host is not known."),
-        why_confidence=recorded,
+        formula="Not computed: the rate of the link to the host is not known.",
+        certainty=recorded,
         part="memcpy",
         how=how,
         about_ns=alone_ns,

@@ -7,7 +7,7 @@ streams  | kernels            | kernels            | kernels            |
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight, low, medium
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import updates_on_cpu
@@ -69,8 +69,7 @@ def pinned_copies(facts: Facts) -> Insight | None:
         how=how if of_batch else f"{how}\n{_LESS[facts.infers]}",
         gain_ns=min(alone_ns, rest_ns),
         formula=_FORMULA,
-        best=Confidence.MEDIUM if of_batch else Confidence.LOW,
-        why_confidence=_DEPENDS,
+        certainty=(medium if of_batch else low)(_DEPENDS),
         part="memcpy",
     )
 

@@ -6,7 +6,7 @@ gpu1         kkkkkk      kkkkkk      1 at a time, of 2
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, medium
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
@@ -58,8 +58,8 @@ def serial_devices(facts: Facts) -> Insight | None:
         why=Phrase(template + ".", values),
         how=how,
         gain_ns=gain_ns,
-        formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
-        why_confidence=_SPLIT if facts.hands_over else phrase("Assumes that no GPU needs results of another one."),
+        formula="Time of the step in which any GPU works, less the time of the GPU that works longest.",
+        certainty=medium(_SPLIT if facts.hands_over else phrase("Assumes that no GPU needs results of another one.")),
         part="kernel",
         across=True,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Certainty, Insight, high, low, medium
 from tb_steptime.insights.rules.ranks.job_cards import job_card
 from tb_steptime.insights.wording.card_text import numbers_of
 from tb_steptime.insights.wording.ranks import (
@@ -166,17 +166,16 @@ def straggler(job: JobRanks) -> Insight | None:
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, rank.gain_ns, cause, 1),
         formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
-        why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
-        best=_sureness(rank.causes),
+        certainty=_certainty(rank.causes),
     )
 
 
-def _sureness(causes: Sequence[Cause]) -> Confidence:
-    """Returns the confidence. It is low if ops take longer on a CPU: ranks share cores, so another rank may be delayed
-    in another run."""
+def _certainty(causes: Sequence[Cause]) -> Certainty:
+    """Returns how certain the card is. It is a guess if ops take longer on a CPU: ranks share cores, so another rank
+    may be delayed in another run."""
     if not causes:
-        return Confidence.MEDIUM
-    return Confidence.LOW if causes[0].id == "cpu_work" else Confidence.HIGH
+        return medium(_MEASURED)
+    return low(_SHARED_CORES) if causes[0].id == "cpu_work" else high(_MEASURED)
 
 
 def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
@@ -220,8 +219,7 @@ def late_ranks(job: JobRanks) -> Insight | None:
         how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
         gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
         formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
-        why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
-        best=_sureness(group.causes),
+        certainty=_certainty(group.causes),
     )
 
 
@@ -258,8 +256,7 @@ def imbalance(job: JobRanks) -> Insight | None:
         how=None if always_latest(job) else how,
         gain_ns=job.imbalance_gain_ns,
         formula=_REPLAYED if replayed(job) else _IMBALANCE_GAIN,
-        why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
-        best=Confidence.MEDIUM,
+        certainty=medium("Waits are measured on all ranks; why the work differs is not."),
     )
 
 
@@ -285,8 +282,7 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
         formula=_with_sharing(_UNINTERRUPTED if everyone else _REPLAYED if replayed(job) else _DECIDED, cause),
-        why_confidence=_MEASURED,
-        best=Confidence.MEDIUM,
+        certainty=medium(_MEASURED),
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Confidence, Insight, low, medium
 from tb_steptime.insights.rules.communication.exchange_cards import (
     COMPILE_OUTSIDE,
     LITTLE_BYTES,
@@ -85,10 +85,9 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
         how=COMPILE_OUTSIDE if in_parts else _how(job, leading, hides=hides),
         gain_ns=_replayed_ns(job, min(exposed_ns, free_ns) if hides else exposed_ns // 2),
         formula=_HIDE if hides else _HALVE,
-        why_confidence=NEEDED_AT_ONCE
+        certainty=low(NEEDED_AT_ONCE)
         if leading.role == "tensor_parallel"
-        else phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
-        best=Confidence.LOW if leading.role == "tensor_parallel" else Confidence.MEDIUM,
+        else medium("Measured on all ranks; which kernels need the result at once is not recorded."),
     )
 
 
@@ -251,9 +250,8 @@ def slow_link(job: JobRanks) -> Insight | None:
             how="NCCL_DEBUG=INFO torchrun ...  # says which links it uses; nvidia-smi topo -m",
             gain_ns=gain_ns,
             formula=_ALIKE,
-            why_confidence=phrase("Transfers are measured; what else uses the link is not recorded."),
-            best=Confidence.MEDIUM,
-    )  # fmt: skip
+            certainty=medium("Transfers are measured; what else uses the link is not recorded."),
+            )  # fmt: skip
 
 
 def _slowest(job: JobRanks) -> tuple[JobCollective, int, list[int]] | None:
@@ -333,8 +331,7 @@ def pipeline_bubbles(job: JobRanks) -> Insight | None:
         how=_HOW[cause],
         gain_ns=gains[cause],
         formula=_FORMULAS[cause],
-        why_confidence=_SURE,
-        best=Confidence.MEDIUM,
+        certainty=medium(_SURE),
         measured_steps=pipeline.steps,
     )
 

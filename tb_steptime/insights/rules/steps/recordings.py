@@ -3,7 +3,7 @@ The cards say what to record, and have no gain."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.base import Evidence, Insight, high, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
@@ -45,15 +45,14 @@ def trace_quality(facts: Facts) -> Insight | None:
     launches = facts.host.launches is not None and facts.host.launches.calls > 0
     return card(
         facts,
-        "trace_quality",
+        id="trace_quality",
         title=_LAUNCHES[launches],
         why=phrase(
             "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
             unknown=ns(idle.unknown),
         ),
         formula=_CERTAIN,
-        best=Confidence.HIGH,
-        why_confidence=phrase("It is a count of the work without a launch call."),
+        certainty=high("It is a count of the work without a launch call."),
         counted=True,
         part=None,
         colour="other",
@@ -117,11 +116,11 @@ def unrecorded_work(facts: Facts) -> Insight | None:
         instead = "a free GPU"
     return card(
         facts,
-        "unrecorded_work",
+        id="unrecorded_work",
         title=phrase(title),
         why=phrase(why, unrecorded=ns(facts.unrecorded_ns)),
         formula=_CERTAIN,
-        why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
+        certainty=medium("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
         counted=True,
         part=None,
         colour="kernel",
@@ -165,12 +164,11 @@ def one_time(facts: Facts) -> Insight | None:
     values = {"once": ns(facts.once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
     return card(
         facts,
-        "one_time",
+        id="one_time",
         title=phrase("Begin recording after a warm-up"),
         why=filled(f"{{once}} of the recorded steps is one-time work: {_LONGEST[costs[0].cause]}.", values),
-        formula=phrase("No gain: later steps are without this already."),
-        best=Confidence.HIGH,
-        why_confidence=phrase("It is measured, and left out of the verdict and of all gains."),
+        formula="No gain: later steps are without this already.",
+        certainty=high("It is measured, and left out of the verdict and of all gains."),
         counted=True,
         part=None,
         colour="runtime",

@@ -14,7 +14,7 @@ import itertools
 import msgspec
 
 from tb_steptime.analyses.host import HostResult, HostStep
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Evidence, EvidenceRow, Insight, low, medium
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.insights.rules.host.blocking_calls import how_to_keep_memory
@@ -101,8 +101,8 @@ def slow_steps(facts: Facts) -> Insight | None:
         why=_why(host, slow),
         how=LOGS if _compiles(host, slow[0]) else how_to_keep_memory(facts) if _grew(slow[0], ("allocator",)) else None,
         gain_ns=round(sum(each - usual_ns for each in lengths) / len(host.judged_steps)),
-        formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
-        why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),
+        formula="Mean over the steps of what they take beyond the median one, without waits for batches.",
+        certainty=medium("These steps are certainly slow; whether they can be faster is not known."),
         colour="ink",
         part=None,
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
@@ -271,8 +271,7 @@ def recurring_steps(facts: Facts) -> Insight | None:
         why=_why_recurring(recurring),
         gain_ns=recurring.excess_ns * len(recurring.steps) // len(facts.host.steps),
         formula=_FORMULA,
-        best=Confidence.LOW,
-        why_confidence=_WANTED,
+        certainty=low(_WANTED),
         colour="ink",
         part=None,
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in steps[:EVIDENCE]],
