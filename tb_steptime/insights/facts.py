@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
 
@@ -156,20 +156,12 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def gpu(self) -> GpuResult | None:
         """None where it was left out, as the command line prints nothing of it, or could not be computed."""
-        if not self.has("gpu"):
-            return None
-        from tb_steptime.analyses.gpu import GpuResult  # only where it was measured
-
-        return self.result("gpu", GpuResult)
+        return cast("GpuResult", self.results["gpu"]) if self.has("gpu") else None
 
     @property
     def operators(self) -> OperatorsResult | None:
         """None where it was left out, like `gpu`."""
-        if not self.has("operators"):
-            return None
-        from tb_steptime.analyses.operators import OperatorsResult
-
-        return self.result("operators", OperatorsResult)
+        return cast("OperatorsResult", self.results["operators"]) if self.has("operators") else None
 
     @cached_property
     def kernel_split(self) -> DeviceSplit | None:
@@ -383,23 +375,15 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         left: int = min(getattr(replayed.sensitivity, part) for part in parts)
         return min(gain_ns, max(replayed.steady_step_ns - left, 0))
 
-    def alone_ns(self, gain_ns: int) -> int:
-        """Returns what the step gains at most if the CPU or the loader of this rank alone needs so much less. Where
-        exchanges set the pace, the rank may only wait longer for others, as a replay shows in which these arrive as
-        recorded."""
+    def alone_ns(self, gain_ns: int, *, pauses: bool = False) -> int:
+        """Returns what the step gains at most if the CPU or the loader of this rank alone needs so much less, or does
+        not pause. Where exchanges set the pace, the rank may only wait longer for others, as a replay shows in which
+        these arrive as recorded. Without one, the gain is returned as it is."""
         replayed = self.replayed
         if replayed is None or self.host.bound is not Bound.COMMUNICATION:
             return gain_ns
-        return min(gain_ns, max(0, replayed.steady_step_ns - replayed.alone_ns))
-
-    def pauses_alone_ns(self, gain_ns: int) -> int:
-        """Returns what the step gains at most if the CPU of this rank alone does not pause. Where exchanges set the
-        pace, a rank that is not the last to arrive only waits longer for others. Without a replay that shows that, the
-        gain is returned as it is."""
-        replayed = self.replayed
-        if replayed is None or replayed.pauses_alone_ns is None or self.host.bound is not Bound.COMMUNICATION:
-            return gain_ns
-        return min(gain_ns, replayed.pauses_alone_ns)
+        most_ns = replayed.pauses_alone_ns if pauses else max(0, replayed.steady_step_ns - replayed.alone_ns)
+        return gain_ns if most_ns is None else min(gain_ns, most_ns)
 
     @property
     def in_series(self) -> bool:

@@ -118,21 +118,9 @@ def _record(facts: Facts) -> Phrase | None:
             return _RECORD_WHAT_COMPUTES
         if holds_no_work(facts):
             return _RECORD_ONCE
-        ids = {finding.id for finding in facts.overview.findings}
-        if "work_not_recorded" in ids:
-            return _RECORD_ITS_WORK
-        if ids & {"work_ran_unrecorded", "work_waited_for"}:
-            return _RECORD_ALONE
-        if "only_captures" in ids:
-            return _RECORD_REPLAYS
-        if "profiler_not_started" in ids:
-            return _READ_LOG if facts.job.device == "gpu" else _READ_LOG_OF_GPU
-        if facts.unread_share is not None:
-            return None
-        if "work_on_mps" in ids:
-            return _RECORD_METAL
-        if "device_unseen_by_linear" in ids:
-            return _RECORD_IF_METAL
+        for finding, record in _RECORD_INSTEAD.items():
+            if facts.has_finding(finding):
+                return _READ_LOG_OF_GPU if record is _READ_LOG and facts.job.device != "gpu" else record
         if facts.job.device == "gpu" and not any(shown.code == "runtime_calls" for shown in facts.job.evidence):
             return _record_the_device(facts)  # calls are recorded only together with the GPU
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
@@ -177,6 +165,17 @@ _RECORD_METAL, _RECORD_IF_METAL = (
         "On Metal (MPS), see the GPU's work in Xcode's Instruments: {call} marks it there.",
     )
 )
+#: Advice by what was found in a recording without work of a GPU, the first one that was found; None: it lacks nothing.
+_RECORD_INSTEAD = {
+    "work_not_recorded": _RECORD_ITS_WORK,
+    "work_ran_unrecorded": _RECORD_ALONE,
+    "work_waited_for": _RECORD_ALONE,
+    "only_captures": _RECORD_REPLAYS,
+    "profiler_not_started": _READ_LOG,
+    "mostly_unread": None,
+    "work_on_mps": _RECORD_METAL,
+    "device_unseen_by_linear": _RECORD_IF_METAL,
+}
 _RECORD_THE_RANKS = phrase(
     "The Ranks view names the rank that the others wait for, if all are recorded; if none is late, send less."
 )

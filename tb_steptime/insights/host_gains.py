@@ -82,7 +82,7 @@ def host_card(
         gain_ns = min(gain_ns, facts.all_idle_ns)
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
-    alone_ns = facts.pauses_alone_ns(gain_ns) if rare else facts.alone_ns(gain_ns)
+    alone_ns = facts.alone_ns(gain_ns, pauses=rare)
     now_ns = facts.worth(alone_ns if most_now_ns is None else min(alone_ns, most_now_ns))
     waits = _WAITS_FOR_RANKS if most_now_ns is None else _WAITS_FOR_BATCHES
     sure_ns = now_ns if sure_ns is None else min(now_ns, sure_ns)

@@ -41,6 +41,12 @@ from tb_steptime.insights.rules.host.blocking_calls import (
     sync_bubble,
     synchronous_exchange,
 )
+from tb_steptime.insights.rules.host.copies import (
+    pageable_batch_copies,
+    pageable_copies,
+    pageable_result_copies,
+    pinned_copies,
+)
 from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer, slow_half, small_ops, sparse_gradients
 from tb_steptime.insights.rules.host.cpu_outside import cpu_compiles, cpu_outside, idle_gpu, python_loop
 from tb_steptime.insights.rules.host.host_bound import (
@@ -61,12 +67,6 @@ from tb_steptime.insights.rules.host.needless_work import (
     unused_graph,
     without_cache,
 )
-from tb_steptime.insights.rules.host.pageable_copies import (
-    pageable_batch_copies,
-    pageable_copies,
-    pageable_result_copies,
-)
-from tb_steptime.insights.rules.host.pinned_copies import pinned_copies
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.memory.allocated import fragmented, gradients_kept, memory_grows, peak_of_activations
 from tb_steptime.insights.rules.memory.room import larger_batch, needless_checkpoints

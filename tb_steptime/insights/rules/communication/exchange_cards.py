@@ -184,7 +184,9 @@ _DEEP_EP = expression(r"\b(?:deep_ep|dpsk::ep)::")
 NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
 _MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
 
+_OF_EXCHANGER = {"ring": _RING, "buffers": NO_BROADCAST, "optimizer": _GATHER_LATER}
 _HOW_TO_OVERLAP = {
+    "broadcast": _ASYNC.format(call="broadcast"),
     "all_gather": _PREFETCH,
     "reduce_scatter": _EACH_BLOCK,
     "send_receive": _MICRO_BATCHES,
@@ -304,29 +306,21 @@ FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm 
 
 def how_to_overlap(kind: str, each_bytes: float | None, exchanger: Exchanger | None) -> str:
     """Returns the code. each_bytes: mean size of an exchange, None if it is not recorded."""
+    little = each_bytes is not None and each_bytes < 2 * LITTLE_BYTES
     if exchanger == "split_layers":
         return _SEQUENCE_PARALLEL if kind == "all_reduce" else _TENSOR_PARALLEL
-    if exchanger == "ring":
-        return _RING
-    if exchanger == "buffers":
-        return NO_BROADCAST
-    if exchanger == "optimizer":
-        return _GATHER_LATER
     if exchanger == "script":
-        return _TOGETHER if each_bytes is not None and each_bytes < 2 * LITTLE_BYTES else _BY_DDP
-    if kind == "all_reduce":
-        return _EACH_BLOCK if exchanger == "sharded" else _in_smaller_buckets(each_bytes)
-    if kind == "broadcast":
-        return _ASYNC.format(call=kind)
+        return _TOGETHER if little else _BY_DDP
+    if exchanger is not None and exchanger in _OF_EXCHANGER:
+        return _OF_EXCHANGER[exchanger]
+    if kind == "all_reduce":  # smaller buckets that send little would take as long each
+        return _EACH_BLOCK if exchanger == "sharded" else _LARGER_BATCH if little else _in_smaller_buckets(each_bytes)
     if kind == "send_receive" and each_bytes is None:  # NCCL runs an all-to-all as a kernel of that name too
         return _HOW_TO_OVERLAP["all_to_all"]
     return _HOW_TO_OVERLAP.get(kind, _ASYNC.format(call="all_reduce"))
 
 
 def _in_smaller_buckets(each_bytes: float | None) -> str:
-    """Returns the code for gradients. Buckets of half the size that send little would take as long each."""
-    if each_bytes is not None and each_bytes < 2 * LITTLE_BYTES:
-        return _LARGER_BATCH
     half_mib = _MOST_BUCKET_MIB if each_bytes is None else each_bytes / 2 / _MIB
     return _BUCKETS.format(cap=f"{min(_MOST_BUCKET_MIB, float(f'{half_mib:.1g}')):g}")
 

@@ -21,8 +21,8 @@ from tb_steptime.insights.wording.ranks import (
     shared_ns,
     turns_gain_ns,
 )
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, PathRank
-from tb_steptime.text import Phrase, agreeing, closed, count, joined, ns, phrase, text
+from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank
+from tb_steptime.text import Phrase, Quantity, agreeing, closed, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
     "data_loading": "Load batches faster on rank {rank}",
@@ -151,23 +151,26 @@ def straggler(job: JobRanks) -> Insight | None:
     if job.balance != "straggler":
         return None
     rank = job.late[0]
-    cause = rank.causes[0].id if rank.causes else "unknown"
+    cause, named = _cause(rank), {"rank": rank_name(rank.rank)}
     return job_card(
         job,
         id="straggler",
-        title=phrase(_TITLES[cause], rank=rank_name(rank.rank)),
-        why=phrase(  # the headline, beside which this card is shown, says why it is late
-            agreeing(_EACH_WAITS, rank.steps),
-            wait=ns(rank.wait_ns),
-            rank=rank_name(rank.rank),
-            late=count(rank.late_steps),
-            steps=count(rank.steps),
-        ),
+        title=phrase(_TITLES[cause], **named),
+        why=_each_waits(rank, _EACH_WAITS, named),  # the headline, beside which this card is shown, says why it is late
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, rank.gain_ns, cause, 1),
         formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
         certainty=_certainty(rank.causes),
     )
+
+
+def _cause(late: LateRank | LateGroup) -> CauseId:
+    return late.causes[0].id if late.causes else "unknown"
+
+
+def _each_waits(late: LateRank | LateGroup, template: str, named: dict[str, Quantity]) -> Phrase:
+    values = {"wait": ns(late.wait_ns), **named, "late": count(late.late_steps), "steps": count(late.steps)}
+    return Phrase(agreeing(template, late.steps), values)
 
 
 def _certainty(causes: Sequence[Cause]) -> Certainty:
@@ -204,18 +207,12 @@ def late_ranks(job: JobRanks) -> Insight | None:
     group = job.late_group
     if group is None:
         return None
-    cause = group.causes[0].id if group.causes else "unknown"
+    cause, named = _cause(group), {"ranks": text(ranks_name(group))}
     return job_card(
         job,
         id="late_ranks",
         title=_title_of_several(cause, ranks_name(group)),
-        why=phrase(
-            agreeing(_EACH_WAITS_TOGETHER, group.steps),
-            wait=ns(group.wait_ns),
-            ranks=text(ranks_name(group)),
-            late=count(group.late_steps),
-            steps=count(group.steps),
-        ),
+        why=_each_waits(group, _EACH_WAITS_TOGETHER, named),
         how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
         gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
         formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),

@@ -1,4 +1,10 @@
-"""Copies of pageable memory: the driver stages their bytes while the CPU waits, asynchronous or not."""
+"""Copies between the CPU's memory and the GPU's. The driver stages those of pageable memory while the CPU waits,
+asynchronous or not. Those of pinned memory run alone where they share a stream with the kernels, which wait for them.
+
+stream   | copy | kernels            | copy | kernels            |
+streams  | kernels            | kernels            | kernels            |
+         |        copy |             copy |             copy |
+"""
 
 from __future__ import annotations
 
@@ -17,6 +23,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     updates_on_cpu,
 )
 from tb_steptime.insights.rules.host.idle_cards import calls_card
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -120,6 +127,11 @@ _BACK = (
 def _bytes(rows: Sequence[BlockingRow | CopyRow]) -> Quantity:
     sizes = [row.bytes for row in rows if row.bytes is not None]
     return nbytes(sum(sizes) if sizes else None)
+
+
+def _alone_ns(*rows: CopyRow) -> int:
+    """Returns the time a step of these copies in which no kernel runs."""
+    return sum(row.total_ns - row.hidden_ns for row in rows)
 
 
 def _why(rows: list[BlockingRow]) -> Phrase:
@@ -244,8 +256,7 @@ def _moved_weights(facts: Facts) -> list[CopyRow]:
 def _move_before_backward(facts: Facts, bursts: list[CopyRow]) -> bool:
     """Whether a usual step of a training copies large tensors both ways before its backward pass, as for a text encoder
     that makes room for the trained model."""
-    alone_ns = sum(row.total_ns - row.hidden_ns for row in bursts)
-    if 2 * facts.usual_copies_ns < alone_ns or updates_on_cpu(facts):
+    if 2 * facts.usual_copies_ns < _alone_ns(*bursts) or updates_on_cpu(facts):
         return False
     moved = [row for row in facts.host.blocking if row.phase == "forward" and not is_of_part_on_cpu(row)]
     before = {way: sum(row.bytes or 0 for row in moved if row.direction == way) for way in _UNHIDDEN}
@@ -267,7 +278,7 @@ _MOVED = (
 
 def _weights_card(facts: Facts, rows: list[CopyRow]) -> Insight | None:
     to_gpu, back = rows
-    alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
+    alone_ns = _alone_ns(*rows)
     values = {"bytes": _bytes([to_gpu]), "back": _bytes([back]), "alone": ns(alone_ns)}
     return host_card(
         facts,
@@ -292,6 +303,10 @@ _REPLAYED = phrase(
 )
 
 
+_DEPENDS = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
+_FASTER = low("No kernel runs in the steps, and how much faster pinned memory is copied is not known.")
+
+
 def _has_kernels(facts: Facts) -> bool:
     """Whether kernels run in the steps. Where none does, copies of pinned memory are only faster."""
     parts = facts.overview.mean_parts_ns
@@ -310,14 +325,11 @@ def _alone_card(
 ) -> Insight | None:
     """Returns the card about copies beside which no kernel runs. most_ns: what a usual step spends in copies alone,
     where the card is about no more than that. waits_ns: what a step gains if the CPU does not wait in these copies."""
-    alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
+    alone_ns = _alone_ns(*rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
     rest_ns = facts.step_ns - facts.copying_ns
     if rest_ns < LEADING_FRACTION * alone_ns:
         return _unhidden(facts, id, how, rows, alone_ns, rest_ns)
-    depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
-    faster = "No kernel runs in the steps, and how much faster pinned memory is copied is not known."
-    kernels = _has_kernels(facts)
     return host_card(
         facts,
         id=id,
@@ -326,7 +338,7 @@ def _alone_card(
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
-        certainty=medium(depends) if kernels else low(faster),
+        certainty=medium(_DEPENDS) if _has_kernels(facts) else _FASTER,
         part="memcpy",
     )
 
@@ -382,3 +394,67 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
         how=how,
         about_ns=alone_ns,
     )
+
+
+_TO_GPU = """with torch.cuda.stream(copies):  # copies = torch.cuda.Stream(), made once
+    following = tensor.to(device, non_blocking=True)  # while kernels work on the one before
+torch.cuda.current_stream().wait_stream(copies)  # before it is used
+following.record_stream(torch.cuda.current_stream())"""
+_BACK_ON_STREAM = """copies.wait_stream(torch.cuda.current_stream())  # copies = torch.cuda.Stream(), made once
+with torch.cuda.stream(copies):
+    host.copy_(result, non_blocking=True)  # host is read after an event of this stream
+result.record_stream(copies)"""
+#: Layers whose weights, and checkpoints whose activations, are kept on the host.
+_LESS = {
+    True: "# weights of layers on the CPU: quantize them until more fit on the GPU",
+    False: "# activations on the CPU: keep more of them on the GPU, or compute them again",
+}
+_AT_MOST_THE_REST = phrase(
+    "Mean over the steps of these copies' time during which no kernel runs, at most the rest of the step, which could "
+    "hide them."
+)
+_HOW_PINNED = {"HtoD": _TO_GPU, "DtoH": _BACK_ON_STREAM}
+
+
+def pinned_copies(facts: Facts) -> Insight | None:
+    """Fires when no kernel runs beside copies from or to pinned memory, and that takes a twentieth of the step.
+
+    Similar pattern: copies of pageable memory, in which the CPU waits: these have cards of their own. Gradients and
+    weights of an optimizer on the CPU, for which the step has to wait. A checkpoint that few of the steps write: what
+    less than half of the steps copy does not count. Weights of layers and activations that are kept on the host: more
+    copies than a batch has tensors, or to the host; what the next layer needs leaves little to run meanwhile, so that
+    the card is a minor one.
+
+    Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
+
+    Jobs: those with a GPU that copy in each step, training and inference.
+
+    Gain: the time of these copies while no kernel runs, mean over the steps; at most the rest of the step.
+
+    Left out: what fewer copies gain where the rest of the step cannot hide them.
+    """
+    rows = [row for row in facts.host.copies if "Pinned" in (row.source, row.target) and row.direction in _HOW_PINNED]
+    alone_ns = min(_alone_ns(*rows), facts.usual_copies_ns)
+    if facts.share(alone_ns) < WARNING_FRACTION or updates_on_cpu(facts):
+        return None
+    most, rest_ns = max(rows, key=_alone_ns), facts.step_ns - facts.copying_ns
+    of_batch = most.direction == "HtoD" and most.count < _MORE_THAN_A_BATCH
+    how = _HOW_PINNED[most.direction]
+    return host_card(
+        facts,
+        id="pinned_copies",
+        title=phrase("Copy the next batch while kernels run" if of_batch else "Copy these tensors while kernels run"),
+        why=_why_pinned(rows, alone_ns, rest_ns),
+        how=how if of_batch else f"{how}\n{_LESS[facts.infers]}",
+        gain_ns=min(alone_ns, rest_ns),
+        formula=_AT_MOST_THE_REST,
+        certainty=(medium if of_batch else low)(_DEPENDS),
+        part="memcpy",
+    )
+
+
+def _why_pinned(rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Phrase:
+    """Returns the reason, which says where the rest of the step cannot hide all of it."""
+    template = "{bytes} a step come from pinned memory or go there, and for {alone} of the copy no kernel runs."
+    template += " The rest of the step takes {rest}, and can hide no more." if rest_ns < alone_ns else ""
+    return filled(template, {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)})
