@@ -21,6 +21,7 @@ from tb_steptime.metrics.excluded_time.ranges import are_counted, are_judged
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
+from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
 from tb_steptime.metrics.means import whole_mean, whole_means
 from tb_steptime.metrics.phases.forward_only import comparable
 from tb_steptime.metrics.steps.parts import Parts
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
     from tb_steptime.analyses.operators import OperatorsResult
     from tb_steptime.metrics.kernels.table import KernelGroup
-    from tb_steptime.metrics.kernels.waste import LaunchWaste
 
 #: Minimum share of the step for a card: smaller gains are noise.
 WORTH_FRACTION = 0.01
@@ -49,6 +49,8 @@ ONLY_LAUNCHES = phrase("Only launch calls are recorded of the CPU: this may be o
 
 #: Share of the step in launch calls that wait for room in the full queue, from which on they explain a busy CPU.
 FULL_QUEUE_FRACTION = 0.05
+
+_NO_WASTE = LaunchWaste(None, None, Waste(None, 0, 0, 0), Waste(None, 0, 0, 0))
 
 #: The parts of a step that a replay can make free, by the names of `Sensitivity`.
 Part = Literal["host", "device", "loader", "communication", "blocking"]
@@ -183,9 +185,9 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         )
 
     @property
-    def waste(self) -> LaunchWaste | None:
-        """Kernels of the main device that could be avoided or be shorter; None without a device."""
-        return self.kernel_split.waste if self.kernel_split else None
+    def waste(self) -> LaunchWaste:
+        """Kernels of the main device that could be avoided or be shorter; without a device there are none."""
+        return self.kernel_split.waste if self.kernel_split else _NO_WASTE
 
     @property
     def kernels(self) -> list[KernelGroup]:

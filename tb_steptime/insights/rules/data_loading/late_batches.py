@@ -40,10 +40,6 @@ SLOW_TIMES, LEAST_BATCHES = 3, 3
 _TINY_BATCH_NS, _SHORT_BATCH_NS = 2_000_000, 5_000_000
 _RECORD_FIRST = phrase("Record the workers before you change their number")
 
-_BY_CURVE = phrase(
-    "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with "
-    "so many workers."
-)
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _CORES_UNKNOWN = medium(
     "How many cores there are is not recorded. Where batches are computed, more workers than cores do not help."
@@ -209,7 +205,8 @@ def more_workers(facts: Facts) -> Insight | None:
         why=check if check and guessed else with_interpreter_delay(pace(result, curve), recorded),
         how=_RECORD if guessed else f"DataLoader(..., {workers_setting(curve)})",
         gain_ns=curve.gain_ns,
-        formula=_BY_CURVE,
+        formula="Mean over the steps of the exposed wait for batches that come late, less what the curve says is left "
+        "of it with so many workers.",
         certainty=certain(joined(_INFERRED, check) if check else reason),
     )
 

@@ -101,11 +101,6 @@ _WITH_SETUP = (
     "An epoch's first batch takes {each}. Setting up its loader, which starts workers that are not kept, takes {setup} "
     "a step."
 )
-_OF_EPOCHS = phrase(
-    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, with the set-up of the "
-    "loader between them, less the recorded production time of first batches where workers start again. No other "
-    "card's gain includes any of it."
-)
 _OF_RECEIVING = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
     "of one small tensor takes."
@@ -164,7 +159,9 @@ def epoch_starts(facts: Facts) -> Insight | None:
         why=filled(why, {"each": ns(starts.wait_ns), "produced": ns(_produced_ns(starts)), "setup": ns(setup_ns)}),
         how=None if starts.respawned is False else _KEPT,
         gain_ns=max(0, begin_ns - _produced_ns(starts) * starts.batches // len(facts.data_loading.steps)),
-        formula=_OF_EPOCHS,
+        formula="Mean over the steps of the exposed wait where an epoch ends and the next one begins, with the set-up "
+        "of the loader between them, less the recorded production time of first batches where workers start again. No "
+        "other card's gain includes any of it.",
         # from one, no frequency is known
         certainty=(low if starts.batches == 1 else medium)(often),
         steps=starts.steps,

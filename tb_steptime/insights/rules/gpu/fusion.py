@@ -56,7 +56,7 @@ def eager_attention(facts: Facts) -> Insight | None:
 
     Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
     """
-    attention = facts.waste.attention if facts.waste else None
+    attention = facts.waste.attention
     if attention is None:
         return None
     by_torch = attention.written_out >= MOSTLY
@@ -132,7 +132,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
 
     Left out: results that the backward pass reads and that have to be written anyway; time to compile.
     """
-    chains = facts.waste.chains if facts.waste else None
+    chains = facts.waste.chains
     if chains is None or chains.compiled or not chains.kinds:
         return None
     leading, kind, counted = chains.kinds[0], *_subject(chains)
@@ -202,8 +202,8 @@ def optimizer_passes(facts: Facts) -> Insight | None:
 
     Left out: the launches that are saved.
     """
-    update, optimizer = facts.waste.update if facts.waste else None, facts.job.optimizer
-    if update is None or optimizer not in _OPTIMIZERS or (facts.waste and facts.waste.fused):
+    update, optimizer = facts.waste.update, facts.job.optimizer
+    if update is None or optimizer not in _OPTIMIZERS or facts.waste.fused:
         return None
     if facts.share(late_ns(facts.host, OPTIMIZER)) >= WORTH_FRACTION:
         return None
@@ -244,7 +244,7 @@ def indexed_gradients(facts: Facts) -> Insight | None:
 
     Left out: how often the same index occurs, which makes the kernel slow.
     """
-    indexing = facts.waste.indexing if facts.waste else None
+    indexing = facts.waste.indexing
     if indexing is None or facts.share(indexing.total_ns) < WARNING_FRACTION:
         return None
     statement = phrase(
@@ -322,7 +322,7 @@ def device_copies(facts: Facts) -> Insight | None:
     Left out: copies that are needed, such as a cast to the type of autocast, and what a kernel loses that reads another
     layout.
     """
-    copies = facts.waste.copies if facts.waste else []
+    copies = facts.waste.copies
     total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
     if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
         return None
@@ -376,8 +376,8 @@ def layout_conversion(facts: Facts) -> Insight | None:
 
     Left out: layers without a channels-last version, which convert back.
     """
-    conversions = facts.waste.layout_conversions if facts.waste else None
-    if conversions is None or not conversions.count:
+    conversions = facts.waste.layout_conversions
+    if not conversions.count:
         return None
     cores, kernels = matrix_units(facts.job.vendor), round(conversions.count)
     statement = phrase(agreeing(_CONVERTS, kernels), count=count(kernels), time=ns(conversions.total_ns), cores=cores)
@@ -418,7 +418,7 @@ def loss_in_chunks(facts: Facts) -> Insight | None:
 
     Left out: how much of the memory at the peak they are.
     """
-    loss, sharded = facts.waste.loss if facts.waste else None, facts.job.left_as_is == "sharded"
+    loss, sharded = facts.waste.loss, facts.job.left_as_is == "sharded"
     if loss is None or not facts.trains or sharded or facts.job.double_backward:
         return None
     if facts.share(loss.total_ns) < WARNING_FRACTION:

@@ -181,7 +181,7 @@ def naive_convolutions(facts: Facts) -> Insight | None:
 
     Left out: what the other kernel takes. Whether there is one for these sizes, their type and layout is not recorded.
     """
-    naive = facts.waste.naive if facts.waste else None
+    naive = facts.waste.naive
     if naive is None:
         return None
     template, values = of_kernel_time(facts, naive.total_ns)

@@ -40,8 +40,7 @@ def small_grids(facts: Facts) -> Insight | None:
 
     Left out: whether the larger kernel is as fast for each block.
     """
-    waste = facts.waste
-    faults = [each for each in (waste.small_grids, waste.small_tails) if each] if waste else []
+    faults = [each for each in (facts.waste.small_grids, facts.waste.small_tails) if each]
     if not any(fault.count for fault in faults):
         return None
     total_ns, gain_ns = sum(fault.total_ns for fault in faults), sum(fault.gain_ns for fault in faults)

@@ -113,7 +113,7 @@ def generates(facts: Facts) -> bool:
     """Whether these passes have attention: those of a language model that generates, and not of a policy in an
     environment. Both read a value for each pass."""
     kernels = facts.kernel_split.kernels if facts.kernel_split else []
-    eager = facts.waste is not None and facts.waste.attention is not None
+    eager = facts.waste.attention is not None
     return rolls_out(facts) and (eager or any(_ATTENTION.search(row.short) for row in kernels))
 
 
@@ -223,10 +223,6 @@ def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insig
     return calls_card(facts, rows, id=f"hidden_sync_{where}", title=title, why=why, how=how)
 
 
-_COMPARED = phrase(
-    "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, and the time of the kernels that a convolution launches before it; mean over the steps."
-)
 _COMPARES = (
     "{op} and others run {kernels} kernels a step, {time}, only to compare algorithms, and wait for each. That leaves "
     "the GPU idle for {idle}."
@@ -259,7 +255,7 @@ def algorithm_search(facts: Facts) -> Insight | None:
     rows = calls_of(facts, "search")
     if not rows:
         return None
-    compared = facts.waste.compared if facts.waste else None
+    compared = facts.waste.compared
     compared_ns = round(compared.gain_ns) if compared else 0
     values = {
         "op": text(name_of(rows[0])),
@@ -275,7 +271,9 @@ def algorithm_search(facts: Facts) -> Insight | None:
         title=SEARCH.title,
         why=filled(_COMPARES if compared else _WAITS_FOR_EACH, values),
         how=SEARCH.how,
-        formula=_COMPARED,
+        formula="GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work "
+        "launched after the call, and the time of the kernels that a convolution launches before it; mean over the "
+        "steps.",
         certainty=_MAY_BE_SLOWER,
     )
 

@@ -351,10 +351,6 @@ _UNHIDDEN = {
 #: What the only step of a recording may copy, and no later one.
 _OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
 _ONCE_PERHAPS = phrase("One step is recorded: these may be the weights of a model, which are copied once.")
-_AT_LINK_RATE = phrase(
-    "Mean over the steps of these copies' time during which no kernel runs, less what the link between host and GPU "
-    "needs for them at its peak rate beyond the rest of the step."
-)
 
 
 def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Insight | None:
@@ -377,7 +373,8 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
             why=filled(template + "; pinned, they take {least} at least.", {**values, "least": ns(least_ns)}),
             how=how,
             gain_ns=alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
-            formula=_AT_LINK_RATE,
+            formula="Mean over the steps of these copies' time during which no kernel runs, less what the link "
+            "between host and GPU needs for them at its peak rate beyond the rest of the step.",
             certainty=low(_ONCE_PERHAPS) if only_step else recorded,
             part="memcpy",
         )
@@ -409,10 +406,6 @@ _LESS = {
     True: "# weights of layers on the CPU: quantize them until more fit on the GPU",
     False: "# activations on the CPU: keep more of them on the GPU, or compute them again",
 }
-_AT_MOST_THE_REST = phrase(
-    "Mean over the steps of these copies' time during which no kernel runs, at most the rest of the step, which could "
-    "hide them."
-)
 _HOW_PINNED = {"HtoD": _TO_GPU, "DtoH": _BACK_ON_STREAM}
 
 
@@ -447,7 +440,8 @@ def pinned_copies(facts: Facts) -> Insight | None:
         why=_why_pinned(rows, alone_ns, rest_ns),
         how=how if of_batch else f"{how}\n{_LESS[facts.infers]}",
         gain_ns=min(alone_ns, rest_ns),
-        formula=_AT_MOST_THE_REST,
+        formula="Mean over the steps of these copies' time during which no kernel runs, at most the rest of the step, "
+        "which could hide them.",
         certainty=(medium if of_batch else low)(_DEPENDS),
         part="memcpy",
     )

@@ -298,7 +298,6 @@ _SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
 # SGD without momentum, Adagrad and SparseAdam take sparse gradients; weight decay and fused forms do not"""
 
 _ROWS_UNKNOWN = low("The time is measured; how many rows of the tables a batch needs is not.")
-_SPARSE_ESTIMATED = medium("The time is measured; what the rows of a batch take alone is estimated.")
 _FILLED = phrase(
     "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with SGD up "
     "to twice as much for its pass over them."
@@ -354,7 +353,7 @@ def sparse_gradients(facts: Facts) -> Insight | None:
             share=fraction(facts.share(fill_ns)),
         ),
         formula=_SAVED if measured else _FILLED,
-        certainty=_SPARSE_ESTIMATED,
+        certainty=medium("The time is measured; what the rows of a batch take alone is estimated."),
         here=None if measured and work.optimizer else _ROWS_UNKNOWN,
         gain_ns=gain_ns,
         how=_SPARSE,

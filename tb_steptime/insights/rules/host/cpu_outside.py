@@ -206,14 +206,6 @@ def idle_gpu(facts: Facts) -> Insight | None:
 
 #: Maximum number of steps that a card names. If there are more, it gives only their number.
 _MOST_NAMED = 4
-_FORMULA = phrase(
-    "Time of its calls outside ops, calls of a runtime, waits and interruptions, mean over the steps, as a share of "
-    "steps without the profiler where these are timed; at most the step less its ops. Est.: call stacks slow Python."
-)
-_HELD_FORMULA = phrase(
-    "Time in which the other thread runs Python and this one no op, mean over the steps; at most the step less its ops."
-)
-_MAY_BE_NEEDED = phrase("The time is measured; only you know whether the loop needs it.")
 
 
 def python_loop(facts: Facts) -> Insight | None:
@@ -252,8 +244,10 @@ def python_loop(facts: Facts) -> Insight | None:
         title=_title(work),
         why=_why(facts, work),
         gain_ns=min(round(work.ns / facts.slowed), _beyond_ops_ns(facts)),
-        formula=_FORMULA,
-        certainty=medium(_MAY_BE_NEEDED),
+        formula="Time of its calls outside ops, calls of a runtime, waits and interruptions, mean over the steps, as "
+        "a share of steps without the profiler where these are timed; at most the step less its ops. Est.: call "
+        "stacks slow Python.",
+        certainty=medium("The time is measured; only you know whether the loop needs it."),
         part="other",
         evidence=_evidence(facts, work),
         steps=work.steps,
@@ -273,7 +267,8 @@ def _held_interpreter_card(facts: Facts, held: HeldInterpreter) -> Insight | Non
         title=phrase("Run {function} in a process of its own", function=code(frame_function(held.name))),
         why=phrase(template, thread=text(held.thread), share=fraction(held.share)),
         gain_ns=min(round(held.ns / facts.slowed), _beyond_ops_ns(facts)),
-        formula=_HELD_FORMULA,
+        formula="Time in which the other thread runs Python and this one no op, mean over the steps; at most the step "
+        "less its ops.",
         certainty=low("A trace does not show which thread holds the interpreter."),
         part="other",
         how=f"# {_place(held.name)}: a worker of a DataLoader, or multiprocessing",

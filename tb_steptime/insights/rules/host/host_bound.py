@@ -221,7 +221,7 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
 
     Left out: the kernels' time on the GPU.
     """
-    kernels = _short_kernels(facts)
+    kernels = facts.waste.optimizer.count
     if kernels < max(MANY_KERNELS, sum(row.launches for row in sites_of(facts.host, OPTIMIZER)) / 2):
         return None
     wait_ns = late_ns(facts.host, OPTIMIZER)
@@ -263,9 +263,9 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     Left out: the update's time on the GPU.
     """
     launches = sum(row.calls for row in sites_of(facts.host, OPTIMIZER))
-    if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
+    if facts.waste.optimizer.count >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
         return None
-    if facts.job.optimizer not in _WITH_FUSED_FORM or (facts.waste and facts.waste.fused):
+    if facts.job.optimizer not in _WITH_FUSED_FORM or facts.waste.fused:
         return None
     wait_ns = late_ns(facts.host, OPTIMIZER)
     why = Phrase(
@@ -296,7 +296,3 @@ def _form_for_many_tensors(optimizer: str | None) -> str:
     if optimizer in _WITH_FOREACH_FORM:
         return f"torch.optim.{optimizer}(model.parameters(), foreach=True)"
     return _COMPILE
-
-
-def _short_kernels(facts: Facts) -> float:
-    return facts.waste.optimizer.count if facts.waste else 0.0

@@ -12,12 +12,6 @@ from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.metrics.steps.repeated_work import WithoutCache
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
 
-_FORMULA = phrase(
-    "Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean over the steps; "
-    "with a GPU at most its idle time. Without call stacks the step gains more."
-)
-_CERTAIN = phrase("The engine calls these checks in no other mode.")
-
 
 def anomaly_detection(facts: Facts) -> Insight | None:
     """Fires when autograd's engine checks the gradients of its nodes for NaN, and that takes a share of the step that
@@ -49,8 +43,9 @@ def anomaly_detection(facts: Facts) -> Insight | None:
         title=phrase("Turn off autograd's anomaly detection"),
         why=phrase(agreeing(template, anomaly.checks), checks=count(anomaly.checks), time=ns(anomaly.ns)),
         gain_ns=gain_ns,
-        formula=_FORMULA,
-        certainty=high(_CERTAIN),
+        formula="Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean "
+        "over the steps; with a GPU at most its idle time. Without call stacks the step gains more.",
+        certainty=high("The engine calls these checks in no other mode."),
         how="torch.autograd.set_detect_anomaly(False)  # Lightning: Trainer(detect_anomaly=False)",
     )
 
@@ -65,7 +60,6 @@ _HOW_TO_INFER = (
     "with torch.inference_mode():     # or torch.no_grad()\n"
     "    outputs = model(inputs)"
 )
-_NO_GAIN = phrase("No gain is computed: the ops stay, without their nodes and what these keep for a backward pass.")
 _COUNTED = phrase(
     "Nodes are counted as they are created and run. A trace does not tell apart an output that no loss uses."
 )
@@ -109,7 +103,7 @@ def unused_graph(facts: Facts) -> Insight | None:
         id="unused_graph",
         title=phrase("Use `no_grad` where no backward pass follows"),
         why=filled(template, values | {"name": code(brief(unused.name))}),
-        formula=_NO_GAIN,
+        formula="No gain is computed: the ops stay, without their nodes and what these keep for a backward pass.",
         certainty=medium(_MAY_FOLLOW if infers else _COUNTED),
         part=None,
         how=_HOW_TO_INFER if infers else _HOW,
@@ -125,7 +119,6 @@ _DROPOUT = ("aten::dropout", "aten::feature_dropout")
 _DRAWS = ("aten::bernoulli_", "aten::native_dropout", "aten::_fused_dropout")
 #: Minimum number of draws for each call of dropout. After `model.eval()` a call draws nothing.
 DRAWS_EACH = 0.5
-_EVALUATION = "model.eval()  # before an inference: no dropout, and batch norm with its running statistics"
 _DROPOUT_TIME = phrase("Time of all calls of dropout on the CPU, mean over the steps.")
 _DROPOUT_ON_DEVICE = phrase("No gain is computed: what its kernels hide, or wait for, differs by job.")
 _WITHOUT_GRAPH = phrase("The calls are counted, and autograd creates no nodes for a backward pass.")
@@ -167,15 +160,11 @@ def active_dropout(facts: Facts) -> Insight | None:
         formula=_DROPOUT_TIME if on_cpu else _DROPOUT_ON_DEVICE,
         certainty=medium(_WITHOUT_GRAPH) if facts.host.unused_graph is None else low(_WITH_GRAPH),
         gain_ns=round(spent_ns / facts.slowed) if on_cpu else 0,
-        how=_EVALUATION,
+        how="model.eval()  # before an inference: no dropout, and batch norm with its running statistics",
         instead=phrase("the same outputs each time"),
     )
 
 
-_LESS_FIRST = phrase(
-    "The mean step less the first one of the recording. The graph grows on until the job ends, so a job gains more."
-)
-_GROWS = phrase("The nodes of each backward pass are counted; all else that a step does is the same each time.")
 _DETACH = (
     "state = state.detach()    # a hidden state, before the next step\n"
     "total += loss.item()      # not loss, which keeps its graph"
@@ -218,8 +207,9 @@ def growing_graph(facts: Facts) -> Insight | None:
             end=text(growing.last_step),
         ),
         gain_ns=growing.excess_ns,
-        formula=_LESS_FIRST,
-        certainty=high(_GROWS),
+        formula="The mean step less the first one of the recording. The graph grows on until the job ends, so a job "
+        "gains more.",
+        certainty=high("The nodes of each backward pass are counted; all else that a step does is the same each time."),
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in ends],
         steps=[step.name for step in ends],
         how=_DETACH,

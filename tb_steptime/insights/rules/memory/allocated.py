@@ -65,8 +65,6 @@ FRAGMENTED = 0.25
 _CHECKPOINT = (
     "from torch.utils.checkpoint import checkpoint\nx = checkpoint(layer, x, use_reentrant=False)  # each layer"
 )
-_TO_NONE = "optimizer.zero_grad(set_to_none=True)"
-_EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 
 
 def peak_of_activations(facts: Facts) -> Insight | None:
@@ -137,7 +135,7 @@ def gradients_kept(facts: Facts) -> Insight | None:
                     bytes=nbytes(sum(old)),
                     device=text(device.name),
                 ),
-                how=_TO_NONE,
+                how="optimizer.zero_grad(set_to_none=True)",
             )
     return None
 
@@ -176,7 +174,7 @@ def fragmented(facts: Facts) -> Insight | None:
                     bytes=nbytes(unused),
                     device=text(device.name),
                 ),
-                how=_EXPANDABLE,
+                how="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
             )
     return None
 

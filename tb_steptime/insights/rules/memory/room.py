@@ -127,10 +127,6 @@ _KEEP = (
     "# call the block itself instead of torch.utils.checkpoint.checkpoint(block, ...)\n"
     "model.gradient_checkpointing_disable()    # Transformers"
 )
-_FORMULA = phrase(
-    "Replayed step less the replay without what is computed again, on the CPU and on the GPU; the memory is what is "
-    "alive when it has been computed again."
-)
 _SURE = medium("The time and the memory are measured, for batches of the recorded size.")
 _VARIES = low("The peaks of the steps differ, so a larger batch than the recorded ones may need the memory.")
 _RANKS = low("This is the memory of one rank; others may have less room.")
@@ -182,15 +178,13 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
             free=nbytes(total - reserved),
         ),
         gain_ns=min(gain.gain_ns, facts.step_ns),
-        formula=_FORMULA,
+        formula="Replayed step less the replay without what is computed again, on the CPU and on the GPU; the memory "
+        "is what is alive when it has been computed again.",
         certainty=_RANKS if ranks else _SURE if has_even_peaks(device) else _VARIES,
         part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
         view="memory",
         how=_KEEP,
     )
-
-
-_KEPT_ON_CPU = low("The time is measured; whether the memory has room for the activations is not recorded.")
 
 
 def _on_cpu(facts: Facts) -> Insight | None:
@@ -204,7 +198,7 @@ def _on_cpu(facts: Facts) -> Insight | None:
         title=phrase("Keep activations if memory has room"),
         why=phrase(agreeing(template, recomputed.calls), calls=count(recomputed.calls), time=ns(recomputed.ns)),
         formula="Time of the ops that are computed again, mean over the steps.",
-        certainty=_KEPT_ON_CPU,
+        certainty=low("The time is measured; whether the memory has room for the activations is not recorded."),
         gain_ns=recomputed.ns,
         how=_KEEP,
     )

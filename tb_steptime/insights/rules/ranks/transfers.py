@@ -38,7 +38,6 @@ _HALVE = phrase(
 )
 _WITHIN_MACHINES = """mesh = init_device_mesh("cuda", (machines, gpus), mesh_dim_names=("replicate", "shard"))
 fully_shard(model, mesh=mesh)  # parameters are gathered within a machine alone; needs memory"""
-_ALIKE = phrase("(Its median transfer - the median of the other groups) x its collectives a step.")
 
 
 def exposed_transfers(job: JobRanks) -> Insight | None:
@@ -249,7 +248,7 @@ def slow_link(job: JobRanks) -> Insight | None:
                        last=rank_name(ranks[-1]), usual=ns(usual_ns)),
             how="NCCL_DEBUG=INFO torchrun ...  # says which links it uses; nvidia-smi topo -m",
             gain_ns=gain_ns,
-            formula=_ALIKE,
+            formula="(Its median transfer - the median of the other groups) x its collectives a step.",
             certainty=medium("Transfers are measured; what else uses the link is not recorded."),
             )  # fmt: skip
 

@@ -130,8 +130,6 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     )
 
 
-_WARM_UP = "schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch"
-
 #: The longest one-time work, by its cause.
 _LONGEST: dict[OneTimeCause, str] = {
     "compilation": "torch.compile takes {longest}",
@@ -172,7 +170,7 @@ def one_time(facts: Facts) -> Insight | None:
         counted=True,
         part=None,
         colour="runtime",
-        how=_WARM_UP,
+        how="schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch",
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
         instead=phrase("better data"),
     )

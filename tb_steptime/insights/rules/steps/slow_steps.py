@@ -237,8 +237,6 @@ def _compiles(host: HostResult, step: Grown) -> bool:
 
 #: From this share of the excess on, the ops that these steps call more often say only where it is.
 MOSTLY = 0.5
-_FORMULA = phrase("What these steps take beyond the median of the others, mean over all steps.")
-_WANTED = phrase("These steps certainly do more; only you know whether the job needs it so often.")
 
 
 def recurring_steps(facts: Facts) -> Insight | None:
@@ -270,8 +268,8 @@ def recurring_steps(facts: Facts) -> Insight | None:
         title=phrase("Do less in one step of {every}", every=count(recurring.every)),
         why=_why_recurring(recurring),
         gain_ns=recurring.excess_ns * len(recurring.steps) // len(facts.host.steps),
-        formula=_FORMULA,
-        certainty=low(_WANTED),
+        formula="What these steps take beyond the median of the others, mean over all steps.",
+        certainty=low("These steps certainly do more; only you know whether the job needs it so often."),
         colour="ink",
         part=None,
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in steps[:EVIDENCE]],
