@@ -68,7 +68,7 @@ def _where_to_look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
     if not facts.overview.has_device:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
     if not nothing_waits(facts):
-        return _SEE_LAUNCHES, "host"
+        return phrase("The Host view shows before which launches the GPU is idle."), "host"
     split = facts.kernel_split
     kernels = facts.kernels or (split.kernels if split else [])  # the commands leave out the view of the GPU
     if not kernels:
@@ -87,18 +87,16 @@ def _op_of_kernel(split: DeviceSplit | None, kernel: KernelGroup | KernelRow) ->
 
 
 _SEE_OPS = phrase("The Host view shows which ops and phases take the step.")
-_SEE_LAUNCHES = phrase("The Host view shows before which launches the GPU is idle.")
 
 
 def _record_more(facts: Facts) -> Phrase:
     """Says what to record if most of the recording is left out."""
     if not ends_early(facts):
-        return _RECORD_LATER
+        return phrase("Record later steps: begin the recording after a warm-up.")
     return _RECORD_THE_END if facts.has_finding("end_missing") else _RECORD_WHOLE_STEPS
 
 
 _COPY_AGAIN = phrase("Copy the file again, or record again and let the job end: the rest of this file is missing.")
-_RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
 _RECORD_THE_END = phrase(
     "Record again, and call {call} before {stop}.", call=code("torch.cuda.synchronize()"), stop=code("prof.stop()")
 )
@@ -115,7 +113,7 @@ def _record(facts: Facts) -> Phrase | None:
         if facts.overview.cut_short:
             return _COPY_AGAIN  # the profiler writes what the GPU did last
         if has_only_calls(facts):
-            return _RECORD_WHAT_COMPUTES
+            return phrase("Start the profiler in the process that computes, and stop it after some of its steps.")
         if holds_no_work(facts):
             return _RECORD_ONCE
         for finding, record in _RECORD_INSTEAD.items():
@@ -143,7 +141,6 @@ _RECORD_ONCE = phrase(
     "Record while the loop runs: without {once}, a schedule begins again after its last step, and may find none.",
     once=code("repeat=1"),
 )
-_RECORD_WHAT_COMPUTES = phrase("Start the profiler in the process that computes, and stop it after some of its steps.")
 _RECORD_ITS_WORK = phrase(
     "Record again with no other profiler attached, and call {call} before {stop}.",
     call=code("torch.cuda.synchronize()"),
@@ -157,7 +154,6 @@ _READ_LOG, _READ_LOG_OF_GPU = (
         "If the job uses the GPU, its log says why this failed: see the line before {failed}.",
     )
 )
-_RECORD_REPLAYS = phrase("Record later steps, which launch the captured graphs.")
 _RECORD_METAL, _RECORD_IF_METAL = (
     phrase(template, call=code("torch.mps.profiler.profile()"))
     for template in (
@@ -170,7 +166,7 @@ _RECORD_INSTEAD = {
     "work_not_recorded": _RECORD_ITS_WORK,
     "work_ran_unrecorded": _RECORD_ALONE,
     "work_waited_for": _RECORD_ALONE,
-    "only_captures": _RECORD_REPLAYS,
+    "only_captures": phrase("Record later steps, which launch the captured graphs."),
     "profiler_not_started": _READ_LOG,
     "mostly_unread": None,
     "work_on_mps": _RECORD_METAL,

@@ -67,23 +67,16 @@ _ONLY_PROFILED = (
 )
 _IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
-_COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
 _HAND_OVER = (
     "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
     "step of {step}."
 )
 _COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
-_REACHED_LATE = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
-_ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
-_ONE_BATCH = "{Gpu} is idle for {idle} of the step because of one batch, which takes {late} in step {batch}."
 _MIXED_WITH_EXCHANGE = (
     "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
     "{cause} ({most})."
 )
-_ONE_THING = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
-_TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
 _UNTIED = "{Gpu} is idle for {idle} of the step. Why is not known: the trace does not tie launches to their work."
-_ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
 
 _AS_FAST = high("It would be the same if the CPU were twice as fast without the profiler.")
 _TIMED = medium("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
@@ -142,7 +135,7 @@ def _of_steady_step(sentence: Phrase) -> Phrase:
 def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if bound is Bound.INPUT and _one_batch(facts, idle) is not None:
-        return _ONE_BATCH
+        return "{Gpu} is idle for {idle} of the step because of one batch, which takes {late} in step {batch}."
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
     if facts.copying_ns >= LEADING_FRACTION * facts.step_ns > 0:
@@ -150,7 +143,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if facts.hands_over and facts.all_idle_ns < IDLE_FRACTION * facts.step_ns:
         return _HAND_OVER  # a wait for one GPU is idle time of another
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
-        return _ONLY_LAUNCHES
+        return "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
@@ -158,19 +151,19 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
         return template.replace(_STILL, _AS_LONG) if as_long else template
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
-        return _COMMUNICATES
+        return "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
     if bound is Bound.UNKNOWN:
         if idle.unknown <= idle.tail:
-            return _TAIL
+            return "{Gpu} is idle for {idle} of the step because no work follows in this recording."
         return _UNTIED if facts.has_finding("launches_untied") else _SENTENCES[Bound.UNKNOWN]
     if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
     if bound is Bound.HOST and _one_pause(facts.host, idle):
-        return _ONE_PAUSE
+        return "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
     if bound is Bound.HOST and main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
-        return _ONE_THING
+        return "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
     if bound is Bound.HOST and idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
-        return _REACHED_LATE
+        return "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
     return _SENTENCES[bound]
 
 

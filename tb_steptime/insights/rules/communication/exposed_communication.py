@@ -70,8 +70,6 @@ _LITTLE = phrase(
 _ONE_RANK = phrase("Measured on this rank, where a collective's time includes its wait for the slowest rank.")
 
 
-_GUESSED = phrase("One rank's trace does not show what the others did meanwhile.")
-_BATCHES = phrase("Whether the batch of a rank is large enough by itself is not recorded.")
 _SAME_CORES = phrase("On CPUs an exchange needs the cores that compute: hidden, it may gain nothing.")
 
 
@@ -119,9 +117,9 @@ def exposed_communication(facts: Facts) -> Insight | None:
     advice, gain_ns, formula = _advice(facts, exposed)
     doubt = None if facts.overview.has_device else _SAME_CORES
     if _mostly_waits(facts, exposed) or advice.by_rank:
-        doubt = _GUESSED
+        doubt = phrase("One rank's trace does not show what the others did meanwhile.")
     elif advice is NORMS:
-        doubt = _BATCHES
+        doubt = phrase("Whether the batch of a rank is large enough by itself is not recorded.")
     elif of_split_layers(facts, exposed.saves):
         doubt = NEEDED_AT_ONCE
     return exchange_card(

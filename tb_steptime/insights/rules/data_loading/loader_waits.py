@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
 #: The same formula for traces without GPU activity.
 _WAITED = phrase("Mean over the steps of the time in which the loader is waited for.")
-_GPU_NOT_RECORDED = low("The GPU's work is not in this trace: it may hide these waits.")
 _MARKS_SAY = high("Every step waits: the loader itself marks its waits.")
 MARKS_AGREE = high("Every step waits: the loader's own marks and the GPU's idle time agree.")
 FEW_STEPS = medium("Seen in few steps only, so another span may have more or fewer of them.")
@@ -71,7 +70,7 @@ def loader_card(
         formula = _WAITED if formula is EXPOSED else formula
         certainty = _MARKS_SAY if certainty is MARKS_AGREE else certainty
         if facts.job.device == "gpu":
-            certainty = _GPU_NOT_RECORDED
+            certainty = low("The GPU's work is not in this trace: it may hide these waits.")
     words["evidence"] = evidence = _evidence(facts, words.get("steps", []))
     words["row"] = EvidenceRow("waits", evidence[0].step) if evidence else None
     return host_card(facts, gain_ns, formula, certainty, part="data_loader", view="data_loading", **words)

@@ -301,7 +301,6 @@ _QUANTIZED = expression(r"\bkDequantizeBlockwise<.*, [12]>|\bkgem[mv]_4bit")
 #: Tensors that a model trained in FP8 scales and converts before each product (ATen/native/cuda/Copy.cu). They have to
 #: be converted; a compiler does so in the kernels that make them.
 _TO_FP8 = expression(r"\bfloat8_copy_kernel")
-_HOW_IN_FP8 = "model = torch.compile(model)  # scales and converts to FP8 in the kernels that make the tensors"
 _TO_TYPE = expression(r"copy<(\w+)>")
 
 
@@ -351,7 +350,7 @@ def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str | None:
     if dtype in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
         return _HOW_QUANTIZED.format(type=_HALF_TYPES[dtype])
     if leading.kind == "type" and facts.compiles_model and any(_TO_FP8.search(row.name) for row in kernels):
-        return _HOW_IN_FP8
+        return "model = torch.compile(model)  # scales and converts to FP8 in the kernels that make the tensors"
     return _HOW_TO_TYPE.get(dtype, _HOW_TO_COPY_LESS[leading.kind])
 
 

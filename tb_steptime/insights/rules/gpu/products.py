@@ -78,7 +78,6 @@ _TITLES = {
     "alignment": "Pad the sizes that slow {cores} down",
     "small_size": "Merge small matrix products into larger ones",
 }
-_OF_ATTENTION = "Replace slow products of attention by a fused kernel"
 #: What keeps a product from being fast, by the code of the reason.
 _REASONS = {
     "misaligned_size": "{length} is not a multiple of {unit}",
@@ -88,7 +87,6 @@ _REASONS = {
 #: Types in which tensor cores compute, by the type of the inputs.
 _TYPES = {"c10::Half": "FP16", "c10::BFloat16": "BF16", "float": "TF32", "double": "FP64"}
 _BATCHED = ("aten::bmm", "aten::baddbmm")
-_MERGE = "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
 
 
 def slow_products(facts: Facts) -> Insight | None:
@@ -112,7 +110,7 @@ def slow_products(facts: Facts) -> Insight | None:
         return None
     same_reason = [row for row in rows if row.slow == rows[0].slow]
     steps, attention = len(device.steps), device.waste.attention if rows[0].site.op in _BATCHED else None
-    title = _OF_ATTENTION if attention else _TITLES[rows[0].slow or ""]
+    title = "Replace slow products of attention by a fused kernel" if attention else _TITLES[rows[0].slow or ""]
     cores = {"cores": matrix_units(facts.job.vendor)}
     return kernel_card(
         facts,
@@ -145,7 +143,7 @@ def _why_slow(leading: ProductRate, total_ns: float) -> Phrase:
 
 def _how(leading: ProductRate) -> str | None:
     if leading.slow == "small_size":
-        return _MERGE
+        return "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
     padded = padding(leading.why)
     return padded and f"{padded}\n# or make the layer that large"
 

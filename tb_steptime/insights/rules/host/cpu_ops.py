@@ -33,8 +33,6 @@ _WITHOUT_ONEDNN = "_slow_conv"
 _SHAPES = "profile(..., record_shapes=True)  # tells whether the inputs are FP64, which oneDNN does not take"
 _ONEDNN = """model(torch.stack(images))  # FP32: oneDNN takes two images or more, or one of more than 20480 values
 torch.set_num_threads(2)  # 1x1 filters: from two threads, or 16 images, on"""
-_COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
-_FLOAT = "model = model.float()  # and its inputs"
 #: Kinds of ops for which a setting exists. None exists for code that is compiled already, or for ops that no compiler
 #: fuses.
 _KINDS: dict[CpuGroupId, tuple[str, str]] = {
@@ -403,14 +401,14 @@ def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
     """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
         gains = facts.job.execution != "compiled" and _gains_by_compiling(facts, work, group)
-        return _COMPILE if gains else None
+        return "model = torch.compile(model)  # fuses chains of elementwise ops" if gains else None
     if group.id not in _KINDS:
         return None
     dtype, lines = _dtype(work, group), list[str]()
     if group.id == "pooling":  # reads images pixel by pixel, and in this layout all channels of a pixel at once
         return _layout(work, group)
     if dtype == "double":
-        return _FLOAT
+        return "model = model.float()  # and its inputs"
     if _WITHOUT_ONEDNN in group.op:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
     if group.id == "convolution" and (layout := _layout(work, group)) is not None:

@@ -50,10 +50,8 @@ _IDLE_SERVER = _Card(
     f"{_NOTHING}. A server without requests pauses like this, and Python's garbage collector does, too.",
     "# a server: record it under load, so that a request always waits\ngc.freeze()  # after the first steps",
 )
-_NAMED = high("The trace names these pauses.")
 #: Where the card advises to find the cause of the pauses, it is enough that they are measured.
 _NO_REQUEST = low("The pauses are measured; whether a request waited meanwhile is not recorded.")
-_MEASURED = medium("The pauses are measured; the trace does not name their cause.")
 _INFERRED = low("Inferred from their pattern: the trace does not name them.")
 
 
@@ -113,9 +111,9 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
     every = facts.host.recurring.every if facts.host.recurring else 0
     certainty = _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
     if all(pause.sure for pause in pauses):
-        certainty = _NAMED
+        certainty = high("The trace names these pauses.")
     elif card in (_UNEXPLAINED, _AFTER_COPIES, _OF_LOOP):
-        certainty = _MEASURED
+        certainty = medium("The pauses are measured; the trace does not name their cause.")
     return host_card(
         facts,
         id=id,

@@ -48,7 +48,6 @@ _HOW_TO_UPDATE = """\
 # FSDP: torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4
 # Each rank uses OMP_NUM_THREADS cores, 1 under torchrun unless it is set."""
 _MOVE = '# weights that fit into the memory of the GPU: model.to("cuda"), before the optimizer is made'
-_HOW_TO_LAUNCH_EARLIER = "# read the results of a graph after the next one is launched"
 _HOW_TO_LOOK_INSIDE = (
     "py-spy record --native --pid PID -o calls.svg  # shows the native code in which the time is spent"
 )
@@ -121,7 +120,7 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
         how = f"{_MOVE}\n{_HOW_TO_UPDATE}" if facts.job.ranks == "one" else _HOW_TO_UPDATE
         return phrase("Shorten the optimizer's step on the CPU"), how
     if is_graph_launch(name):
-        how = how_to_schedule_ahead(facts, _HOW_TO_LAUNCH_EARLIER)
+        how = how_to_schedule_ahead(facts, "# read the results of a graph after the next one is launched")
         return phrase("Launch each CUDA graph while the one before it runs"), how
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if doing and doing <= {"op", "call"}:

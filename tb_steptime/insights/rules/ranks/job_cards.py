@@ -17,9 +17,6 @@ from tb_steptime.text import Phrase, as_phrase
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_FEW = low("Few steps are matched over ranks: any of them may be an accident.")
-_MISSING = medium("Measured on the ranks that were recorded; one of the others may be later.")
-
 
 def job_card(
     job: JobRanks,
@@ -38,9 +35,9 @@ def job_card(
     if share < WORTH_FRACTION:
         return None
     if (job.matched_steps if measured_steps is None else measured_steps) < FEW_STEPS:
-        here = _FEW
+        here = low("Few steps are matched over ranks: any of them may be an accident.")
     elif job.missing and certainty.level is Confidence.HIGH:
-        here = _MISSING
+        here = medium("Measured on the ranks that were recorded; one of the others may be later.")
     words["why"] = fitted(words["why"])
     return Insight(
         severity=severity(share, certainty.level, here.level),

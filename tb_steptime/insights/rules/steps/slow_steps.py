@@ -131,9 +131,6 @@ def without_named(insights: list[Insight]) -> list[Insight]:
     ]  # fmt: skip
 
 
-_NAMED = phrase("What another card names in these steps is left out.")
-
-
 def _less_named(card: Insight, named: list[Insight]) -> Insight:
     """Returns the card about slow steps without what another card gains, whose longest time ranges are all in these
     steps."""
@@ -147,7 +144,7 @@ def _less_named(card: Insight, named: list[Insight]) -> Insight:
         gain_ns=round(left * card.gain_ns),
         gain_fraction=fraction,
         severity=lowest(card.severity, severity_of_gain(fraction)),
-        gain_formula=joined(card.gain_formula, _NAMED),
+        gain_formula=joined(card.gain_formula, phrase("What another card names in these steps is left out.")),
     )
 
 
