@@ -9,9 +9,10 @@ streams  | kernels            | kernels            | kernels            |
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from tb_steptime.insights.base import Insight, low, medium
-from tb_steptime.insights.cards import card
+from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card, shows_the_job
 from tb_steptime.insights.rules.host.blocking_rows import (
@@ -173,7 +174,6 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     weights = _moved_weights(facts)
     if weights:
         return _weights_card(facts, weights)
-    template = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
     of_loader = _are_of_loader(facts, rows)
     how, title = _AHEAD_OF_LOADER if of_loader else _AHEAD, _OF_TENSOR[0]
@@ -184,7 +184,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         title, how = _OF_MODEL
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
         how = f"{how}\n{_OFFLOADED}"
-    return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
+    return _alone_card(facts, "HtoD", rows, _alone_ns(*rows), title, how, _waits_ns(facts))
 
 
 #: Mean size of tensors from which on many of them in a row may be the weights of layers.
@@ -227,7 +227,6 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
 
     Left out: the copies' time during which kernels run, and the idle time after them.
     """
-    template = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
     if _moved_weights(facts):
         return None
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
@@ -238,16 +237,16 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     title, how = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results", _BACK
     if updates_on_cpu(facts):
         title, how = "Copy gradients to the CPU while kernels run", OF_GRADIENTS.how or _BACK
-    return _alone_card(facts, "pageable_result_copies", title, template, how, rows, facts.usual_copies_ns)
+    return _alone_card(facts, "DtoH", rows, min(_alone_ns(*rows), facts.usual_copies_ns), title, how)
 
 
 def _moved_weights(facts: Facts) -> list[CopyRow]:
     """Returns the pageable copies to the GPU and back of a job that keeps a part of its models on the host: they are
     mostly of many tensors in a row, of about as many bytes both ways. Otherwise an empty list."""
-    rows = [row for row in facts.host.copies if row.pageable and row.direction in _UNHIDDEN]
+    rows = [row for row in facts.host.copies if row.pageable and row.direction in _WAYS]
     bursts = [row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH and 2 * row.in_a_row >= row.count]
     sizes = [row.bytes or 0 for row in bursts]
-    both_ways = {row.direction for row in bursts} == set(_UNHIDDEN) and 2 * min(sizes) >= max(sizes)
+    both_ways = {row.direction for row in bursts} == set(_WAYS) and 2 * min(sizes) >= max(sizes)
     computes = facts.overview.mean_parts_ns.kernel >= _LEAST_COMPUTING * facts.step_ns
     moves = both_ways and computes and (facts.infers or (facts.trains and _move_before_backward(facts, bursts)))
     return sorted(bursts, key=lambda row: row.direction == "DtoH") if moves else []
@@ -259,7 +258,7 @@ def _move_before_backward(facts: Facts, bursts: list[CopyRow]) -> bool:
     if 2 * facts.usual_copies_ns < _alone_ns(*bursts) or updates_on_cpu(facts):
         return False
     moved = [row for row in facts.host.blocking if row.phase == "forward" and not is_of_part_on_cpu(row)]
-    before = {way: sum(row.bytes or 0 for row in moved if row.direction == way) for way in _UNHIDDEN}
+    before: dict[str, int] = {way: sum(row.bytes or 0 for row in moved if row.direction == way) for way in _WAYS}
     return all(_are_large_in_a_row(row) and 2 * before[row.direction] > (row.bytes or 0) for row in bursts)
 
 
@@ -313,23 +312,31 @@ def _has_kernels(facts: Facts) -> bool:
     return parts.kernel + parts.communication > 0
 
 
+Way = Literal["HtoD", "DtoH"]
+#: By direction: the card about its copies of pageable memory, its title where they take most of the step, and what is
+#: copied.
+_WAYS: dict[Way, tuple[str, str, str]] = {
+    "HtoD": (
+        "pageable_batch_copies",
+        "Copy less to the GPU, or from pinned memory",
+        "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs.",
+    ),
+    "DtoH": (
+        "pageable_result_copies",
+        "Copy less from the GPU, or to pinned memory",
+        "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs.",
+    ),
+}
+
+
 def _alone_card(
-    facts: Facts,
-    id: str,
-    title: str,
-    template: str,
-    how: str,
-    rows: list[CopyRow],
-    most_ns: int | None = None,
-    waits_ns: int = 0,
+    facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, title: str, how: str, waits_ns: int = 0
 ) -> Insight | None:
-    """Returns the card about copies beside which no kernel runs. most_ns: what a usual step spends in copies alone,
-    where the card is about no more than that. waits_ns: what a step gains if the CPU does not wait in these copies."""
-    alone_ns = _alone_ns(*rows)
-    alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
-    rest_ns = facts.step_ns - facts.copying_ns
-    if rest_ns < LEADING_FRACTION * alone_ns:
-        return _unhidden(facts, id, how, rows, alone_ns, rest_ns)
+    """Returns the card about copies beside which no kernel runs. waits_ns: what a step gains if the CPU does not wait
+    in these copies."""
+    id, _, template = _WAYS[way]
+    if facts.step_ns - facts.copying_ns < LEADING_FRACTION * alone_ns:
+        return _unhidden(facts, way, rows, alone_ns, how)
     return host_card(
         facts,
         id=id,
@@ -343,53 +350,37 @@ def _alone_card(
     )
 
 
-#: The title and the first words of the card where the copies take most of the step, by their direction.
-_UNHIDDEN = {
-    "HtoD": ("Copy less to the GPU, or from pinned memory", "{bytes} a step come from pageable memory"),
-    "DtoH": ("Copy less from the GPU, or to pinned memory", "{bytes} a step go to pageable memory"),
-}
 #: What the only step of a recording may copy, and no later one.
 _OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
-_ONCE_PERHAPS = phrase("One step is recorded: these may be the weights of a model, which are copied once.")
 
 
-def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Insight | None:
+def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: str) -> Insight | None:
     """Returns the card where the rest of the step hides less than half of the copies, however they are placed. Pinned
     memory is copied at the rate of the link at most; where that is not known, no gain is promised."""
-    title, template = _UNHIDDEN[rows[0].direction]
-    only_step = len(facts.overview.steps) == 1
-    if rows[0].direction == "HtoD" and only_step:
-        how = f"{how}\n{_OF_WEIGHTS}"
+    id, title, template = _WAYS[way]
+    only_step, rest_ns = len(facts.overview.steps) == 1, facts.step_ns - facts.copying_ns
     least = [row.least_ns for row in rows if row.least_ns is not None]
-    template += ", and for {alone} of the copy no kernel runs. The rest of the step, {rest}, can hide little of it"
-    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)}
+    is_known, least_ns = len(least) == len(rows), sum(least)
+    template += " The rest of the step, {rest}, can hide little of it; "
+    template += "pinned, they take {least} at least." if is_known else "pinned memory is copied faster."
+    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns), "least": ns(least_ns)}
+    words: Words = {"id": id, "title": phrase(title), "why": filled(template, values), "how": how}
+    if way == "HtoD" and only_step:
+        words["how"] = f"{how}\n{_OF_WEIGHTS}"
     recorded = medium("The copies and their kinds of memory are recorded.")
-    if len(least) == len(rows):
-        least_ns = sum(least)
-        return host_card(
-            facts,
-            id=id,
-            title=phrase(title),
-            why=filled(template + "; pinned, they take {least} at least.", {**values, "least": ns(least_ns)}),
-            how=how,
-            gain_ns=alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
-            formula="Mean over the steps of these copies' time during which no kernel runs, less what the link "
-            "between host and GPU needs for them at its peak rate beyond the rest of the step.",
-            certainty=low(_ONCE_PERHAPS) if only_step else recorded,
-            part="memcpy",
-        )
-    if not shows_the_job(facts) or not facts.worth(alone_ns):
-        return None
-    return card(
+    if not is_known:
+        formula, words["about_ns"] = "Not computed: the rate of the link to the host is not known.", alone_ns
+        worth = shows_the_job(facts) and facts.worth(alone_ns)
+        return card(facts, formula=formula, certainty=recorded, part="memcpy", **words) if worth else None
+    once = low("One step is recorded: these may be the weights of a model, which are copied once.")
+    return host_card(
         facts,
-        id=id,
-        title=phrase(title),
-        why=filled(template + "; pinned memory is copied faster.", values),
-        formula="Not computed: the rate of the link to the host is not known.",
-        certainty=recorded,
+        alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
+        formula="Mean over the steps of these copies' time during which no kernel runs, less what the link between "
+        "host and GPU needs for them at its peak rate beyond the rest of the step.",
+        certainty=once if only_step else recorded,
         part="memcpy",
-        how=how,
-        about_ns=alone_ns,
+        **words,
     )
 
 

@@ -193,7 +193,7 @@ def small_ops(facts: Facts) -> Insight | None:
 
     Left out: that recording slows small ops most.
     """
-    work = facts.host.cpu if facts.job.device == "cpu" and facts.host.device is None else None
+    work = facts.host.cpu if facts.job.device == "cpu" else None
     if work is None or facts.job.execution == "compiled" or facts.host.bound not in (Bound.CPU, Bound.UNKNOWN):
         return None
     small = [each for each in work.groups if each.usual_ns <= SMALL_OP_NS * each.calls]

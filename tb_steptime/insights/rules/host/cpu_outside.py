@@ -43,7 +43,7 @@ def cpu_outside(facts: Facts) -> Insight | None:
 
     Left out: everything: it is not known what of this time can be saved.
     """
-    if facts.job.device != "cpu" or facts.host.device is not None or facts.host.with_stack:
+    if facts.job.device != "cpu" or facts.host.with_stack:
         return None
     if facts.unread_share is not None or not outside_leads(facts):
         return None
@@ -230,7 +230,7 @@ def python_loop(facts: Facts) -> Insight | None:
     Left out: that call stacks slow Python more than the rest of the step: without them the function takes less. What
     interrupts a call is not the function's.
     """
-    if facts.job.device != "cpu" or facts.host.device is not None:
+    if facts.job.device != "cpu":
         return None
     trains, held = facts.trains, facts.host.held_interpreter
     work = next((each for each in facts.host.python_work if trains or not each.waits), None)

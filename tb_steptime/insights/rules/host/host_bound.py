@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import msgspec
-
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
@@ -25,6 +23,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     BETWEEN,
     HOOKS,
     INPUTS,
+    Advice,
     bucket_late_ns,
     late_card,
     model_late,
@@ -142,37 +141,29 @@ def _mostly_in_graphs(host: HostResult) -> bool:
     return 2 * sum(row.calls for row in rows) < sum(row.launches for row in rows)
 
 
-class _Between(msgspec.Struct, frozen=True):
-    """The advice about launches between passes; `why` may use {launches}."""
-
-    title: str
-    why: str
-    how: str
-
-
 _NOW_AND_THEN = "if step % 100 == 0:\n    log(metrics)"
-_BESIDE_OPTIMIZER = _Between(
+_BESIDE_OPTIMIZER = Advice(
     "Launch less outside forward, backward and optimizer",
     "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
     "clipping, metrics, logging or an average of the weights, for example.",
     _NOW_AND_THEN + "\n# clipping: clip_grad_norm_(model.parameters(), max_norm, foreach=True)"
     "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
 )
-_BEFORE_MODEL = _Between(
+_BEFORE_MODEL = Advice(
     "Launch less before the model runs",
     "The GPU waits for {launches} (launch|launches) a step before the first layer: an augmentation, for example. "
     "Compiling the model does not reach what its caller launches.",
     "prepare = torch.compile(prepare)  # the function that makes the inputs of model(inputs)"
     "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
 )
-_UNNAMED = _Between(
+_UNNAMED = Advice(
     "Find out what is launched after the backward pass",
     "The GPU waits for {launches} (launch|launches) a step after the backward pass. No range says what they "
     "belong to: the optimizer or metrics.",
     'with torch.profiler.record_function("optimizer"):\n    optimizer.step()',
 )
 _WHOSE = phrase("The wait is measured; whose launches these are is not recorded.")
-_OUTSIDE_STEPS = _Between(
+_OUTSIDE_STEPS = Advice(
     "Launch less between the steps",
     "The GPU waits for {launches} (launch|launches) a step between the marks of steps: metrics or logging, for "
     "example.",

@@ -235,29 +235,20 @@ def in_graphs(facts: Facts) -> bool:
     return (facts.job.graph_share or 0.0) >= MOSTLY
 
 
-_LATE = phrase(
-    "GPU idle time until work launched from here reaches the GPU, mean over the steps. Waits for the data loader, "
-    "blocking calls and pauses are left out. Where the CPU does not set the pace, at most what an instant one "
-    "would gain."
+_LATE = "GPU idle time until work launched from here reaches the GPU, mean over the steps"
+_LEFT_OUT = " Waits for the data loader, blocking calls and pauses are left out."
+_INSTANT = " Where the CPU does not set the pace, at most what an instant one would gain."
+_PLAIN = ", less its share of what the profiler adds to a step, which the recorder timed."
+_UNOBSERVED = (
+    ", less its share of what a step takes because something observes each op: record without it to measure the rest."
 )
-_LATE_PLAIN = phrase(
-    "GPU idle time until work launched from here reaches the GPU, mean over the steps, less its share of what the "
-    "profiler adds to a step, which the recorder timed. Waits for the data loader, blocking calls and pauses are left "
-    "out."
-)
-_LATE_UNOBSERVED = phrase(
-    "GPU idle time until work launched from here reaches the GPU, mean over the steps, less its share of what a step "
-    "takes because something observes each op: record without it to measure the rest. Waits for the data loader, "
-    "blocking calls and pauses are left out."
-)
-_BUBBLES = phrase(
+_BUBBLES = (
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, mean over the steps."
+    "the call"
 )
-_BUBBLES_AND_MORE = phrase(
-    "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, and before later launches until the CPU is ahead; mean over the steps, at most what a replay without "
-    "these waits gains."
+_AND_MORE = (
+    ", and before later launches until the CPU is ahead; mean over the steps, at most what a replay without these "
+    "waits gains."
 )
 _NOT_COUNTED = phrase(
     "Launches reach the GPU late, and each wait exposes that delay. No replay that can be trusted shows how much of "
@@ -268,6 +259,14 @@ _BEHIND_BATCHES = phrase(
 )
 _REPLAYED = phrase("A replay shows that the CPU would get ahead without these waits.")
 _MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """Templates of a card about late launches."""
+
+    title: str
+    why: str
+    how: str
 
 
 def late_card(
@@ -298,7 +297,9 @@ def late_card(
     return host_card(
         facts,
         gain_ns,
-        formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
+        formula=f"{_LATE}.{_LEFT_OUT}{_INSTANT}"
+        if plain == 1
+        else f"{_LATE}{_UNOBSERVED if facts.slowed == 1 else _PLAIN}{_LEFT_OUT}",
         certainty=high(_MEASURED) if certain else low(guess) if guess else PROFILING_SLOWS,
         sure_ns=0 if unseen else None if long else round(gain_ns * _sure(facts)),
         unsure=_BEHIND_BATCHES if unseen else ONLY_PROFILED,
@@ -354,7 +355,7 @@ def calls_card(facts: Facts, rows: list[BlockingRow], more_ns: int = 0, **words:
     """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
     idle time of the GPU that these calls cause, as a replay shows. It is a guess where an inference then waits for
     requests."""
-    formula = _BUBBLES_AND_MORE if more_ns else _BUBBLES
+    formula = phrase(_BUBBLES + (_AND_MORE if more_ns else ", mean over the steps."))
     late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
     gain_ns = bubble_ns(rows) + more_ns
     certainty = medium(_REPLAYED) if more_ns else high(_MEASURED)

@@ -152,7 +152,7 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
     Left out: that checkpoints may be there for larger batches: where peaks differ, in a job of several ranks, and on
     the CPU, the card is minor.
     """
-    if facts.job.device == "cpu" and facts.host.device is None:
+    if facts.job.device == "cpu":
         return _on_cpu(facts)
     recomputed, gain = facts.host.recomputed, facts.replayed_gain("needless_checkpoints")
     gpu = _only_gpu(facts)
