@@ -349,6 +349,10 @@ HEADLINES: dict[str, Callable[[Facts, list[Insight]], Headline]] = {
 }
 
 
+def headline_of(view: str, insights: list[Insight], facts: Facts) -> Headline:
+    return HEADLINES[view](facts, insights)
+
+
 #: From this share on, advice treats a GPU as busy all the time, or as having work for all its SMs.
 NEARLY_ALL = 0.90
 
