@@ -83,7 +83,6 @@ def leaves_out(facts: Facts) -> bool:
 
 
 def _left_out_ns(facts: Facts) -> int:
-    """Returns the part of the mean step that is left out."""
     return whole_mean(facts.left_out_ns, len(facts.overview.steps))
 
 

@@ -276,7 +276,6 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return round((share or 0) * self.all_steps_ns / max(1, len(self.overview.steps)))
 
     def has_finding(self, id: str) -> bool:
-        """Whether this was found in the recording."""
         return self.finding(id) is not None
 
     def finding(self, id: str) -> Finding | None:

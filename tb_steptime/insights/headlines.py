@@ -90,7 +90,6 @@ _SEE_OPS = phrase("The Host view shows which ops and phases take the step.")
 
 
 def _record_more(facts: Facts) -> Phrase:
-    """Says what to record if most of the recording is left out."""
     if not ends_early(facts):
         return phrase("Record later steps: begin the recording after a warm-up.")
     return _RECORD_THE_END if facts.has_finding("end_missing") else _RECORD_WHOLE_STEPS

@@ -96,7 +96,6 @@ _CAUSES = {
 
 
 def judge_span(facts: Facts) -> Verdict:
-    """Returns what limits the span, with a sentence."""
     return weighed_verdict(facts, Verdict(facts.bound, _sentence(facts), *_certainty(facts)))
 
 
@@ -315,28 +314,28 @@ def notes_of_verdict(facts: Facts) -> frozenset[str]:
 
 def sentence_of_little(facts: Facts) -> Phrase:
     """Says what most of the recording is."""
-    costs, once_ns, recorded_ns = facts.host.one_time, facts.once_ns, facts.all_steps_ns
-    profiler_ns = sum(step.profiler_ns for step in facts.overview.steps)
-    if not is_mostly_once(facts) and 2 * profiler_ns >= facts.left_out_ns:
+    costs, profiler_ns = facts.host.one_time, sum(step.profiler_ns for step in facts.overview.steps)
+    off, once, early = facts.finding("recordings_joined"), is_mostly_once(facts), ends_early(facts)
+    values = {"time": ns(facts.once_ns), "recorded": ns(facts.all_steps_ns), "device": text(facts.job.accelerator)}
+    if once:
+        where = " in {name}" if costs[0].worst_ns > _MOST_OF_ONCE * facts.once_ns else ", mostly {name}"
+        template = f"{{time}} of {{recorded}} recorded is one-time work{where}."
+        values["name"] = text(costs[0].place.format(name=brief(costs[0].where)))
+    elif 2 * profiler_ns >= facts.left_out_ns:
         template = "For {time} of the recorded {recorded} the GPU is idle while the profiler itself works."
-        return phrase(template, time=ns(profiler_ns), recorded=ns(recorded_ns))
-    off = facts.finding("recordings_joined")
-    if off is not None and ends_early(facts):
+        values["time"] = ns(profiler_ns)
+    elif off is not None and early:
         template = "For {time} of the recorded {recorded} the profiler was off, between two recordings."
-        return phrase(template, time=off.values["time"], recorded=ns(recorded_ns))
-    if ends_early(facts):
+        values["time"] = off.values["time"]
+    elif early:
         template = "For {time} of the recorded {recorded} no more work of the {device} is recorded."
-        device = text(facts.job.accelerator)
-        return phrase(template, time=ns(_after_ns(facts)), recorded=ns(recorded_ns), device=device)
-    if not is_mostly_once(facts):
+        values["time"] = ns(_after_ns(facts))
+    else:
         template = (
             "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left."
         )
-        return phrase(template, time=ns(facts.left_out_ns - profiler_ns), recorded=ns(recorded_ns))
-    where = " in {name}" if costs[0].worst_ns > _MOST_OF_ONCE * once_ns else ", mostly {name}"
-    name = text(costs[0].place.format(name=brief(costs[0].where)))
-    template = f"{{time}} of {{recorded}} recorded is one-time work{where}."
-    return phrase(template, time=ns(once_ns), recorded=ns(recorded_ns), name=name)
+        values["time"] = ns(facts.left_out_ns - profiler_ns)
+    return filled(template, values)
 
 
 def _has_no_ops(facts: Facts) -> bool:
@@ -352,50 +351,44 @@ _COMPILED = "CompiledFxGraph"
 
 def _cpu_sentence(facts: Facts) -> Phrase:
     """Returns a sentence that says what takes most of the step, and how much."""
-    step, parts = ns(facts.step_ns), facts.host_parts_ns
-    bound = facts.host.bound
+    bound, parts, on_gpu = facts.host.bound, facts.host_parts_ns, facts.job.device == "gpu"
+    exchanged, waited, share = facts.communication, facts.finding("work_waited_for"), fraction(None)
     if has_only_calls(facts):
-        return phrase("This recording holds no work: no op ran in this process while it was recorded.")
-    if holds_no_work(facts):
-        return phrase("This recording holds no work: no op is in its only step, of {step}.", step=step)
-    if bound is Bound.INPUT:
+        template = "This recording holds no work: no op ran in this process while it was recorded."
+    elif holds_no_work(facts):
+        template = "This recording holds no work: no op is in its only step, of {step}."
+    elif bound is Bound.INPUT:
         template = "The CPU waits for input data for {wait} of a step of {step}."
-        return phrase(template, step=step, wait=ns(parts.data_loader))
-    if bound is Bound.COMMUNICATION:
+    elif bound is Bound.COMMUNICATION:
         template = "The CPU only communicates with other ranks for {share} of a step of {step}."
+        share = fraction(facts.share(exchanged.exposed_ns if exchanged else parts.communication))
         if _has_no_ops(facts):
-            template = (
-                "Exchanges with other ranks take {share} of a step of {step}; what the CPU computes is not recorded."
-            )
-        exchanged = facts.communication
-        alone_ns = exchanged.exposed_ns if exchanged else parts.communication
-        return phrase(template, step=step, share=fraction(facts.share(alone_ns)))
-    if bound is Bound.CPU:
+            template = "Exchanges with other ranks take {share} of a step of {step}; what the CPU computes is not "
+            template += "recorded."
+    elif bound is Bound.CPU:
         return _computes(facts)
-    if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
-        template = "The CPU waits for input data for {wait} of a step of {step}"
-        template += "; this trace does not show whether the GPU works then."
-        return phrase(template, step=step, wait=ns(parts.data_loader))
-    if facts.unread_share is not None:
+    elif on_gpu and facts.share(parts.data_loader) >= MAJOR_FRACTION:
+        template = "The CPU waits for input data for {wait} of a step of {step}; this trace does not show whether the "
+        template += "GPU works then."
+    elif facts.unread_share is not None:
         template = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
-        return phrase(template, step=step, share=fraction(facts.unread_share))
-    if facts.has_finding("profiler_not_started"):
+        share = fraction(facts.unread_share)
+    elif facts.has_finding("profiler_not_started"):
         template = "A step takes {step}; the profiler could not start on the GPU, and recorded the CPU only."
-        return phrase(template, step=step)
-    if facts.has_finding("only_captures"):
-        return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
-    if facts.job.device == "gpu":
-        waited, device = facts.finding("work_waited_for"), text(facts.job.accelerator)
-        if waited is not None:
-            template = "A step takes {step}; for {share} of the recording calls wait for the {device}, whose work is "
-            template += "not in this trace."
-            return phrase(template, step=step, device=device, share=waited.values["waited_share"])
-        return phrase(
-            "A step takes {step}; what the {device} does in it is not in this trace.", step=step, device=device
-        )
-    if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
+    elif facts.has_finding("only_captures"):
+        template = "A step takes {step}; it captures graphs, and launches none of them."
+    elif on_gpu and waited is not None:
+        template = "A step takes {step}; for {share} of the recording calls wait for the {device}, whose work is not "
+        template += "in this trace."
+        share = waited.values["waited_share"]
+    elif on_gpu:
+        template = "A step takes {step}; what the {device} does in it is not in this trace."
+    elif facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
-    return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
+    else:
+        template = "A step takes {step}; this trace has no GPU activity."
+    values = {"step": ns(facts.step_ns), "wait": ns(parts.data_loader), "device": text(facts.job.accelerator)}
+    return filled(template, values | {"share": share})
 
 
 #: A step mark without work takes less than this: no batch was left for it.
@@ -467,7 +460,6 @@ def op_name(row: CpuOpRow) -> str:
 
 
 def _cpu_certainty(facts: Facts) -> Certainty:
-    """Returns how sure the bound is."""
     bound = facts.host.bound
     if bound is Bound.INPUT:
         return in_this_recording(facts, high("The DataLoader marks its waits itself."))

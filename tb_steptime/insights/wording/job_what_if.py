@@ -118,7 +118,6 @@ _BECAUSE: Mapping[BubbleCause, str] = {
 
 
 def pipeline_headline(pipeline: Pipeline) -> Phrase:
-    """Says how long the stages are idle in a step, and for which main reason."""
     costs = pipeline.costs()
     most = max(costs, key=lambda cause: costs[cause])
     return phrase(

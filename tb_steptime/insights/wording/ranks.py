@@ -314,7 +314,6 @@ def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
 
 
 def why_late(rank: PathRank) -> Phrase:
-    """Returns a sentence about the rank that is late most."""
     return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)), closed(_why(rank.causes, rank.late_ns)))
 
 
@@ -411,7 +410,6 @@ def experts_texts(job: JobRanks) -> list[Phrase]:
 
 
 def ranks_titles(job: JobRanks) -> Titles:
-    """Returns the titles above the pictures, by the ids in `title_ids.RANKS_TITLES`."""
     return {
         "pipeline": phrase("What is each stage of the pipeline idle for?"),
         "lanes": phrase("Which rank decides a step, from moment to moment?"),

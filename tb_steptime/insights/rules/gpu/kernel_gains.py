@@ -102,5 +102,4 @@ def _row_of_kernel(facts: Facts, site: KernelSite, view: str) -> EvidenceRow | N
 
 
 def row_of_op(table: str, op: str | None, shapes: str | None) -> EvidenceRow:
-    """Returns the row of an op in a table of ops by their inputs."""
     return EvidenceRow(table, " ".join(filter(None, (op, shapes))))

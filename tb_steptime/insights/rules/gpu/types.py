@@ -133,7 +133,6 @@ _BECAUSE = {
 
 
 def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
-    """Returns the reason, with the op that could gain most, and its sizes."""
     template, values = of_kernel_time(facts, eligible_ns)
     template += " is matrix work without {cores}" + _BECAUSE.get(leading.why_not, "")
     statement = Phrase(template, values | {"cores": matrix_units(facts.job.vendor)})
@@ -219,7 +218,6 @@ _OF_OTHERS = phrase("Half of the time of ops other than products, which move hal
 
 
 def _why_fp64(facts: Facts, products: Waste | None, others: Waste | None, leading: Waste) -> Phrase:
-    """Returns the reason, which names the op with most of the gain."""
     total_ns = sum(each.total_ns for each in (products, others) if each)
     work = "work" if products is None or others else "matrix work"
     template, values = of_kernel_time(facts, total_ns)

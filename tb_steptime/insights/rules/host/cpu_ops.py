@@ -398,7 +398,6 @@ def _gains_by_compiling(facts: Facts, work: CpuWork, group: CpuGroup) -> bool:
 
 
 def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
-    """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
         gains = facts.job.execution != "compiled" and _gains_by_compiling(facts, work, group)
         return "model = torch.compile(model)  # fuses chains of elementwise ops" if gains else None

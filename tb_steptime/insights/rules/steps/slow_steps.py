@@ -154,7 +154,6 @@ def _within_steps(card: Insight, others: list[Insight]) -> list[Insight]:
 
 
 def _of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:
-    """Returns the other cards that are about exactly these steps."""
     return [each for each in others if set(each.steps) == set(card.steps)]
 
 
