@@ -376,7 +376,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         left: int = min(getattr(replayed.sensitivity, part) for part in parts)
         return min(gain_ns, max(replayed.steady_step_ns - left, 0))
 
-    def alone_ns(self, gain_ns: int, *, pauses: bool = False) -> int:
+    def alone_ns(self, gain_ns: int, *, pauses: bool) -> int:
         """Returns what the step gains at most if the CPU or the loader of this rank alone needs so much less, or does
         not pause. Where exchanges set the pace, the rank may only wait longer for others, as a replay shows in which
         these arrive as recorded. Without one, the gain is returned as it is."""

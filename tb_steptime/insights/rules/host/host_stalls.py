@@ -121,8 +121,7 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
         how=_OWN_CORES if _is_in_native_code(pauses[0]) else card.how,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in pauses][:EVIDENCE],
         row=EvidenceRow("pauses", str(pauses[0].worst_start_ns)),
-        rare=True,
-        once=_is_once(facts, pauses),
+        of="one_step" if _is_once(facts, pauses) else "excess",
     )
 
 

@@ -35,6 +35,7 @@ from tb_steptime.insights.host_gains import (
     EVIDENCE,
     ONLY_PROFILED,
     PROFILING_SLOWS,
+    Bounds,
     evidence_of_sites,
     host_card,
     late_by_site,
@@ -301,9 +302,11 @@ def late_card(
         if plain == 1
         else f"{_LATE}{_UNOBSERVED if facts.slowed == 1 else _PLAIN}{_LEFT_OUT}",
         certainty=high(_MEASURED) if certain else low(guess) if guess else PROFILING_SLOWS,
-        sure_ns=0 if unseen else None if long else round(gain_ns * _sure(facts)),
-        unsure=_BEHIND_BATCHES if unseen else ONLY_PROFILED,
-        most_now_ns=facts.at_most_ns(gain_ns, "host") if input_bound else None,
+        bounds=Bounds(
+            sure_ns=0 if unseen else None if long else round(gain_ns * _sure(facts)),
+            unsure=_BEHIND_BATCHES if unseen else ONLY_PROFILED,
+            most_now_ns=facts.at_most_ns(gain_ns, "host") if input_bound else None,
+        ),
         **words,
     )
 

@@ -213,7 +213,7 @@ def growing_graph(facts: Facts) -> Insight | None:
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in ends],
         steps=[step.name for step in ends],
         how=_DETACH,
-        rare=True,
+        of="excess",
     )
 
 

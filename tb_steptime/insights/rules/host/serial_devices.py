@@ -61,5 +61,5 @@ def serial_devices(facts: Facts) -> Insight | None:
         formula="Time of the step in which any GPU works, less the time of the GPU that works longest.",
         certainty=medium(_SPLIT if facts.hands_over else phrase("Assumes that no GPU needs results of another one.")),
         part="kernel",
-        across=True,
+        of="devices",
     )

@@ -108,8 +108,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
         steps=[step.step for step in slow],
         row=EvidenceRow("slow", slow[0].step),
-        rare=True,
-        once=len(slow) == 1,
+        of="one_step" if len(slow) == 1 else "excess",
     )
 
 
@@ -270,7 +269,7 @@ def recurring_steps(facts: Facts) -> Insight | None:
         part=None,
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in steps[:EVIDENCE]],
         steps=recurring.steps,
-        rare=True,
+        of="excess",
     )
 
 
