@@ -12,7 +12,7 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import DeviceIdle, HostResult, JudgedHost, JudgedRows
 from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
+from tb_steptime.analyses.tensor_cores import DeviceSplit, KernelRow, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import Communication
@@ -28,6 +28,7 @@ from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Finding, phrase
+from tb_steptime.text.patterns import expression
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
@@ -50,6 +51,7 @@ ONLY_LAUNCHES = phrase("Only launch calls are recorded of the CPU: this may be o
 #: Share of the step in launch calls that wait for room in the full queue, from which on they explain a busy CPU.
 FULL_QUEUE_FRACTION = 0.05
 
+_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 _NO_WASTE = LaunchWaste(None, None, Waste(None, 0, 0, 0), Waste(None, 0, 0, 0))
 
 #: The parts of a step that a replay can make free, by the names of `Sensitivity`.
@@ -183,6 +185,16 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
             waste=rows.waste,
             rates=rows.rates,
         )
+
+    @property
+    def split_kernels(self) -> list[KernelRow]:
+        """The main device's kernels by name, with how they use tensor cores; empty without a device."""
+        return self.kernel_split.kernels if self.kernel_split else []
+
+    @property
+    def fuses_attention(self) -> bool:
+        """Whether kernels of fused attention run, as their names say."""
+        return any(_ATTENTION.search(row.short) for row in self.split_kernels)
 
     @property
     def waste(self) -> LaunchWaste:

@@ -41,7 +41,7 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(judge_span(facts).text, _record_more(facts))
     verdict, first = judge_span(facts).text, most_gain(insights)
     slowed = facts.host.bound is Bound.HOST  # a GPU that sets the pace hides the observer
-    if first is not None and first.view == "host" and slowed and facts.observed_ns > (first.gain_ns or 0):
+    if first is not None and first.view == "host" and slowed and facts.observed_ns > first.gain_ns:
         return Headline(verdict, _record_unobserved(facts))
     if first is not None:
         return Headline(verdict, _gain(first), _elsewhere(first), card=first.id)
@@ -69,11 +69,10 @@ def _where_to_look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
     if not nothing_waits(facts):
         return phrase("The Host view shows before which launches the GPU is idle."), "host"
-    split = facts.kernel_split
-    kernels = facts.kernels or (split.kernels if split else [])  # the commands leave out the view of the GPU
+    kernels = facts.kernels or facts.split_kernels  # the commands leave out the view of the GPU
     if not kernels:
         return ()
-    op = _op_of_kernel(split, kernels[0])
+    op = _op_of_kernel(facts.kernel_split, kernels[0])
     values = {"kernel": code(kernels[0].short or kernels[0].name), "share": fraction(kernels[0].share)}
     of = "{kernel} in {op}" if op else "{kernel}"
     template = f"The GPU view shows more of {of}, which takes most of kernel time: {{share}}."

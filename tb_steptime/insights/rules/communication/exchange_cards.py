@@ -229,8 +229,7 @@ NORMS = Advice(
 def overlapped(facts: Facts, row: CollectiveRow) -> Advice:
     """Returns the advice for a row whose collectives the remaining computation could hide. Kernels of DeepEP exchange
     without torch.distributed."""
-    kernels = (kernel.name for kernel in facts.kernel_split.kernels) if facts.kernel_split else ()
-    if row.kind == "all_to_all" and any(_DEEP_EP.search(name) for name in kernels):
+    if row.kind == "all_to_all" and any(_DEEP_EP.search(kernel.name) for kernel in facts.split_kernels):
         return Advice(_OVERLAP, None, _OF_DEEP_EP)
     each = None if row.bytes is None else row.bytes / row.count
     return Advice(_OVERLAP, None, how_to_overlap(row.kind, each, exchanger_of(facts, row)))

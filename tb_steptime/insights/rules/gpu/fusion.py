@@ -346,10 +346,9 @@ def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str | None:
         return _HOW_IN_TRAINING if facts.compiles_model else None
     match = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
     dtype = match[1] if match else ""
-    kernels = facts.kernel_split.kernels if facts.kernel_split else []
-    if dtype in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
+    if dtype in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in facts.split_kernels):
         return _HOW_QUANTIZED.format(type=_HALF_TYPES[dtype])
-    if leading.kind == "type" and facts.compiles_model and any(_TO_FP8.search(row.name) for row in kernels):
+    if leading.kind == "type" and facts.compiles_model and any(_TO_FP8.search(row.name) for row in facts.split_kernels):
         return "model = torch.compile(model)  # scales and converts to FP8 in the kernels that make the tensors"
     return _HOW_TO_TYPE.get(dtype, _HOW_TO_COPY_LESS[leading.kind])
 

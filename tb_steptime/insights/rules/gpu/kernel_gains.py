@@ -95,8 +95,7 @@ def with_nothing_before(facts: Facts, insight: Insight) -> Insight:
 def _row_of_kernel(facts: Facts, site: KernelSite, view: str) -> EvidenceRow | None:
     """Returns the row in the view's table of kernels by name. Of kernels with the site's short name, it is the first
     one."""
-    split = facts.kernel_split
-    names = [row.name for row in (split.kernels if split and view == "tensor_cores" else facts.kernels)]
+    names = [row.name for row in (facts.split_kernels if view == "tensor_cores" else facts.kernels)]
     name = next((each for each in names if short_name(each) == site.kernel), None)
     return EvidenceRow("kernels", name) if name else None
 

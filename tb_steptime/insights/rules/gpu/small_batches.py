@@ -15,7 +15,6 @@ from tb_steptime.insights.wording.gpu import mostly
 from tb_steptime.insights.wording.terms import processors
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import count, fraction, ns, phrase
-from tb_steptime.text.patterns import expression
 
 #: A larger batch comes first, because compilers fuse only elementwise work and do not make products larger.
 _LARGER_BATCH = "DataLoader(..., batch_size=2 * batch_size)  # more blocks for each launch, if memory allows"
@@ -73,7 +72,6 @@ def small_grids(facts: Facts) -> Insight | None:
 MOSTLY = 0.5
 #: Minimum mean length of these kernels: a shorter one may take as long as it takes to begin and to end.
 LEAST_NS = 20_000
-_FUSED_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 _MORE_INPUTS = """\
 # more inputs in a batch: the weights are read once for all of them
 # or weights in 8 or 4 bits: half or a quarter of the bytes"""
@@ -107,13 +105,12 @@ def matrix_vectors(facts: Facts) -> Insight | None:
 
     Left out: that requests may not come together.
     """
-    split = facts.kernel_split
-    vectors = split.waste.vectors if split else None
-    if split is None or vectors is None or not facts.infers or facts.bound is not Bound.GPU:
+    vectors = facts.waste.vectors
+    if vectors is None or not facts.infers or facts.bound is not Bound.GPU:
         return None
     if vectors.share < MOSTLY or vectors.total_ns < LEAST_NS * vectors.count:
         return None
-    fused = any(_FUSED_ATTENTION.search(row.short) for row in split.kernels)
+    fused = facts.fuses_attention
     if 2 * vectors.attention_ns >= vectors.total_ns or (2 * vectors.named_ns < vectors.total_ns and not fused):
         return None
     decoder = fused or vectors.attention_ns > 0 or facts.job.server is not None

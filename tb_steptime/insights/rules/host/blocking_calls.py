@@ -89,7 +89,6 @@ _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or whil
 _READ_OF_MANY = "actions = policy(observations).tolist()  # of many environments at once: each wait is for all of them"
 #: The same for the tokens of a language model.
 _TOKENS_OF_MANY = "tokens = logits.argmax(-1).tolist()  # of many prompts at once: each wait is for all of them"
-_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 #: From so many reads a step on they are not of the few values that a loop prints.
 MANY_READS = 8
 _STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
@@ -112,9 +111,7 @@ def rolls_out(facts: Facts) -> bool:
 def generates(facts: Facts) -> bool:
     """Whether these passes have attention: those of a language model that generates, and not of a policy in an
     environment. Both read a value for each pass."""
-    kernels = facts.kernel_split.kernels if facts.kernel_split else []
-    eager = facts.waste.attention is not None
-    return rolls_out(facts) and (eager or any(_ATTENTION.search(row.short) for row in kernels))
+    return rolls_out(facts) and (facts.waste.attention is not None or facts.fuses_attention)
 
 
 def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:

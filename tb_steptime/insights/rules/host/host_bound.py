@@ -259,12 +259,8 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     if facts.job.optimizer not in _WITH_FUSED_FORM or facts.waste.fused:
         return None
     wait_ns = late_ns(facts.host, OPTIMIZER)
-    why = Phrase(
-        agreeing(
-            "The GPU waits for the optimizer's {launches} (launch|launches) a step, {each} for each.", round(launches)
-        ),
-        {"launches": count(round(launches)), "each": ns(wait_ns / launches if launches else None)},
-    )
+    template = "The GPU waits for the optimizer's {launches} launches a step, {each} for each."
+    why = phrase(template, launches=count(round(launches)), each=ns(wait_ns / launches))
     title, how = phrase("Fuse the optimizer"), fused_form(facts.job.optimizer)
     return late_card(facts, OPTIMIZER, wait_ns, id="fused_optimizer", title=title, why=why, how=how)
 

@@ -375,5 +375,5 @@ def calls_card(facts: Facts, rows: list[BlockingRow], more_ns: int = 0, **words:
 def waits_card(facts: Facts, rows: list[BlockingRow], gain_ns: int, **words: Unpack[Reasoned]) -> Insight | None:
     """Returns a card with these calls as its evidence."""
     words["evidence"] = [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]
-    words["row"] = EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None
+    words["row"] = EvidenceRow("blocking", str(rows[0].worst_start_ns))
     return host_card(facts, gain_ns, colour="blocking", part="runtime", **words)
