@@ -30,7 +30,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
 )
 from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card, waits_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.text import Phrase, count, filled, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
 
@@ -67,9 +67,9 @@ def sync_bubble(facts: Facts) -> Insight | None:
         return calls_card(facts, rows, more_ns, id="sync_bubble", title=_WITHOUT_WAITING, why=why, how=unset)
     template = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
     if behind.lead_ns > behind.split_ns:
-        template = _LACKS[len(rows) > 1]
+        template = agreeing(_LACKS, len(rows))
     elif behind.short_ns > behind.split_ns:
-        template = _FIRST_LATE[len(rows) > 1]
+        template = agreeing(_FIRST_LATE, len(rows))
     elif behind.split_ns:
         template = _FEW_BETWEEN
     why = _why(rows[0], total_ns, template, sum(row.blocked_ns for row in rows))
@@ -159,18 +159,16 @@ _FEW_BETWEEN = (
     "{op} and other calls that wait leave the GPU idle for {total} a step: between two of them the CPU launches too "
     "little to get ahead."
 )
-#: Reasons where the GPU works while the CPU waits, by whether there are several kinds of calls.
-_LACKS = {
-    True: "{op} and other calls that wait keep the CPU for {blocked} a step. It lacks that time later, when the GPU is "
-    "idle for {total}.",
-    False: "{op} keeps the CPU for {blocked} a step. It lacks that time later, when the GPU is idle for {total}.",
-}
-#: Reasons where launches after the wait are late, too, by whether there are several kinds of calls.
-_FIRST_LATE = {
-    True: "{op} and other calls that wait leave the GPU idle for {total} a step: launches after them are late, too, "
-    "until the CPU is ahead.",
-    False: "{op} leaves the GPU idle for {total} a step: launches after it are late, too, until the CPU is ahead.",
-}
+#: Reasons where the GPU works while the CPU waits, and where launches after the wait are late, too. They agree with the
+#: number of kinds of calls.
+_LACKS = (
+    "{op}(| and other calls that wait) (keeps|keep) the CPU for {blocked} a step. It lacks that time later, when the "
+    "GPU is idle for {total}."
+)
+_FIRST_LATE = (
+    "{op}(| and other calls that wait) (leaves|leave) the GPU idle for {total} a step: launches after (it|them) are "
+    "late, too, until the CPU is ahead."
+)
 
 
 def hidden_sync_backward(facts: Facts) -> Insight | None:

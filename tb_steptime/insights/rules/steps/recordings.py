@@ -16,14 +16,6 @@ from tb_steptime.text import filled, ns, phrase, text
 
 _CERTAIN = phrase("No gain: the other figures become certain.")
 
-#: Titles by whether the trace has any launch calls. If it has some, the missing ones are those of work launched before
-#: the recording, and of graphs launched through another call.
-_LAUNCHES = {True: phrase("Record the launches after a warm-up"), False: phrase("Record the launches too")}
-_WITH_LAUNCHES = {
-    True: "profile(schedule=schedule(wait=1, warmup=2, active=3))",
-    False: "profile(activities=[ProfilerActivity.CPU, {activity}])",
-}
-
 
 def trace_quality(facts: Facts) -> Insight | None:
     """Fires when a twentieth of the step is idle time before work whose launch is not recorded.
@@ -42,11 +34,14 @@ def trace_quality(facts: Facts) -> Insight | None:
     idle = facts.idle
     if idle is None or facts.has_finding("launches_untied") or facts.share(idle.unknown) < WARNING_FRACTION:
         return None
-    launches = facts.host.launches is not None and facts.host.launches.calls > 0
+    title, device = "Record the launches too", device_activity(facts.job.accelerator)
+    how = f"activities=[ProfilerActivity.CPU, {device}]"
+    if facts.host.launches is not None and facts.host.launches.calls > 0:  # the others are earlier, or those of graphs
+        title, how = "Record the launches after a warm-up", "schedule=schedule(wait=1, warmup=2, active=3)"
     return card(
         facts,
         id="trace_quality",
-        title=_LAUNCHES[launches],
+        title=phrase(title),
         why=phrase(
             "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
             unknown=ns(idle.unknown),
@@ -56,7 +51,7 @@ def trace_quality(facts: Facts) -> Insight | None:
         counted=True,
         part=None,
         colour="other",
-        how=_WITH_LAUNCHES[launches].format(activity=device_activity(facts.job.accelerator)),
+        how=f"profile({how})",
         instead=phrase("better data"),
     )
 
