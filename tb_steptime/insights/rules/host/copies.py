@@ -57,7 +57,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
     title, how = _OF_LOADER if _are_of_loader(facts, rows) else _OF_TENSOR
     if _are_of_model(rows):
         title, how = _OF_MODEL
-    elif _are_created([row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]):
+    elif _are_created(_to_gpu(facts)):
         title, how = _OF_CREATED
     if _are_small(rows):
         title, how = _OF_VALUES
@@ -65,6 +65,11 @@ def pageable_copies(facts: Facts) -> Insight | None:
     if _may_be_weights(facts):
         how, doubt = f"{how}\n{_OF_WEIGHTS}", _ONCE_PERHAPS
     return calls_card(facts, rows, doubt=doubt, id="pageable_copies", title=phrase(title), why=_why(rows), how=how)
+
+
+def _to_gpu(facts: Facts) -> list[CopyRow]:
+    """Returns the copies of pageable memory to the GPU."""
+    return [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
 
 
 #: Number of copies a step from which on they are of single values or of parts, and not of a batch's tensors.
@@ -92,8 +97,7 @@ def _are_of_model(rows: list[BlockingRow]) -> bool:
 
 def _may_be_weights(facts: Facts) -> bool:
     """Whether the only recorded step copies many tensors in a row to the GPU, as `model.to("cuda")` does once."""
-    rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
-    many = (row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH)
+    many = (row for row in _to_gpu(facts) if row.in_a_row >= _MORE_THAN_A_BATCH)
     return len(facts.overview.steps) == 1 and any((row.bytes or 0) >= LARGE_BYTES * row.count for row in many)
 
 
@@ -114,8 +118,7 @@ def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
 
 def _made_by(facts: Facts) -> str | None:
     """Returns the op of the loop that makes on the CPU what is copied to the GPU from pageable memory."""
-    rows = (row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable")
-    return next((row.made_by for row in rows if row.made_by is not None), None)
+    return next((row.made_by for row in _to_gpu(facts) if row.made_by is not None), None)
 
 
 def _is_forward(row: BlockingRow) -> bool:
@@ -215,7 +218,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     weights = _moved_weights(facts)
     if weights:
         return _weights_card(facts, weights)
-    rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
+    rows = _to_gpu(facts)
     if _are_of_part_on_cpu(facts, rows, "HtoD"):
         return None
     of_loader = _are_of_loader(facts, rows)
@@ -353,8 +356,6 @@ _ALONE = phrase("Mean over the steps of these copies' time during which no kerne
 _REPLAYED = phrase(
     "What a replay without waits gains by these copies, at the low end of its range; at most the time of their calls."
 )
-
-
 _DEPENDS = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
 _FASTER = low("No kernel runs in the steps, and how much faster pinned memory is copied is not known.")
 
@@ -481,11 +482,14 @@ def pinned_copies(facts: Facts) -> Insight | None:
     most, rest_ns = max(rows, key=_alone_ns), facts.step_ns - facts.copying_ns
     of_batch = most.direction == "HtoD" and most.count < _MORE_THAN_A_BATCH
     how = _HOW_PINNED[most.direction]
+    template = "{bytes} a step come from pinned memory or go there, and for {alone} of the copy no kernel runs."
+    template += " The rest of the step takes {rest}, and can hide no more." if rest_ns < alone_ns else ""
+    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)}
     return host_card(
         facts,
         id="pinned_copies",
         title=phrase("Copy the next batch while kernels run" if of_batch else "Copy these tensors while kernels run"),
-        why=_why_pinned(rows, alone_ns, rest_ns),
+        why=filled(_with_bytes(template, rows), values),
         how=how if of_batch else f"{how}\n{_LESS[facts.infers]}",
         gain_ns=min(alone_ns, rest_ns),
         formula="Mean over the steps of these copies' time during which no kernel runs, at most the rest of the step, "
@@ -493,11 +497,3 @@ def pinned_copies(facts: Facts) -> Insight | None:
         certainty=(medium if of_batch else low)(_DEPENDS),
         part="memcpy",
     )
-
-
-def _why_pinned(rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Phrase:
-    """Returns the reason, which says where the rest of the step cannot hide all of it."""
-    template = "{bytes} a step come from pinned memory or go there, and for {alone} of the copy no kernel runs."
-    template += " The rest of the step takes {rest}, and can hide no more." if rest_ns < alone_ns else ""
-    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)}
-    return filled(_with_bytes(template, rows), values)
