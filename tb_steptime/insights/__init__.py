@@ -22,7 +22,7 @@ from tb_steptime.insights.facts import (
     mostly_unrecorded,
     one_time_is_unknown,
 )
-from tb_steptime.insights.headlines import HEADLINES, UNKNOWN_SHARE, sidebar_shares
+from tb_steptime.insights.headlines import HEADLINES, UNKNOWN_SHARE, headline_of, sidebar_shares
 from tb_steptime.insights.host_verdict import judge_span, notes_of_verdict
 from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain, Rule
@@ -54,12 +54,13 @@ class ErrorGuard(msgspec.Struct, frozen=True):
     """One sentence that cannot be made takes only its own place: a rule that raises its card, a headline its view.
     failed: names of what raised anything but that a result is missing; the log has the exception."""
 
+    facts: Facts
     failed: list[str] = msgspec.field(default_factory=list)
 
-    def run(self, name: str, make: Callable[[], T], otherwise: T) -> T:
-        """Returns what `make` makes, or `otherwise` where that fails. Raises MemoryError."""
+    def ask(self, name: str, function: Callable[[Facts], T], otherwise: T) -> T:
+        """Returns what `function` returns for the facts, or `otherwise` where that fails. Raises MemoryError."""
         try:
-            return make()
+            return function(self.facts)
         except NotComputed:
             return otherwise
         except MemoryError:
@@ -69,10 +70,6 @@ class ErrorGuard(msgspec.Struct, frozen=True):
             self.failed.append(name)
             return otherwise
 
-    def ask(self, name: str, function: Callable[[Facts], T], facts: Facts, otherwise: T) -> T:
-        """Returns what `function` returns for the facts, or `otherwise` where that fails. Raises MemoryError."""
-        return self.run(name, lambda: function(facts), otherwise)
-
 
 def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None = None) -> Judgement:
     """Returns what all rules say of the results of one span. results: by view id. gaps: views whose analysis failed,
@@ -81,34 +78,34 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
     What needs a result that is missing is not said; a rule that fails takes its own card alone, and a note says so.
     Raises what reading results raises.
     """
-    facts, guarded = Facts(dict(results), gaps or {}), ErrorGuard()
-    insights, addable = _cards(facts, guarded)
+    facts = Facts(dict(results), gaps or {})
+    guarded = ErrorGuard(facts)
+    insights, addable, ask = *_cards(facts, guarded), guarded.ask
     failed = failed_rules(guarded.failed)
-    notes: dict[str, list[NoteText]] = guarded.ask("notes of results", result_notes, facts, {})
+    notes: dict[str, list[NoteText]] = ask("notes of results", result_notes, {})
     if failed:  # the overview has every card
         notes |= {"overview": [*notes.get("overview", ()), *failed]}
-    run, first = guarded.run, most_gain(insights)
+    first = most_gain(insights)
     shown = [*(range.step for range in first.evidence), *first.steps] if first else []
     return Judgement(
-        verdict=guarded.ask("the verdict", judge_span, facts, UNKNOWN_VERDICT),
-        job=guarded.ask("the kind of job", job_text, facts, UNKNOWN_JOB),
+        verdict=ask("the verdict", judge_span, UNKNOWN_VERDICT),
+        job=ask("the kind of job", job_text, UNKNOWN_JOB),
         headlines=_headlines(facts, insights, guarded),
         insights=insights,
         addable=addable,
         insights_remark=sum_of_gains(insights, addable),
-        could_be=run("the step after the first fix", lambda: could_be(facts, insights), None),
-        tried=run("the step after several cards", lambda: tried(facts, insights), NOT_TRIED),
-        largest=run("the largest pieces", lambda: largest_pieces(facts, insights), None),
+        could_be=ask("the step after the first fix", partial(could_be, insights=insights), None),
+        tried=ask("the step after several cards", partial(tried, insights=insights), NOT_TRIED),
+        largest=ask("the largest pieces", partial(largest_pieces, insights=insights), None),
         sidebar={
-            view: run(f"the bar of {view}", partial(share, facts), UNKNOWN_SHARE)
-            for view, share in sidebar_shares(facts).items()
+            view: ask(f"the bar of {view}", share, UNKNOWN_SHARE) for view, share in sidebar_shares(facts).items()
         },
-        titles={view: guarded.ask(f"titles of {view}", titles, facts, {}) for view, titles in TITLES.items()},
+        titles={view: ask(f"titles of {view}", titles, {}) for view, titles in TITLES.items()},
         notes=notes,
         shown_step=next(iter(shown), None),
-        quality=guarded.ask("what is wrong with the recording", quality_lines, facts, []),
-        excess=guarded.ask("what is no part of the steady step", excess_sentences, facts, {}),
-        notes_in_verdict=guarded.ask("the notes that the verdict says", notes_of_verdict, facts, frozenset()),
+        quality=ask("what is wrong with the recording", quality_lines, []),
+        excess=ask("what is no part of the steady step", excess_sentences, {}),
+        notes_in_verdict=ask("the notes that the verdict says", notes_of_verdict, frozenset()),
     )
 
 
@@ -118,28 +115,30 @@ _OF_CPU = ("host", "data_loading")
 
 def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
     """Returns the cards in their order, and the ids of those whose gains may be added."""
-    answers_by_rule = [(_weighed_card(rule, facts, guarded), gain) for rule, gain in RULES.items()]
-    fired = [(insight, gain) for insight, gain in answers_by_rule if insight is not None]
-    little = guarded.ask("what is left out", little_is_judged, facts, False)
-    unseen = guarded.ask("what is not recorded", mostly_unrecorded, facts, False)
+    fired = [(card, gain) for rule, gain in RULES.items() if (card := _weighed_card(rule, guarded)) is not None]
+    little = guarded.ask("what is left out", little_is_judged, False)
+    unseen = guarded.ask("what is not recorded", mostly_unrecorded, False)
     first, why = ("one_time", LITTLE) if little else ("unrecorded_work", UNRECORDED) if unseen else ("", None)
-    cards = without_named([each for each, _ in fired])
-    unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, facts, False)
+    cards = without_named([card for card, _ in fired])
+    unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, False)
     if unknown:
         cards = [lowered(card, ONLY_LAUNCHES) if card.view in _OF_CPU else card for card in cards]
-    bound = guarded.ask("what limits the step", lambda facts: facts.bound, facts, Bound.UNKNOWN)
+    bound = guarded.ask("what limits the step", lambda facts: facts.bound, Bound.UNKNOWN)
     insights = in_order((lowered(card, why) if why else card for card in cards), bound)
     insights.sort(key=lambda insight: insight.id != first)  # what the others are about is little
     if not facts.gaps and not any(insight.gain_ns for insight in insights):
         insights = [with_nothing_before(facts, insight) for insight in insights]
-    return insights, {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
+    return insights, {card.id for card, gain in fired if gain is Gain.DISJOINT}
 
 
-def _weighed_card(rule: Rule, facts: Facts, guarded: ErrorGuard) -> Insight | None:
+def _weighed_card(rule: Rule, guarded: ErrorGuard) -> Insight | None:
     """Returns the rule's card with the confidence that the recording allows; None where the rule has none."""
-    insight = guarded.ask(rule.__name__, rule, facts, None)
-    no_card: Insight | None = None
-    return no_card if insight is None else guarded.run(rule.__name__, lambda: weighed(facts, insight), no_card)
+
+    def weighed_card(facts: Facts) -> Insight | None:
+        insight = rule(facts)
+        return None if insight is None else weighed(facts, insight)
+
+    return guarded.ask(rule.__name__, weighed_card, None)
 
 
 #: Views whose headline states no share of a step.
@@ -149,14 +148,10 @@ _WITHOUT_SHARES = ("memory",)
 def _headlines(facts: Facts, insights: list[Insight], guarded: ErrorGuard) -> dict[str, Headline]:
     """Returns the headline of each measured view with what its shares are of; a view that could not be measured has the
     headline alone."""
-    basis = guarded.ask("what shares are of", basis_of, facts, None)
-    headlines = {
-        view: guarded.run(f"the headline of {view}", partial(headline, facts, insights), UNKNOWN_HEADLINE)
-        for view, headline in HEADLINES.items()
-        if facts.has(view)
-    }
-    with_basis = {
-        view: headline if view in _WITHOUT_SHARES else msgspec.structs.replace(headline, basis=basis)
-        for view, headline in headlines.items()
-    }
-    return with_basis | {view: gap_headline(error) for view, error in facts.gaps.items()}
+    basis = guarded.ask("what shares are of", basis_of, None)
+    headlines: dict[str, Headline] = {}
+    for view in filter(facts.has, HEADLINES):
+        headline = guarded.ask(f"the headline of {view}", partial(headline_of, view, insights), UNKNOWN_HEADLINE)
+        of_step = view not in _WITHOUT_SHARES
+        headlines[view] = msgspec.structs.replace(headline, basis=basis) if of_step else headline
+    return headlines | {view: gap_headline(error) for view, error in facts.gaps.items()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
+from typing import NamedTuple
 
 import msgspec
 
 from tb_steptime.metrics.base import Evidence as Evidence
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.text import Phrase, Reason
+from tb_steptime.text import Phrase, Reason, as_phrase
 
 #: The title or caption of each picture, table or figure of a view.
 Titles = dict[str, Phrase]
@@ -25,6 +26,25 @@ class Confidence(enum.Enum):
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
+
+
+class Certainty(NamedTuple):
+    """A confidence, and what it rests on."""
+
+    level: Confidence
+    why: Phrase
+
+
+def high(why: Phrase | str) -> Certainty:
+    return Certainty(Confidence.HIGH, as_phrase(why))
+
+
+def medium(why: Phrase | str) -> Certainty:
+    return Certainty(Confidence.MEDIUM, as_phrase(why))
+
+
+def low(why: Phrase | str) -> Certainty:
+    return Certainty(Confidence.LOW, as_phrase(why))
 
 
 class EvidenceRow(msgspec.Struct, frozen=True):

@@ -48,21 +48,13 @@ def basis_of(facts: Facts) -> Phrase | None:
         template = "Verdict, cards and steady step leave out {number} (step that runs|steps that run) no backward pass."
         sentences.append(phrase(agreeing(template, evaluating), number=count(evaluating)))
     if leaves_out(facts) and not little_is_judged(facts):
-        template = (
-            "The verdict and the cards are about {judged} a step: {what}, {left} of the mean step of {mean}, are left "
-            "out."
-        )
+        rest = "{what}, {left} of the mean step of {mean}, are left out."
         steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps) - evaluating
         if facts.starts_longer and partial == 1:
-            template = (
-                "The verdict and the cards are about {judged} a step: the first step, which takes longer than all "
-                "others, is left out."
-            )
+            rest = "the first step, which takes longer than all others, is left out."
         elif partial:
-            template = (
-                "The verdict and the cards are about {judged} a step: {partial} of {steps} steps, which "
-                "(includes|include) {what}, (is|are) left out."
-            )
+            rest = "{partial} of {steps} steps, which (includes|include) {what}, (is|are) left out."
+        template = f"The verdict and the cards are about {{judged}} a step: {rest}"
         sentences.append(filled(agreeing(template, partial), {
             "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
             "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),
@@ -91,7 +83,6 @@ def leaves_out(facts: Facts) -> bool:
 
 
 def _left_out_ns(facts: Facts) -> int:
-    """Returns the part of the mean step that is left out."""
     return whole_mean(facts.left_out_ns, len(facts.overview.steps))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import astuple, replace
 
-from tb_steptime.insights.base import Confidence
-from tb_steptime.insights.cards import confidence
+from tb_steptime.insights.base import Certainty, high, low, medium
+from tb_steptime.insights.cards import in_this_recording
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_outside import compiling, compiling_step, one_pause, outside_ops_ns
@@ -14,7 +14,7 @@ from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.means import median
-from tb_steptime.text import Phrase, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
 
@@ -31,48 +31,43 @@ _COMPILED = "CompiledFxGraph"
 
 def cpu_sentence(facts: Facts) -> Phrase:
     """Returns a sentence that says what takes most of the step, and how much."""
-    step, parts = ns(facts.step_ns), facts.host_parts_ns
-    bound = facts.host.bound
+    bound, parts, on_gpu = facts.host.bound, facts.host_parts_ns, facts.job.device == "gpu"
+    exchanged, waited, share = facts.communication, facts.finding("work_waited_for"), fraction(None)
     if has_only_calls(facts):
-        return phrase("This recording holds no work: no op ran in this process while it was recorded.")
-    if holds_no_work(facts):
-        return phrase("This recording holds no work: no op is in its only step, of {step}.", step=step)
-    if bound is Bound.INPUT:
+        template = "This recording holds no work: no op ran in this process while it was recorded."
+    elif holds_no_work(facts):
+        template = "This recording holds no work: no op is in its only step, of {step}."
+    elif bound is Bound.INPUT:
         template = "The CPU waits for input data for {wait} of a step of {step}."
-        return phrase(template, step=step, wait=ns(parts.data_loader))
-    if bound is Bound.COMMUNICATION:
+    elif bound is Bound.COMMUNICATION:
         template = "The CPU only communicates with other ranks for {share} of a step of {step}."
+        share = fraction(facts.share(exchanged.exposed_ns if exchanged else parts.communication))
         if _has_no_ops(facts):
             template = "Exchanges with other ranks take {share} of a step of {step}; no CPU op is recorded."
-        exchanged = facts.communication
-        alone_ns = exchanged.exposed_ns if exchanged else parts.communication
-        return phrase(template, step=step, share=fraction(facts.share(alone_ns)))
-    if bound is Bound.CPU:
+    elif bound is Bound.CPU:
         return _computes(facts)
-    if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
-        template = "The CPU waits for input data for {wait} of a step of {step}"
-        template += "; this trace does not show whether the GPU works then."
-        return phrase(template, step=step, wait=ns(parts.data_loader))
-    if facts.unread_share is not None:
+    elif on_gpu and facts.share(parts.data_loader) >= MAJOR_FRACTION:
+        template = "The CPU waits for input data for {wait} of a step of {step}; this trace does not show whether the "
+        template += "GPU works then."
+    elif facts.unread_share is not None:
         template = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
-        return phrase(template, step=step, share=fraction(facts.unread_share))
-    if facts.has_finding("profiler_not_started"):
+        share = fraction(facts.unread_share)
+    elif facts.has_finding("profiler_not_started"):
         template = "A step takes {step}; the profiler could not start on the GPU, and recorded the CPU only."
-        return phrase(template, step=step)
-    if facts.has_finding("only_captures"):
-        return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
-    if facts.job.device == "gpu":
-        waited, device = facts.finding("work_waited_for"), text(facts.job.accelerator)
-        if waited is not None:
-            template = "A step takes {step}; for {share} of the recording calls wait for the {device}, whose work is "
-            template += "not in this trace."
-            return phrase(template, step=step, device=device, share=waited.values["waited_share"])
-        return phrase(
-            "A step takes {step}; what the {device} does in it is not in this trace.", step=step, device=device
-        )
-    if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
+    elif facts.has_finding("only_captures"):
+        template = "A step takes {step}; it captures graphs, and launches none of them."
+    elif on_gpu and waited is not None:
+        template = "A step takes {step}; for {share} of the recording calls wait for the {device}, whose work is not "
+        template += "in this trace."
+        share = waited.values["waited_share"]
+    elif on_gpu:
+        template = "A step takes {step}; what the {device} does in it is not in this trace."
+    elif facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
-    return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
+    else:
+        template = "A step takes {step}; this trace has no GPU activity."
+    values = {"step": ns(facts.step_ns), "wait": ns(parts.data_loader), "device": text(facts.job.accelerator)}
+    return filled(template, values | {"share": share})
 
 
 #: A step mark without work takes less than this: no batch was left for it.
@@ -148,17 +143,16 @@ def op_name(row: CpuOpRow) -> str:
     return "compiled code" if _COMPILED in row.op else row.op
 
 
-def cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
-    """Returns how sure the bound is."""
+def cpu_certainty(facts: Facts) -> Certainty:
     bound = facts.host.bound
     if bound is Bound.INPUT:
-        return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))
+        return in_this_recording(facts, high("The DataLoader marks its waits itself."))
     if bound is Bound.COMMUNICATION and _has_no_ops(facts):
-        return Confidence.LOW, phrase("No op of the CPU is recorded in the steps.")
+        return low("No op of the CPU is recorded in the steps.")
     if bound is Bound.COMMUNICATION:
-        return confidence(facts, Confidence.HIGH, phrase("The calls of the collectives are recorded."))
+        return in_this_recording(facts, high("The calls of the collectives are recorded."))
     if bound is Bound.CPU:
         if any(shown.code == "cpu_ops" for shown in facts.job.evidence):
-            return confidence(facts, Confidence.HIGH, phrase("Its ops are those of CPU libraries."))
-        return confidence(facts, Confidence.MEDIUM, phrase("The trace names no GPU and has no ops of one."))
-    return Confidence.LOW, phrase("Without GPU activity the cause is not known.")
+            return in_this_recording(facts, high("Its ops are those of CPU libraries."))
+        return in_this_recording(facts, medium("The trace names no GPU and has no ops of one."))
+    return low("Without GPU activity the cause is not known.")

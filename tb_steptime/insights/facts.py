@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
 
@@ -12,7 +12,7 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import DeviceIdle, HostResult, JudgedHost, JudgedRows
 from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
+from tb_steptime.analyses.tensor_cores import DeviceSplit, KernelRow, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import Communication
@@ -21,18 +21,19 @@ from tb_steptime.metrics.excluded_time.ranges import are_counted, are_judged
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import NOT_TAKEN, JobKind
+from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
 from tb_steptime.metrics.means import whole_mean, whole_means
 from tb_steptime.metrics.phases.forward_only import comparable
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Finding, phrase
+from tb_steptime.text.patterns import expression
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
     from tb_steptime.analyses.operators import OperatorsResult
     from tb_steptime.metrics.kernels.table import KernelGroup
-    from tb_steptime.metrics.kernels.waste import LaunchWaste
 
 #: Minimum share of the step for a card: smaller gains are noise.
 WORTH_FRACTION = 0.01
@@ -49,6 +50,9 @@ ONLY_LAUNCHES = phrase("Only launch calls are recorded of the CPU: this may be o
 
 #: Share of the step in launch calls that wait for room in the full queue, from which on they explain a busy CPU.
 FULL_QUEUE_FRACTION = 0.05
+
+_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
+_NO_WASTE = LaunchWaste(None, None, Waste(None, 0, 0, 0), Waste(None, 0, 0, 0))
 
 #: The parts of a step that a replay can make free, by the names of `Sensitivity`.
 Part = Literal["host", "device", "loader", "communication", "blocking"]
@@ -156,20 +160,12 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def gpu(self) -> GpuResult | None:
         """None where it was left out, as the command line prints nothing of it, or could not be computed."""
-        if not self.has("gpu"):
-            return None
-        from tb_steptime.analyses.gpu import GpuResult  # only where it was measured
-
-        return self.result("gpu", GpuResult)
+        return cast("GpuResult", self.results["gpu"]) if self.has("gpu") else None
 
     @property
     def operators(self) -> OperatorsResult | None:
         """None where it was left out, like `gpu`."""
-        if not self.has("operators"):
-            return None
-        from tb_steptime.analyses.operators import OperatorsResult
-
-        return self.result("operators", OperatorsResult)
+        return cast("OperatorsResult", self.results["operators"]) if self.has("operators") else None
 
     @cached_property
     def kernel_split(self) -> DeviceSplit | None:
@@ -191,9 +187,19 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         )
 
     @property
-    def waste(self) -> LaunchWaste | None:
-        """Kernels of the main device that could be avoided or be shorter; None without a device."""
-        return self.kernel_split.waste if self.kernel_split else None
+    def split_kernels(self) -> list[KernelRow]:
+        """The main device's kernels by name, with how they use tensor cores; empty without a device."""
+        return self.kernel_split.kernels if self.kernel_split else []
+
+    @property
+    def fuses_attention(self) -> bool:
+        """Whether kernels of fused attention run, as their names say."""
+        return any(_ATTENTION.search(row.short) for row in self.split_kernels)
+
+    @property
+    def waste(self) -> LaunchWaste:
+        """Kernels of the main device that could be avoided or be shorter; without a device there are none."""
+        return self.kernel_split.waste if self.kernel_split else _NO_WASTE
 
     @property
     def kernels(self) -> list[KernelGroup]:
@@ -282,7 +288,6 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return round((share or 0) * self.all_steps_ns / max(1, len(self.overview.steps)))
 
     def has_finding(self, id: str) -> bool:
-        """Whether this was found in the recording."""
         return self.finding(id) is not None
 
     def finding(self, id: str) -> Finding | None:
@@ -383,23 +388,15 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         left: int = min(getattr(replayed.sensitivity, part) for part in parts)
         return min(gain_ns, max(replayed.steady_step_ns - left, 0))
 
-    def alone_ns(self, gain_ns: int) -> int:
-        """Returns what the step gains at most if the CPU or the loader of this rank alone needs so much less. Where
-        exchanges set the pace, the rank may only wait longer for others, as a replay shows in which these arrive as
-        recorded."""
+    def alone_ns(self, gain_ns: int, *, pauses: bool) -> int:
+        """Returns what the step gains at most if the CPU or the loader of this rank alone needs so much less, or does
+        not pause. Where exchanges set the pace, the rank may only wait longer for others, as a replay shows in which
+        these arrive as recorded. Without one, the gain is returned as it is."""
         replayed = self.replayed
         if replayed is None or self.host.bound is not Bound.COMMUNICATION:
             return gain_ns
-        return min(gain_ns, max(0, replayed.steady_step_ns - replayed.alone_ns))
-
-    def pauses_alone_ns(self, gain_ns: int) -> int:
-        """Returns what the step gains at most if the CPU of this rank alone does not pause. Where exchanges set the
-        pace, a rank that is not the last to arrive only waits longer for others. Without a replay that shows that, the
-        gain is returned as it is."""
-        replayed = self.replayed
-        if replayed is None or replayed.pauses_alone_ns is None or self.host.bound is not Bound.COMMUNICATION:
-            return gain_ns
-        return min(gain_ns, replayed.pauses_alone_ns)
+        most_ns = replayed.pauses_alone_ns if pauses else max(0, replayed.steady_step_ns - replayed.alone_ns)
+        return gain_ns if most_ns is None else min(gain_ns, most_ns)
 
     @property
     def in_series(self) -> bool:

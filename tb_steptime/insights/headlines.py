@@ -42,7 +42,7 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(judge_span(facts).text, _record_more(facts))
     verdict, first = judge_span(facts).text, most_gain(insights)
     slowed = facts.host.bound is Bound.HOST  # a GPU that sets the pace hides the observer
-    if first is not None and first.view == "host" and slowed and facts.observed_ns > (first.gain_ns or 0):
+    if first is not None and first.view == "host" and slowed and facts.observed_ns > first.gain_ns:
         return Headline(verdict, _record_unobserved(facts))
     if first is not None:
         return Headline(verdict, _gain(first), _elsewhere(first), card=first.id)
@@ -69,12 +69,11 @@ def _where_to_look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
     if not facts.overview.has_device:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
     if not nothing_waits(facts):
-        return _SEE_LAUNCHES, "host"
-    split = facts.kernel_split
-    kernels = facts.kernels or (split.kernels if split else [])  # the commands leave out the view of the GPU
+        return phrase("The Host view shows before which launches the GPU is idle."), "host"
+    kernels = facts.kernels or facts.split_kernels  # the commands leave out the view of the GPU
     if not kernels:
         return ()
-    op = _op_of_kernel(split, kernels[0])
+    op = _op_of_kernel(facts.kernel_split, kernels[0])
     values = {"kernel": code(kernels[0].short or kernels[0].name), "share": fraction(kernels[0].share)}
     of = "{kernel} in {op}" if op else "{kernel}"
     template = f"The GPU view shows more of {of}, which takes most of kernel time: {{share}}."
@@ -88,18 +87,15 @@ def _op_of_kernel(split: DeviceSplit | None, kernel: KernelGroup | KernelRow) ->
 
 
 _SEE_OPS = phrase("The Host view shows which ops and phases take the step.")
-_SEE_LAUNCHES = phrase("The Host view shows before which launches the GPU is idle.")
 
 
 def _record_more(facts: Facts) -> Phrase:
-    """Says what to record if most of the recording is left out."""
     if not ends_early(facts):
-        return _RECORD_LATER
+        return phrase("Record later steps: begin the recording after a warm-up.")
     return _RECORD_THE_END if facts.has_finding("end_missing") else _RECORD_WHOLE_STEPS
 
 
 _COPY_AGAIN = phrase("Copy the file again, or record again and let the job end: the rest of this file is missing.")
-_RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
 _RECORD_THE_END = phrase(
     "Record again, and call {call} before {stop}.", call=code("torch.cuda.synchronize()"), stop=code("prof.stop()")
 )
@@ -116,24 +112,12 @@ def _record(facts: Facts) -> Phrase | None:
         if facts.overview.cut_short:
             return _COPY_AGAIN  # the profiler writes what the GPU did last
         if has_only_calls(facts):
-            return _RECORD_WHAT_COMPUTES
+            return phrase("Start the profiler in the process that computes, and stop it after some of its steps.")
         if holds_no_work(facts):
             return _RECORD_ONCE
-        ids = {finding.id for finding in facts.overview.findings}
-        if "work_not_recorded" in ids:
-            return _RECORD_ITS_WORK
-        if ids & {"work_ran_unrecorded", "work_waited_for"}:
-            return _RECORD_ALONE
-        if "only_captures" in ids:
-            return _RECORD_REPLAYS
-        if "profiler_not_started" in ids:
-            return _READ_LOG if facts.job.device == "gpu" else _READ_LOG_OF_GPU
-        if facts.unread_share is not None:
-            return None
-        if "work_on_mps" in ids:
-            return _RECORD_METAL
-        if "device_unseen_by_linear" in ids:
-            return _RECORD_IF_METAL
+        for finding, record in _RECORD_INSTEAD.items():
+            if facts.has_finding(finding):
+                return _READ_LOG_OF_GPU if record is _READ_LOG and facts.job.device != "gpu" else record
         if facts.job.device == "gpu" and not any(shown.code == "runtime_calls" for shown in facts.job.evidence):
             return _record_the_device(facts)  # calls are recorded only together with the GPU
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
@@ -156,7 +140,6 @@ _RECORD_ONCE = phrase(
     "Record while the loop runs: without {once}, a schedule begins again after its last step, and may find none.",
     once=code("repeat=1"),
 )
-_RECORD_WHAT_COMPUTES = phrase("Start the profiler in the process that computes, and stop it after some of its steps.")
 _RECORD_ITS_WORK = phrase(
     "Record again with no other profiler attached, and call {call} before {stop}.",
     call=code("torch.cuda.synchronize()"),
@@ -170,7 +153,6 @@ _READ_LOG, _READ_LOG_OF_GPU = (
         "If the job uses the GPU, its log says why this failed: see the line before {failed}.",
     )
 )
-_RECORD_REPLAYS = phrase("Record later steps, which launch the captured graphs.")
 _RECORD_METAL, _RECORD_IF_METAL = (
     phrase(template, call=code("torch.mps.profiler.profile()"))
     for template in (
@@ -178,6 +160,17 @@ _RECORD_METAL, _RECORD_IF_METAL = (
         "On Metal (MPS), see the GPU's work in Xcode's Instruments: {call} marks it there.",
     )
 )
+#: Advice by what was found in a recording without work of a GPU, the first one that was found; None: it lacks nothing.
+_RECORD_INSTEAD = {
+    "work_not_recorded": _RECORD_ITS_WORK,
+    "work_ran_unrecorded": _RECORD_ALONE,
+    "work_waited_for": _RECORD_ALONE,
+    "only_captures": phrase("Record later steps, which launch the captured graphs."),
+    "profiler_not_started": _READ_LOG,
+    "mostly_unread": None,
+    "work_on_mps": _RECORD_METAL,
+    "device_unseen_by_linear": _RECORD_IF_METAL,
+}
 _RECORD_THE_RANKS = phrase(
     "The Ranks view names the rank that the others wait for, if all are recorded; if none is late, send less."
 )
@@ -360,6 +353,10 @@ HEADLINES: dict[str, Callable[[Facts, list[Insight]], Headline]] = {
     "memory": memory,
     "timeline": lambda facts, _: Headline(judge_span(facts).text),
 }
+
+
+def headline_of(view: str, insights: list[Insight], facts: Facts) -> Headline:
+    return HEADLINES[view](facts, insights)
 
 
 #: From this share on, advice treats a GPU as busy all the time, or as having work for all its SMs.

@@ -12,16 +12,16 @@ An instant belongs to the first that fits, so that the gains of all these cards 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.cards import Details, card
+from tb_steptime.insights.base import Certainty, Confidence, Evidence, Insight, low, medium
+from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, Part
 from tb_steptime.insights.severity import severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.steps.host_pace import SiteRow
-from tb_steptime.text import Phrase, joined, phrase
+from tb_steptime.text import Phrase, as_phrase, joined, phrase
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,9 +34,9 @@ FEW_ACTIVITIES = 10
 
 #: From this share of activities without a recorded launch on, too little supports the partition of idle time.
 UNLINKED_FRACTION = 0.05
-LAUNCHES_MISSING = phrase("Many launches are missing in this trace.")
+LAUNCHES_MISSING = low("Many launches are missing in this trace.")
 
-PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is shorter.")
+PROFILING_SLOWS = medium("The profiler slows the CPU: without it, this wait is shorter.")
 ONLY_PROFILED = phrase(
     "Were the CPU twice as fast without the profiler, the GPU would hardly wait. What the profiler costs is only "
     "estimated: record with profile_steps, which also times steps without it."
@@ -49,57 +49,62 @@ _WAITS_FOR_RANKS = phrase(
 _WAITS_FOR_BATCHES = phrase(
     "Now it is at most what a replay of the change gains while batches come as late as recorded."
 )
-_ONCE = phrase("It is in a single step of this recording: how often it comes in a long run is not known.")
+_ONCE = low("It is in a single step of this recording: how often it comes in a long run is not known.")
+
+
+#: What a gain is of: every step; excess, such as pauses, which the replayed steady step does not have; that of a single
+#: step; or the GPUs of the process together.
+GainOf = Literal["steps", "excess", "one_step", "devices"]
+
+
+class Bounds(NamedTuple):
+    """What bounds a gain besides other ranks. sure_ns: what remains of it if the profiler slowed the host much, or for
+    the reason `unsure`, which decides how grave the card is; None for all of it. most_now_ns: what it gains at most
+    while batches come late, as a replay shows; None where they do not."""
+
+    sure_ns: int | None = None
+    unsure: Phrase = ONLY_PROFILED
+    most_now_ns: int | None = None
+
+
+_UNBOUNDED = Bounds()
 
 
 def host_card(
     facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
     gain_ns: int,
-    formula: Phrase,
-    why_confidence: Phrase,
-    best: Confidence = Confidence.MEDIUM,
+    formula: Phrase | str,
+    certainty: Certainty,
     *,
     view: str = "host",
     part: str | None = "cpu_exec",
     colour: str | None = None,
-    sure_ns: int | None = None,
-    unsure: Phrase = ONLY_PROFILED,
-    most_now_ns: int | None = None,
-    rare: bool = False,
-    once: bool = False,
-    across: bool = False,
-    **details: Unpack[Details],
+    of: GainOf = "steps",
+    bounds: Bounds = _UNBOUNDED,
+    **words: Unpack[Words],
 ) -> Insight | None:
-    """Returns the card if its gain is worth one and the recording shows how the job runs.
+    """Returns the card if its gain, which nobody else claims, is worth one and the recording shows how the job runs.
 
-    gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
-    much, or for the reason `unsure`, which decides how grave the card is; None for all of it. most_now_ns: what it
-    gains at most while batches come late, as a replay shows; None where they do not. best: the confidence in the best
-    recording. rare: pauses, which the replayed steady step does not have. once: whether they are in a single step. A
-    mean over the steps then says more about the length of the recording than about the job, so that the card is a
-    hint. across: the gain is of GPUs together; where one waits for the results of another, other cards gain no more
-    than the time in which none works. A rank that waits for others gains only later what these waits take up.
+    What is in a single step says more about the length of the recording than about the job, so that the card is a hint.
+    Where one GPU waits for the results of another, no card but one about all of them gains more than the time in which
+    none works. A rank that waits for others gains only later what these waits take up.
     """
-    if once:
-        best, why_confidence = Confidence.LOW, _ONCE
-    if facts.hands_over and not across:
+    best = _ONCE if of == "one_step" else certainty
+    if facts.hands_over and of != "devices":
         gain_ns = min(gain_ns, facts.all_idle_ns)
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
-    alone_ns = facts.pauses_alone_ns(gain_ns) if rare else facts.alone_ns(gain_ns)
-    now_ns = facts.worth(alone_ns if most_now_ns is None else min(alone_ns, most_now_ns))
-    waits = _WAITS_FOR_RANKS if most_now_ns is None else _WAITS_FOR_BATCHES
-    sure_ns = now_ns if sure_ns is None else min(now_ns, sure_ns)
-    here = _confidence(facts, best, why_confidence)
+    alone_ns = facts.alone_ns(gain_ns, pauses=of in ("excess", "one_step"))
+    now_ns = facts.worth(alone_ns if bounds.most_now_ns is None else min(alone_ns, bounds.most_now_ns))
+    waits = _WAITS_FOR_RANKS if bounds.most_now_ns is None else _WAITS_FOR_BATCHES
+    sure_ns = now_ns if bounds.sure_ns is None else min(now_ns, bounds.sure_ns)
+    here = _as_recorded(facts, best)
     if severity_of_gain(facts.share(sure_ns)) is not severity_of_gain(facts.share(now_ns)):
-        here = Confidence.LOW, unsure
+        here = low(bounds.unsure)
+    formula = as_phrase(formula) if now_ns == gain_ns else joined(as_phrase(formula), waits)
     return card(
-        facts, id, title, why, formula if now_ns == gain_ns else joined(formula, waits), why_confidence,
-        best, gain_ns, now_ns=now_ns, sure_ns=sure_ns, here=here, view=view, part=part, colour=colour,
-        **details,
+        facts, formula=formula, certainty=best, gain_ns=gain_ns, now_ns=now_ns, sure_ns=sure_ns, here=here, view=view,
+        part=part, colour=colour, **words,
     )  # fmt: skip
 
 
@@ -121,12 +126,12 @@ def shows_the_job(facts: Facts) -> bool:
     return not (unrecorded or cold or little)
 
 
-def _confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
+def _as_recorded(facts: Facts, best: Certainty) -> Certainty:
     """Returns the card's own confidence, or a lower one where launches are missing or call stacks slowed the host."""
     if unlinked_share(facts.host) >= UNLINKED_FRACTION:
-        return Confidence.LOW, LAUNCHES_MISSING
+        return LAUNCHES_MISSING
     slowed = slowed_by(facts.host)
-    return (Confidence.MEDIUM, slowed) if slowed is not None and best is Confidence.HIGH else (best, why)
+    return medium(slowed) if slowed is not None and best.level is Confidence.HIGH else best
 
 
 def slowed_by(host: HostResult) -> Phrase | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tb_steptime.insights.base import Confidence, Verdict
+from tb_steptime.insights.base import Certainty, Verdict, high, low, medium
 from tb_steptime.insights.basis import leaves_out
-from tb_steptime.insights.cards import confidence
-from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
+from tb_steptime.insights.cards import in_this_recording
+from tb_steptime.insights.cpu_verdict import cpu_certainty, cpu_sentence
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, little_is_judged, mostly_unrecorded, waits_for_queue
 from tb_steptime.insights.host_gains import (
@@ -39,7 +39,7 @@ from tb_steptime.metrics.idle.bottleneck import (
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.means import median
-from tb_steptime.text import Phrase, Quantity, Unit, count, filled, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, count, filled, fraction, ns, text
 
 #: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence. {caused} is the
 #: idle time of this cause alone, {idle} that of all causes.
@@ -80,7 +80,6 @@ _IN_PAUSES = {
 }
 _IN_ONE_THING = "The CPU sets the pace, most of the time in {doing}."
 _IN_ONE_WAIT = "Most of the time the CPU only waits, in {doing}."
-_COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
 _IN_USUAL_STEPS = "{Gpu} sets the pace in usual steps, which take {usual}. "
 _RARELY_COMMUNICATES = {
     True: "For {exchange} of a step of {step}, {gpu} does nothing but communicate, mostly in step {long}.",
@@ -95,24 +94,18 @@ _HAND_OVER = (
     "step of {step}."
 )
 _COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
-_REACHED_LATE = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
 _PAUSES = {
     True: "{Gpu} is idle for {idle} of the step, most of it because of one pause of the CPU, {pause} in step {at}.",
     False: "{Gpu} is idle for {idle} of the step, most of it in {pauses} pauses of the CPU of up to {pause}.",
 }
-_ONE_BATCH = (
-    "{Gpu} is idle for {idle} of the step, most of it because of one batch, which takes {late} in step {batch}."
-)
 _MIXED_WITH_EXCHANGE = (
     "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
     "{cause} ({most})."
 )
-_ONE_THING = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
-_TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
 _UNTIED = "{Gpu} is idle for {idle} of the step. Why is not known: the trace does not tie launches to their work."
-_ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
 
-_TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
+_AS_FAST = high("It would be the same if the CPU were twice as fast without the profiler.")
+_TIMED = medium("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
 #: Steps wait or communicate rarely if half of them do so for less than this share of the mean, and if no more than this
 #: share of them do so for longer: of two marks for each batch, one is no usual step.
@@ -132,9 +125,7 @@ _CAUSES = {
 
 
 def judge_span(facts: Facts) -> Verdict:
-    """Returns what limits the span, with a sentence."""
-    level, why = _sureness(facts)
-    return weighed_verdict(facts, Verdict(facts.bound, _sentence(facts), level, why))
+    return weighed_verdict(facts, Verdict(facts.bound, _sentence(facts), *_certainty(facts)))
 
 
 def _sentence(facts: Facts) -> Phrase:
@@ -172,7 +163,8 @@ def _of_steady_step(sentence: Phrase) -> Phrase:
 def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if bound is Bound.INPUT and _one_batch(facts, idle) is not None:
-        return _ONE_BATCH
+        template = "{Gpu} is idle for {idle} of the step, most of it because of one batch, which takes {late} in step "
+        return template + "{batch}."
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
     if facts.copying_ns >= LEADING_FRACTION * facts.step_ns > 0:
@@ -180,7 +172,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if facts.hands_over and facts.all_idle_ns < IDLE_FRACTION * facts.step_ns:
         return _HAND_OVER  # a wait for one GPU is idle time of another
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
-        return _ONLY_LAUNCHES
+        return "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     long = _long_steps(facts)
@@ -191,10 +183,11 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
         return template.replace(_STILL, _AS_LONG) if as_long else template
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
-        return _RARELY_COMMUNICATES[len(long) == 1] if long else _COMMUNICATES
+        always = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
+        return _RARELY_COMMUNICATES[len(long) == 1] if long else always
     if bound is Bound.UNKNOWN:
         if idle.unknown <= idle.tail:
-            return _TAIL
+            return "{Gpu} is idle for {idle} of the step because no work follows in this recording."
         return _UNTIED if facts.has_finding("launches_untied") else _SENTENCES[Bound.UNKNOWN]
     if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
@@ -206,9 +199,9 @@ def _host_template(facts: Facts, idle: IdleNs) -> str:
     if pauses is not None:
         template = _PAUSES[pauses[1]]
     elif main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
-        template = _ONE_THING
+        template = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
     elif idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
-        template = _REACHED_LATE
+        template = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
     long = _long_steps(facts)
     return template.removesuffix(".") + _IN_FEW_STEPS[len(long) == 1] if long and "{at}" not in template else template
 
@@ -334,28 +327,24 @@ def _pace(facts: Facts, idle: IdleNs) -> Pace:
     return Pace(idle, facts.host.blocking_bubble_ns, facts.busy_ns, facts.exchange_ns, starved)
 
 
-def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
+def _certainty(facts: Facts) -> Certainty:
     host, idle = facts.host, facts.idle
     if idle is None:
-        return cpu_sureness(facts)
+        return cpu_certainty(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION and not facts.has_finding("launches_untied"):
-        return Confidence.LOW, LAUNCHES_MISSING
+        return LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
-        return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
+        return low("This trace does not show the cause of most of the idle time.")
     if facts.only_profiler_waits:
-        return confidence(facts, Confidence.MEDIUM, _TIMED)
+        return in_this_recording(facts, _TIMED)
     if host.bound is Bound.MIXED:
-        return confidence(facts, Confidence.MEDIUM, phrase("No cause accounts for half of the idle time."))
+        return in_this_recording(facts, medium("No cause accounts for half of the idle time."))
     if host.bound in (Bound.HOST, Bound.SYNC) and awaits_requests(facts, idle.total_ns):
-        return Confidence.LOW, OF_REQUESTS
+        return low(OF_REQUESTS)
     slowed = slowed_by(host)
     if slowed is not None and host.bound is not Bound.GPU:
-        return confidence(facts, Confidence.MEDIUM, slowed)
-    if not _holds_unprofiled(facts, idle):
-        return confidence(facts, Confidence.MEDIUM, PROFILING_SLOWS)
-    return confidence(
-        facts, Confidence.HIGH, phrase("It would be the same if the CPU were twice as fast without the profiler.")
-    )
+        return in_this_recording(facts, medium(slowed))
+    return in_this_recording(facts, _AS_FAST if _holds_unprofiled(facts, idle) else PROFILING_SLOWS)
 
 
 def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:
@@ -393,25 +382,25 @@ def notes_of_verdict(facts: Facts) -> frozenset[str]:
 
 def sentence_of_little(facts: Facts) -> Phrase:
     """Says what most of the recording is."""
-    costs, once_ns, recorded_ns = facts.host.one_time, facts.once_ns, facts.all_steps_ns
-    profiler_ns = sum(step.profiler_ns for step in facts.overview.steps)
-    if not is_mostly_once(facts) and 2 * profiler_ns >= facts.left_out_ns:
+    costs, profiler_ns = facts.host.one_time, sum(step.profiler_ns for step in facts.overview.steps)
+    off, once, early = facts.finding("recordings_joined"), is_mostly_once(facts), ends_early(facts)
+    values = {"time": ns(facts.once_ns), "recorded": ns(facts.all_steps_ns), "device": text(facts.job.accelerator)}
+    if once:
+        where = " in {name}" if costs[0].worst_ns > _MOST_OF_ONCE * facts.once_ns else ", mostly {name}"
+        template = f"{{time}} of {{recorded}} recorded is one-time work{where}."
+        values["name"] = text(costs[0].place.format(name=brief(costs[0].where)))
+    elif 2 * profiler_ns >= facts.left_out_ns:
         template = "For {time} of the recorded {recorded} the GPU is idle while the profiler itself works."
-        return phrase(template, time=ns(profiler_ns), recorded=ns(recorded_ns))
-    off = facts.finding("recordings_joined")
-    if off is not None and ends_early(facts):
+        values["time"] = ns(profiler_ns)
+    elif off is not None and early:
         template = "For {time} of the recorded {recorded} the profiler was off, between two recordings."
-        return phrase(template, time=off.values["time"], recorded=ns(recorded_ns))
-    if ends_early(facts):
+        values["time"] = off.values["time"]
+    elif early:
         template = "For {time} of the recorded {recorded} no more work of the {device} is recorded."
-        device = text(facts.job.accelerator)
-        return phrase(template, time=ns(_after_ns(facts)), recorded=ns(recorded_ns), device=device)
-    if not is_mostly_once(facts):
+        values["time"] = ns(_after_ns(facts))
+    else:
         template = (
             "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left."
         )
-        return phrase(template, time=ns(facts.left_out_ns - profiler_ns), recorded=ns(recorded_ns))
-    where = " in {name}" if costs[0].worst_ns > _MOST_OF_ONCE * once_ns else ", mostly {name}"
-    name = text(costs[0].place.format(name=brief(costs[0].where)))
-    template = f"{{time}} of {{recorded}} recorded is one-time work{where}."
-    return phrase(template, time=ns(once_ns), recorded=ns(recorded_ns), name=name)
+        values["time"] = ns(facts.left_out_ns - profiler_ns)
+    return filled(template, values)

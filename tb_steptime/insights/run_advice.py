@@ -64,7 +64,6 @@ def span_advice(card: Insight | None, results: Mapping[str, msgspec.Struct]) -> 
 
 
 def run_advice(spans: Sequence[SpanAdvice]) -> RunAdvice:
-    """Returns the advice for at least one span."""
     by_card: dict[str | None, list[SpanAdvice]] = {}
     for span in spans:
         by_card.setdefault(span.card.id if span.card else None, []).append(span)

@@ -67,7 +67,6 @@ def severity(fraction: float, best: Confidence, confidence: Confidence, in_all_n
 
 
 def severity_of_gain(fraction: float) -> Severity:
-    """Returns the severity of a card that is certain."""
     if fraction < WARNING_FRACTION:
         return Severity.MINOR
     return Severity.MAJOR if fraction >= MAJOR_FRACTION else Severity.WARNING

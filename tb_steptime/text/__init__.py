@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from tb_steptime.text.notes import Affected, Done, Finding, Note, Reason, Trust
-from tb_steptime.text.phrases import Phrase, agreeing, closed, did_you_mean, filled, joined, phrase, shortened
+from tb_steptime.text.phrases import (
+    Phrase,
+    agreeing,
+    as_phrase,
+    closed,
+    did_you_mean,
+    filled,
+    joined,
+    phrase,
+    shortened,
+)
 from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
 
 __all__ = [
@@ -17,6 +27,7 @@ __all__ = [
     "Trust",
     "Unit",
     "agreeing",
+    "as_phrase",
     "closed",
     "code",
     "count",

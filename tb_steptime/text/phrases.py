@@ -34,6 +34,11 @@ def phrase(template: str, /, **values: Quantity) -> Phrase:
     return Phrase(template, values)
 
 
+def as_phrase(sentence: Phrase | str) -> Phrase:
+    """Returns the sentence as a phrase: one without numbers may be its text alone."""
+    return Phrase(sentence) if isinstance(sentence, str) else sentence
+
+
 def filled(template: str, values: Mapping[str, Quantity]) -> Phrase:
     """Returns the template with only those values that it has places for, for code that chooses between templates.
 

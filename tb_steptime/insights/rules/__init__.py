@@ -7,71 +7,24 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.communication.exposed_communication import (
-    between_layers,
-    collectives_on_compute_stream,
-    exposed_communication,
+from tb_steptime.insights.rules.communication import exposed_communication, fewer_exchanges
+from tb_steptime.insights.rules.data_loading import late_batches, loader_waits
+from tb_steptime.insights.rules.gpu import fusion, products, small_batches, types
+from tb_steptime.insights.rules.host import (
+    back_pressure,
+    blocking_calls,
+    copies,
+    cpu_ops,
+    cpu_outside,
+    host_bound,
+    host_stalls,
+    launch_graphs,
+    long_waits,
+    needless_work,
+    serial_devices,
 )
-from tb_steptime.insights.rules.communication.fewer_exchanges import (
-    each_micro_batch,
-    gradient_copies,
-    many_small_collectives,
-    unused_parameters,
-)
-from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers, slow_worker
-from tb_steptime.insights.rules.data_loading.loader_waits import epoch_starts, loader_jitter, loader_overhead
-from tb_steptime.insights.rules.gpu.fusion import (
-    device_copies,
-    eager_attention,
-    fusible_chains,
-    indexed_gradients,
-    layout_conversion,
-    loss_in_chunks,
-    optimizer_passes,
-)
-from tb_steptime.insights.rules.gpu.products import alignment, dequantized_weights, naive_convolutions, slow_products
-from tb_steptime.insights.rules.gpu.small_batches import matrix_vectors, small_grids
-from tb_steptime.insights.rules.gpu.types import double_precision, tensor_cores_unused
-from tb_steptime.insights.rules.host.back_pressure import back_pressure
-from tb_steptime.insights.rules.host.blocking_calls import (
-    algorithm_search,
-    allocator_steady,
-    hidden_sync_backward,
-    hidden_sync_optimizer,
-    sync_bubble,
-    synchronous_exchange,
-)
-from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer, slow_half, small_ops, sparse_gradients
-from tb_steptime.insights.rules.host.cpu_outside import cpu_compiles, cpu_outside, idle_gpu, python_loop
-from tb_steptime.insights.rules.host.host_bound import (
-    between_passes,
-    buffer_broadcast,
-    fused_optimizer,
-    gradient_buckets,
-    tiny_optimizer_kernels,
-    zero_gradients,
-)
-from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
-from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
-from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
-from tb_steptime.insights.rules.host.needless_work import (
-    active_dropout,
-    anomaly_detection,
-    growing_graph,
-    unused_graph,
-    without_cache,
-)
-from tb_steptime.insights.rules.host.pageable_copies import (
-    pageable_batch_copies,
-    pageable_copies,
-    pageable_result_copies,
-)
-from tb_steptime.insights.rules.host.pinned_copies import pinned_copies
-from tb_steptime.insights.rules.host.serial_devices import serial_devices
-from tb_steptime.insights.rules.memory.allocated import fragmented, gradients_kept, memory_grows, peak_of_activations
-from tb_steptime.insights.rules.memory.room import larger_batch, needless_checkpoints
-from tb_steptime.insights.rules.steps.recordings import one_time, trace_quality, unrecorded_work
-from tb_steptime.insights.rules.steps.slow_steps import recurring_steps, slow_steps
+from tb_steptime.insights.rules.memory import allocated, room
+from tb_steptime.insights.rules.steps import recordings, slow_steps
 
 Rule = Callable[[Facts], Insight | None]
 
@@ -84,20 +37,29 @@ class Gain(enum.Enum):
 
 
 _DISJOINT: tuple[Rule, ...] = (
-    input_bound, no_workers, more_workers, slow_worker, epoch_starts, loader_jitter, loader_overhead, sync_bubble,
-    synchronous_exchange, hidden_sync_backward, hidden_sync_optimizer, pageable_copies, allocator_steady,
-    algorithm_search, garbage_collection, host_stops, launch_graphs, between_graphs, long_stretches, compiled_waits,
-    buffer_broadcast, gradient_buckets, zero_gradients, fused_optimizer, tiny_optimizer_kernels, between_passes,
+    late_batches.input_bound, late_batches.no_workers, late_batches.more_workers, late_batches.slow_worker,
+    loader_waits.epoch_starts, loader_waits.loader_jitter, loader_waits.loader_overhead, blocking_calls.sync_bubble,
+    blocking_calls.synchronous_exchange, blocking_calls.hidden_sync_backward, blocking_calls.hidden_sync_optimizer,
+    copies.pageable_copies, blocking_calls.allocator_steady, blocking_calls.algorithm_search,
+    host_stalls.garbage_collection, host_stalls.host_stops, launch_graphs.launch_graphs, launch_graphs.between_graphs,
+    long_waits.long_stretches, long_waits.compiled_waits, host_bound.buffer_broadcast, host_bound.gradient_buckets,
+    host_bound.zero_gradients, host_bound.fused_optimizer, host_bound.tiny_optimizer_kernels, host_bound.between_passes,
 )  # fmt: skip
 _OVERLAPPING: tuple[Rule, ...] = (
-    many_small_collectives, each_micro_batch, exposed_communication, collectives_on_compute_stream, between_layers,
-    unused_parameters, gradient_copies, serial_devices, slow_steps, recurring_steps, growing_graph, unused_graph,
-    active_dropout, without_cache, anomaly_detection, pageable_batch_copies, pageable_result_copies,
-    pinned_copies, dequantized_weights, tensor_cores_unused, alignment, slow_products, double_precision,
-    eager_attention, fusible_chains, optimizer_passes, indexed_gradients, device_copies, small_grids,
-    matrix_vectors, layout_conversion, idle_gpu, cpu_compiles, cpu_optimizer, slow_half, sparse_gradients, cpu_ops,
-    cpu_outside, small_ops, python_loop,
-    memory_grows, peak_of_activations, gradients_kept, loss_in_chunks, naive_convolutions, fragmented,
-    larger_batch, needless_checkpoints, one_time, back_pressure, trace_quality, unrecorded_work,
+    fewer_exchanges.many_small_collectives, fewer_exchanges.each_micro_batch,
+    exposed_communication.exposed_communication, exposed_communication.collectives_on_compute_stream,
+    exposed_communication.between_layers, fewer_exchanges.unused_parameters, fewer_exchanges.gradient_copies,
+    serial_devices.serial_devices, slow_steps.slow_steps, slow_steps.recurring_steps, needless_work.growing_graph,
+    needless_work.unused_graph, needless_work.active_dropout, needless_work.without_cache,
+    needless_work.anomaly_detection, copies.pageable_batch_copies, copies.pageable_result_copies, copies.pinned_copies,
+    products.dequantized_weights, types.tensor_cores_unused, products.alignment, products.slow_products,
+    types.double_precision, fusion.eager_attention, fusion.fusible_chains, fusion.optimizer_passes,
+    fusion.indexed_gradients, fusion.device_copies, small_batches.small_grids, small_batches.matrix_vectors,
+    fusion.layout_conversion, cpu_outside.idle_gpu, cpu_outside.cpu_compiles, cpu_ops.cpu_optimizer, cpu_ops.slow_half,
+    cpu_ops.sparse_gradients, cpu_ops.cpu_ops, cpu_outside.cpu_outside, cpu_ops.small_ops, cpu_outside.python_loop,
+    allocated.memory_grows, allocated.peak_of_activations, allocated.gradients_kept, fusion.loss_in_chunks,
+    products.naive_convolutions,
+    allocated.fragmented, room.larger_batch, room.needless_checkpoints, recordings.one_time,
+    back_pressure.back_pressure, recordings.trace_quality, recordings.unrecorded_work,
 )  # fmt: skip
 RULES: dict[Rule, Gain] = dict.fromkeys(_DISJOINT, Gain.DISJOINT) | dict.fromkeys(_OVERLAPPING, Gain.OVERLAPS)

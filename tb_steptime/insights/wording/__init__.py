@@ -45,7 +45,6 @@ UNKNOWN_JOB = JobText(phrase("the kind of job is not known"), [])
 
 
 def gap_headline(error: str) -> Headline:
-    """Returns the headline of a view whose analysis failed. error: its kind."""
     template = "This view could not be computed, because its analysis failed on this file ({error}); the others stand."
     return Headline(phrase(template, error=text(error)))
 

@@ -39,7 +39,6 @@ def card_head(insight: Insight) -> str:
 
 
 def gain_words(insight: Insight) -> str:
-    """Says what the card gains now, or later, or in place of time."""
     if insight.gain_ns:
         return f"up to {duration(insight.gain_ns)} a step"
     if insight.later_ns is not None:
@@ -73,7 +72,6 @@ def listed(items: Sequence[str]) -> str:
 
 
 def numbers_of(ranks: Sequence[int]) -> str:
-    """Lists numbers in ascending order."""
     return listed([str(rank) for rank in sorted(ranks)])
 
 

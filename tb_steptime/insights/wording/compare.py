@@ -16,7 +16,7 @@ from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.ranks.result import DecidingPath
 from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
-from tb_steptime.text import Phrase, Quantity, Unit, agreeing, closed, count, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, joined, ns, phrase, text
 
 #: Minimum share of the change that a part has to explain to be named.
 NAMED_FRACTION = 0.2
@@ -198,35 +198,25 @@ WORTH_NAMING = 0.02
 
 def scaling_text(scaling: Scaling) -> Phrase:
     """ "8 to 64 ranks: 71 % efficient, 19 % lost to exposed all-gather"; why not, where the efficiency is not known."""
-    ranks = {"base": count(scaling.base_ranks), "ranks": count(scaling.ranks)}
+    values = {"base": count(scaling.base_ranks), "ranks": count(scaling.ranks)}
+    template = "{base} to {ranks} ranks:"
     if scaling.reason is not None or scaling.efficiency is None:
-        why = explain(scaling.reason) if scaling.reason else phrase("")
-        return joined(phrase("{base} to {ranks} ranks:", **ranks), why)
-    sentence = phrase(
-        "{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(scaling.efficiency)
-    )
+        return joined(Phrase(template, values), explain(scaling.reason) if scaling.reason else phrase(""))
     most = scaling.parts[0]
-    if min(most.lost_ns, (1 - scaling.efficiency) * scaling.step_ns) < WORTH_NAMING * scaling.step_ns:
-        return closed(sentence)
-    lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / scaling.step_ns), part=text(_part(most)))
-    return joined(sentence, lost, by="")
+    is_lost = min(most.lost_ns, (1 - scaling.efficiency) * scaling.step_ns) >= WORTH_NAMING * scaling.step_ns
+    template += " [{efficiency} efficient]" + (", {lost} lost to {part}." if is_lost else ".")
+    values |= {"efficiency": fraction(scaling.efficiency), "lost": fraction(most.lost_ns / scaling.step_ns)}
+    return filled(template, values | {"part": text(_part(most))})
 
 
 def same_ranks_text(scaling: Scaling) -> Phrase:
     """Two jobs of as many ranks: what the whole job's step became, and the part that changed most."""
-    sentence = phrase(
-        "Over all {ranks} ranks a step takes {after}, in the base {before}",
-        ranks=count(scaling.ranks),
-        after=ns(scaling.step_ns),
-        before=ns(scaling.base_step_ns),
-    )
     most = max(scaling.parts, key=lambda part: abs(part.ns - part.base_ns))
-    if abs(most.ns - most.base_ns) < WORTH_NAMING * scaling.base_step_ns:
-        return closed(sentence)
-    changed = phrase(
-        "; most changed: {part}, {own} and {was}.", part=text(_part(most)), own=ns(most.ns), was=ns(most.base_ns)
-    )
-    return joined(sentence, changed, by="")
+    changed = abs(most.ns - most.base_ns) >= WORTH_NAMING * scaling.base_step_ns
+    template = "Over all {ranks} ranks a step takes {after}, in the base {before}"
+    values = {"ranks": count(scaling.ranks), "after": ns(scaling.step_ns), "before": ns(scaling.base_step_ns)}
+    values |= {"part": text(_part(most)), "own": ns(most.ns), "was": ns(most.base_ns)}
+    return filled(template + ("; most changed: {part}, {own} and {was}." if changed else "."), values)
 
 
 def paths_text(scaling: Scaling) -> Phrase | None:
@@ -235,22 +225,18 @@ def paths_text(scaling: Scaling) -> Phrase | None:
     if scaling.base_path is None or scaling.path is None:
         return None
     was, now = _path_parts(scaling.base_path), _path_parts(scaling.path)
-    sentence = phrase(
-        "The path that decides the step takes {path}, in the base {base_path}",
-        path=ns(scaling.path.step_ns),
-        base_path=ns(scaling.base_path.step_ns),
+    most = max(dict.fromkeys([*now, *was]), key=lambda part: abs(now.get(part, 0) - was.get(part, 0)))
+    on_path, on_base_path = now.get(most, 0), was.get(most, 0)
+    changed = abs(on_path - on_base_path) >= WORTH_NAMING * scaling.base_path.step_ns
+    template = "The path that decides the step takes {path}, in the base {base_path}"
+    template += (
+        "; most changed on it: {on_path}, {on_path_ns} and {on_base_path_ns}."
+        if changed
+        else ", and no part of it changed by much."
     )
-    parts = dict.fromkeys([*now, *was])
-    most = max(parts, key=lambda part: abs(now.get(part, 0) - was.get(part, 0)))
-    if abs(now.get(most, 0) - was.get(most, 0)) < WORTH_NAMING * scaling.base_path.step_ns:
-        return joined(sentence, phrase(", and no part of it changed by much."), by="")
-    changed = phrase(
-        "; most changed on it: {on_path}, {on_path_ns} and {on_base_path_ns}.",
-        on_path=text(most),
-        on_path_ns=ns(now.get(most, 0)),
-        on_base_path_ns=ns(was.get(most, 0)),
-    )
-    return joined(sentence, changed, by="")
+    values = {"path": ns(scaling.path.step_ns), "base_path": ns(scaling.base_path.step_ns)}
+    values |= {"on_path": text(most), "on_path_ns": ns(on_path), "on_base_path_ns": ns(on_base_path)}
+    return filled(template, values)
 
 
 def _path_parts(path: DecidingPath) -> dict[str, int]:

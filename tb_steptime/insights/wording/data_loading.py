@@ -33,7 +33,6 @@ def of_loader(name: str, sentence: Phrase) -> Phrase:
 
 
 def data_loading_titles(facts: Facts) -> Titles:
-    """Returns the titles by picture, table or figure."""
     result = facts.data_loading_as_recorded
     titles = _recorded_titles(result.recorded) if result.recorded else {}
     if result.mean is None:
@@ -198,7 +197,6 @@ def _late_burst_titles(result: DataLoadingResult, curve: WorkerCurve) -> tuple[P
 
 
 def _which_wait(curve: WorkerCurve) -> str:
-    """Says which steps wait, by the number of workers; or which batches, if a step takes several."""
     unit, often = "step" if is_one_per_step(curve.batches) else "batch", _OFTEN.get(curve.measured_workers)
     return (f"{often} {unit}" if often else f"one {unit} in {{workers}}") + " waits {wait}"
 

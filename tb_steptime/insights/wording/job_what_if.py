@@ -8,7 +8,7 @@ from tb_steptime.insights.wording.card_text import numbers_of
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.pipeline.result import BubbleCause, Pipeline, ScheduleId
 from tb_steptime.ranks.result import LEAST_REPEATED, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
-from tb_steptime.text import Phrase, agreeing, closed, count, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, closed, count, filled, fraction, joined, ns, phrase, text
 
 #: Phrases for each change, to follow "a step takes …".
 _CHANGED: Mapping[JobChangeId, str] = {
@@ -26,9 +26,8 @@ def change_text(change: JobChange, rank_count: int) -> Phrase:
     """rank_count: how many the job has."""
     others = "the other rank" if len(change.ranks) == rank_count - 1 else "the median of the others"
     ranks = {"ranks": text(_named(change.ranks)), "others": text(others)} if change.ranks else {}
-    sentence = phrase("A step takes [{step}, est.,]", step=ns(change.step_ns))
-    less = phrase(": {gain} less.", gain=ns(change.gain_ns))
-    return joined(sentence, joined(phrase(_CHANGED[change.id], **ranks), less, by=""))
+    template = f"A step takes [{{step}}, est.,] {_CHANGED[change.id]}: {{gain}} less."
+    return Phrase(template, {"step": ns(change.step_ns), **ranks, "gain": ns(change.gain_ns)})
 
 
 #: Maximum number of ranks that are named.
@@ -56,24 +55,25 @@ def larger_text(larger: LargerJob) -> Phrase:
 
 def replay_text(replay: JobReplay) -> Phrase:
     """Says how well the replay gives back the recording, and what follows from it if the replay is poor."""
-    sentence = phrase(
-        "The replay of all ranks takes {replayed} a step; {recorded} were recorded.",
-        replayed=ns(replay.replayed_step_ns),
-        recorded=ns(replay.recorded_step_ns),
-    )
-    once = phrase("A later step takes {later}, est.: one-time work is left out.", later=ns(replay.later_step_ns))
+    template = "The replay of all ranks takes {replayed} a step; {recorded} were recorded."
+    values = {
+        "replayed": ns(replay.replayed_step_ns),
+        "recorded": ns(replay.recorded_step_ns),
+        "later": ns(replay.later_step_ns),
+        "share": fraction(replay.unexplained),
+    }
     if replay.trusted:
-        return joined(sentence, once) if replay.has_once else sentence
-    if replay.unexplained > MOST_UNEXPLAINED:
-        why = phrase(
-            "Nothing recorded explains {share} of the work of a rank, so the replay predicts no change: cards claim "
-            "what ranks wait for each other.",
-            share=fraction(replay.unexplained),
+        template += " A later step takes {later}, est.: one-time work is left out." if replay.has_once else ""
+    elif replay.unexplained > MOST_UNEXPLAINED:
+        template += (
+            " Nothing recorded explains {share} of the work of a rank, so the replay predicts no change: cards claim "
+            "what ranks wait for each other."
         )
-        return joined(sentence, why)
-    if replay.later_step_ns < LEAST_REPEATED * replay.replayed_step_ns:
-        return joined(sentence, phrase("Most of it is one-time work, so no change is predicted."))
-    return joined(sentence, phrase("They differ too much for a prediction."))
+    elif replay.later_step_ns < LEAST_REPEATED * replay.replayed_step_ns:
+        template += " Most of it is one-time work, so no change is predicted."
+    else:
+        template += " They differ too much for a prediction."
+    return filled(template, values)
 
 
 def what_if_texts(replay: JobReplay | None) -> list[Phrase]:
@@ -118,16 +118,14 @@ _BECAUSE: Mapping[BubbleCause, str] = {
 
 
 def pipeline_headline(pipeline: Pipeline) -> Phrase:
-    """Says how long the stages are idle in a step, and for which main reason."""
     costs = pipeline.costs()
     most = max(costs, key=lambda cause: costs[cause])
-    idle = phrase(
-        "[Stages idle for {bubble} of {step} ({share}),]",
+    return phrase(
+        f"[Stages idle for {{bubble}} of {{step}} ({{share}}),] most because {_BECAUSE[most]}.",
         bubble=ns(pipeline.bubble_ns),
         step=ns(pipeline.step_ns),
         share=fraction(pipeline.bubble_ns / max(1, pipeline.step_ns)),
     )
-    return joined(idle, phrase(f"most because {_BECAUSE[most]}."))
 
 
 def pipeline_text(pipeline: Pipeline) -> Phrase:
@@ -143,12 +141,10 @@ def pipeline_text(pipeline: Pipeline) -> Phrase:
 def _schedule(pipeline: Pipeline) -> Phrase:
     if pipeline.schedule is None:
         return phrase("schedule not recognised")
-    named = phrase("schedule {name}", name=text(SCHEDULE_NAMES[pipeline.schedule]))
-    if not pipeline.odd_ranks:
-        return named
-    ranks = ", ".join(map(str, pipeline.odd_ranks))
-    odd = phrase(agreeing("but in another order on (rank|ranks) {ranks}", len(pipeline.odd_ranks)), ranks=text(ranks))
-    return joined(named, odd, by=", ")
+    odd = pipeline.odd_ranks
+    template = "schedule {name}" + (", but in another order on (rank|ranks) {ranks}" if odd else "")
+    values = {"name": text(SCHEDULE_NAMES[pipeline.schedule]), "ranks": text(", ".join(map(str, odd)))}
+    return filled(agreeing(template, len(odd)), values)
 
 
 def _without(pipeline: Pipeline) -> Phrase:

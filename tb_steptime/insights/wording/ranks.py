@@ -310,7 +310,6 @@ def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
 
 
 def why_late(rank: PathRank) -> Phrase:
-    """Returns a sentence about the rank that is late most."""
     return _why_rank(rank.rank, _why(rank.causes, rank.late_ns))
 
 
@@ -339,17 +338,12 @@ def path_text(job: JobRanks) -> Phrase | None:
     if not waits:
         return filled(template + " and {rest} of late ranks.", values)
     waits += ["others {rest}"] if rest else []
-    sentence = filled(f"{template}, and waits for late ranks: {', '.join(waits)}.", values)
+    template += f", and waits for late ranks: {', '.join(waits)}."
     needed_ns = late_ns(path.deciders) - path.gain_ns
-    if needed_ns < _SHOWN * path.step_ns:
-        return sentence
-    return joined(
-        sentence,
-        phrase(
-            "For {needed} of these waits, the CPU of another rank is at work, too, so the step would not be shorter.",
-            needed=ns(needed_ns),
-        ),
-    )
+    if needed_ns >= _SHOWN * path.step_ns:
+        template += " For {needed} of these waits, the CPU of another rank is at work, too, so the step would not be "
+        template += "shorter."
+    return filled(template, values | {"needed": ns(needed_ns)})
 
 
 #: Minimum share of the path for a part to be named; smaller parts count as the others.
@@ -419,7 +413,6 @@ def experts_texts(job: JobRanks) -> list[Phrase]:
 
 
 def ranks_titles(job: JobRanks) -> Titles:
-    """Returns the titles above the pictures, by the ids in `title_ids.RANKS_TITLES`."""
     return {
         "pipeline": phrase("What is each stage of the pipeline idle for?"),
         "lanes": phrase("Which rank decides a step, from moment to moment?"),

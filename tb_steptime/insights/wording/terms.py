@@ -76,7 +76,6 @@ TERMS = (
 
 
 def matrix_units(vendor: Vendor | None) -> Quantity:
-    """Returns the vendor's name for the units that multiply matrices."""
     return text("matrix cores" if vendor == "amd" else "tensor cores")
 
 
@@ -86,12 +85,10 @@ def processors(vendor: Vendor | None) -> Quantity:
 
 
 def processors_short(vendor: Vendor | None) -> Quantity:
-    """Returns the abbreviated name of the units that run blocks."""
     return text("CUs" if vendor == "amd" else "SMs")
 
 
 def captured_graph(vendor: Vendor | None, accelerator: str) -> Quantity:
-    """Returns the vendor's name for a captured sequence of launches."""
     if accelerator != "GPU":
         return text("graph")
     return text("HIP graph" if vendor == "amd" else "CUDA graph")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.cards import Details, card
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.cards import Reasoned, card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.metrics.communication.summary import CollectiveRow, Communication, InARow
@@ -43,17 +43,7 @@ AFTER_BACKWARD, LAUNCHES_EACH = ("other",), 3
 
 
 def exchange_card(
-    facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
-    gain_ns: int,
-    formula: Phrase,
-    why_confidence: Phrase,
-    later: Phrase | None = None,
-    best: Confidence = Confidence.MEDIUM,
-    spares_host: bool = False,
-    **details: Unpack[Details],
+    facts: Facts, gain_ns: int, *, later: Phrase | None = None, spares_host: bool = False, **words: Unpack[Reasoned]
 ) -> Insight | None:
     """Returns the card, if its gain is worth one now, or will be once the host does not limit the step.
 
@@ -63,10 +53,7 @@ def exchange_card(
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
     now_ns = gain_ns if spares_host else _worth_now(facts, gain_ns)
-    return card(
-        facts, id, title, why, formula, why_confidence, best, gain_ns, now_ns=now_ns, later=later, view="overview",
-        part="communication", **details,
-    )  # fmt: skip
+    return card(facts, gain_ns=gain_ns, now_ns=now_ns, later=later, view="overview", part="communication", **words)
 
 
 def _worth_now(facts: Facts, gain_ns: int) -> int:
@@ -197,7 +184,9 @@ _DEEP_EP = expression(r"\b(?:deep_ep|dpsk::ep)::")
 NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
 _MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
 
+_OF_EXCHANGER = {"ring": _RING, "buffers": NO_BROADCAST, "optimizer": _GATHER_LATER}
 _HOW_TO_OVERLAP = {
+    "broadcast": _ASYNC.format(call="broadcast"),
     "all_gather": _PREFETCH,
     "reduce_scatter": _EACH_BLOCK,
     "send_receive": _MICRO_BATCHES,
@@ -240,8 +229,7 @@ NORMS = Advice(
 def overlapped(facts: Facts, row: CollectiveRow) -> Advice:
     """Returns the advice for a row whose collectives the remaining computation could hide. Kernels of DeepEP exchange
     without torch.distributed."""
-    kernels = (kernel.name for kernel in facts.kernel_split.kernels) if facts.kernel_split else ()
-    if row.kind == "all_to_all" and any(_DEEP_EP.search(name) for name in kernels):
+    if row.kind == "all_to_all" and any(_DEEP_EP.search(kernel.name) for kernel in facts.split_kernels):
         return Advice(_OVERLAP, None, _OF_DEEP_EP)
     each = None if row.bytes is None else row.bytes / row.count
     return Advice(_OVERLAP, None, how_to_overlap(row.kind, each, exchanger_of(facts, row)))
@@ -317,29 +305,21 @@ FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm 
 
 def how_to_overlap(kind: str, each_bytes: float | None, exchanger: Exchanger | None) -> str:
     """Returns the code. each_bytes: mean size of an exchange, None if it is not recorded."""
+    little = each_bytes is not None and each_bytes < 2 * LITTLE_BYTES
     if exchanger == "split_layers":
         return _SEQUENCE_PARALLEL if kind == "all_reduce" else _TENSOR_PARALLEL
-    if exchanger == "ring":
-        return _RING
-    if exchanger == "buffers":
-        return NO_BROADCAST
-    if exchanger == "optimizer":
-        return _GATHER_LATER
     if exchanger == "script":
-        return _TOGETHER if each_bytes is not None and each_bytes < 2 * LITTLE_BYTES else _BY_DDP
-    if kind == "all_reduce":
-        return _EACH_BLOCK if exchanger == "sharded" else _in_smaller_buckets(each_bytes)
-    if kind == "broadcast":
-        return _ASYNC.format(call=kind)
+        return _TOGETHER if little else _BY_DDP
+    if exchanger is not None and exchanger in _OF_EXCHANGER:
+        return _OF_EXCHANGER[exchanger]
+    if kind == "all_reduce":  # smaller buckets that send little would take as long each
+        return _EACH_BLOCK if exchanger == "sharded" else _LARGER_BATCH if little else _in_smaller_buckets(each_bytes)
     if kind == "send_receive" and each_bytes is None:  # NCCL runs an all-to-all as a kernel of that name too
         return _HOW_TO_OVERLAP["all_to_all"]
     return _HOW_TO_OVERLAP.get(kind, _ASYNC.format(call="all_reduce"))
 
 
 def _in_smaller_buckets(each_bytes: float | None) -> str:
-    """Returns the code for gradients. Buckets of half the size that send little would take as long each."""
-    if each_bytes is not None and each_bytes < 2 * LITTLE_BYTES:
-        return _LARGER_BATCH
     half_mib = _MOST_BUCKET_MIB if each_bytes is None else each_bytes / 2 / _MIB
     return _BUCKETS.format(cap=f"{min(_MOST_BUCKET_MIB, float(f'{half_mib:.1g}')):g}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight, low, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_cards import (
@@ -33,7 +33,7 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
 )
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.job import COPY_PER_PROCESS, IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
-from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow
+from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow, Communication
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
 
 _NANOSECONDS = 1e9
@@ -70,15 +70,14 @@ _LITTLE = phrase(
 _ONE_RANK = phrase("Measured on this rank, where a collective's time includes its wait for the slowest rank.")
 
 
-_GUESSED = phrase("One rank's trace does not show what the others did meanwhile.")
-_BATCHES = phrase("Whether the batch of a rank is large enough by itself is not recorded.")
 _SAME_CORES = phrase("On CPUs an exchange needs the cores that compute: hidden, it may gain nothing.")
 
 
 class _Exposed(msgspec.Struct, frozen=True):
-    """Exposed time of collectives without a card of their own, ns a step. leading: the row with most of it; saves: the
-    row with most of it that is no est. wait."""
+    """Exposed time of collectives without a card of their own, ns a step. whole: what the step exchanges. leading: the
+    row with most of it; saves: the row with most of it that is no est. wait."""
 
+    whole: Communication
     ns: int
     waits_ns: int
     free_compute_ns: int
@@ -114,15 +113,15 @@ def exposed_communication(facts: Facts) -> Insight | None:
     no exchange of more bytes shows, which are not told apart from a network that others share; that the slowest rank
     gains nothing from balance.
     """
-    exposed, whole = _exposed(facts), facts.communication
-    if exposed is None or whole is None:
+    exposed = _exposed(facts)
+    if exposed is None:
         return None
     advice, gain_ns, formula = _advice(facts, exposed)
     doubt = None if facts.overview.has_device else _SAME_CORES
-    if _mostly_waits(facts, exposed) or advice.by_rank:
-        doubt = _GUESSED
+    if _mostly_waits(exposed) or advice.by_rank:
+        doubt = phrase("One rank's trace does not show what the others did meanwhile.")
     elif advice is NORMS:
-        doubt = _BATCHES
+        doubt = phrase("Whether the batch of a rank is large enough by itself is not recorded.")
     elif of_split_layers(facts, exposed.saves):
         doubt = NEEDED_AT_ONCE
     return exchange_card(
@@ -134,9 +133,8 @@ def exposed_communication(facts: Facts) -> Insight | None:
         how=advice.how,
         gain_ns=gain_ns,
         formula=formula,
-        best=Confidence.LOW if doubt else Confidence.MEDIUM,
-        why_confidence=doubt or _ONE_RANK,
-        evidence=whole.waits if _mostly_waits(facts, exposed) else whole.examples,
+        certainty=low(doubt) if doubt else medium(_ONE_RANK),
+        evidence=exposed.whole.waits if _mostly_waits(exposed) else exposed.whole.examples,
     )
 
 
@@ -148,11 +146,11 @@ def _exposed(facts: Facts) -> _Exposed | None:
     waits = [min(row.wait_ns or 0, ns) for row, ns in zip(own_rows, own, strict=True)]
     leading = own_rows[max(range(len(own)), key=lambda place: own[place])]
     saves = own_rows[max(range(len(own)), key=lambda place: own[place] - waits[place])]
-    return _Exposed(sum(own), sum(waits), hiding_ns(facts, communication, saves), leading, saves)
+    return _Exposed(communication, sum(own), sum(waits), hiding_ns(facts, communication, saves), leading, saves)
 
 
 def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
-    if _mostly_waits(facts, exposed):
+    if _mostly_waits(exposed):
         return BALANCED, min(exposed.ns, exposed.waits_ns + exposed.free_compute_ns), _BALANCE
     saved_ns = exposed.ns - exposed.waits_ns
     norms_ns = sum(row.norms_ns for row in rows(facts))
@@ -167,13 +165,13 @@ def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
     return less_to_send(facts, exposed.saves), saved_ns // 2, _HALVE
 
 
-def _mostly_waits(facts: Facts, exposed: _Exposed) -> bool:
+def _mostly_waits(exposed: _Exposed) -> bool:
     """Whether most of the time is waits, both in all steps and in the steps after the first one. False between the
     stages of a pipeline, whose schedule causes the waits."""
-    whole = facts.communication
-    if whole is None or whole.steady_wait_ns is None or exposed.leading.kind == "send_receive":
+    steady_ns = exposed.whole.steady_wait_ns
+    if steady_ns is None or exposed.leading.kind == "send_receive":
         return False
-    return min(exposed.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * exposed.ns > 0
+    return min(exposed.waits_ns, steady_ns) >= MOSTLY_WAITS * exposed.ns > 0
 
 
 _STATISTICS = (
@@ -183,7 +181,7 @@ _STATISTICS = (
 
 
 def _why(facts: Facts, exposed: _Exposed) -> Phrase:
-    row = exposed.leading if _mostly_waits(facts, exposed) else exposed.saves
+    row = exposed.leading if _mostly_waits(exposed) else exposed.saves
     rate = row.bytes / row.running_ns * _NANOSECONDS if row.bytes and row.running_ns else None
     amount = ", {count} a step" if rate is None else ": {bytes} a step at {rate}"
     waits = ", including waits for the slowest rank."
@@ -255,8 +253,8 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
         why=filled(why, {"kind": text(leading.label), "exposed": ns(exposed_ns)}),
         how=how,
         gain_ns=exposed_ns if alone else min(exposed_ns, communication.free_compute_ns),
-        formula=phrase(_WITHOUT_COPIES if alone else _OVERLAPPED),
-        why_confidence=phrase(_WHO_LAUNCHES if alone else "Which kernels need the result at once is not recorded."),
+        formula=_WITHOUT_COPIES if alone else _OVERLAPPED,
+        certainty=medium(_WHO_LAUNCHES if alone else "Which kernels need the result at once is not recorded."),
         evidence=communication.examples,
     )
 
@@ -305,14 +303,12 @@ def between_layers(facts: Facts) -> Insight | None:
         why = phrase(_GATHERS, exposed=ns(communication.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
     return card(
         facts,
-        "between_layers",
+        id="between_layers",
         title=phrase(title),
         why=why,
-        formula=phrase(
-            "Not computed: what follows needs the result, so nothing can hide the exchange. How much of it is needed "
-            "is not recorded."
-        ),
-        why_confidence=phrase("Measured on this rank, where a collective's time includes its wait for the slowest."),
+        formula="Not computed: what follows needs the result, so nothing can hide the exchange. How much of it is "
+        "needed is not recorded.",
+        certainty=medium("Measured on this rank, where a collective's time includes its wait for the slowest."),
         counted=True,
         view="overview",
         part="communication",

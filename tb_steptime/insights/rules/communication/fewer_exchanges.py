@@ -3,7 +3,7 @@ one could do the work of many."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight, high, low, medium
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_cards import (
     SLOW_LINK,
@@ -58,14 +58,11 @@ def unused_parameters(facts: Facts) -> Insight | None:
         why=filled(_ALL_USED if reducer.all_used else _SEARCHES, values),
         how=_NO_SEARCH,
         gain_ns=reducer.idle_search_ns + reducer.map_ns,
-        formula=phrase(
-            "Time of the search in which no GPU works, and the median exposed time of the all-reduce that tells "
-            "which parameters were used."
-        ),
-        best=Confidence.MEDIUM if reducer.all_used else Confidence.LOW,
-        why_confidence=phrase("Another rank or a later step may leave parameters out.")
+        formula="Time of the search in which no GPU works, and the median exposed time of the all-reduce that tells "
+        "which parameters were used.",
+        certainty=medium("Another rank or a later step may leave parameters out.")
         if reducer.all_used
-        else phrase("Whether all parameters are used is not recorded."),
+        else low("Whether all parameters are used is not recorded."),
         spares_host=True,
     )
 
@@ -99,9 +96,8 @@ def gradient_copies(facts: Facts) -> Insight | None:
         ),
         how=VIEWS,
         gain_ns=reducer.copies_ns,
-        formula=phrase("Time of these copies, mean over the steps."),
-        best=Confidence.HIGH,
-        why_confidence=phrase("The copies are measured."),
+        formula="Time of these copies, mean over the steps.",
+        certainty=high("The copies are measured."),
     )
 
 
@@ -147,11 +143,9 @@ def each_micro_batch(facts: Facts) -> Insight | None:
         ),
         how=_NO_SYNC,
         gain_ns=early,
-        formula=phrase(
-            "Exposed time of the exchanges before the last of each optimizer step, less est. waits. At most what "
-            "the host leaves."
-        ),
-        why_confidence=phrase("The trace does not tell one model from two of the same size."),
+        formula="Exposed time of the exchanges before the last of each optimizer step, less est. waits. At most what "
+        "the host leaves.",
+        certainty=medium("The trace does not tell one model from two of the same size."),
         evidence=communication.examples,
     )
 
@@ -211,8 +205,9 @@ def many_small_collectives(facts: Facts) -> Insight | None:
         how=_HOW.get(row.kind, _TOGETHER),
         gain_ns=sum(_gain_ns(facts, each, small) for each, small in small_rows) + launches_ns,
         formula=_KNOWN if has_sizes else _UNKNOWN,
-        best=Confidence.MEDIUM if has_sizes else Confidence.LOW,
-        why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
+        certainty=(medium if has_sizes else low)(
+            "What one exchange of all takes is an estimate; nothing computes between these."
+        ),
         evidence=facts.communication.examples if facts.communication else [],
         spares_host=True,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Certainty, Insight, high, low, medium
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.data_loading.loader_waits import (
@@ -40,15 +40,11 @@ SLOW_TIMES, LEAST_BATCHES = 3, 3
 _TINY_BATCH_NS, _SHORT_BATCH_NS = 2_000_000, 5_000_000
 _RECORD_FIRST = phrase("Record the workers before you change their number")
 
-_BY_CURVE = phrase(
-    "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with "
-    "so many workers."
-)
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
-_CORES_UNKNOWN = phrase(
+_CORES_UNKNOWN = medium(
     "How many cores there are is not recorded. Where batches are computed, more workers than cores do not help."
 )
-_ON_THE_SAME_CORES = phrase(
+_ON_THE_SAME_CORES = medium(
     "The training computes on the CPU, too, and how many cores there are is not recorded. Workers take of them what a "
     "batch computes."
 )
@@ -70,7 +66,7 @@ _ITSELF_ON_GPU = (
 _MOSTLY = 0.5
 _ON_CPU = "# dataset, sampler and collate_fn: tensors on the CPU, without .to(device)"
 _ON_CPU_UNKNOWN = phrase("Whether the CPU can make these batches in time is not recorded.")
-_UNKNOWN_COST = phrase("How long a batch takes is measured; how much of that can be saved is not.")
+_UNKNOWN_COST = low("How long a batch takes is measured; how much of that can be saved is not.")
 _WHOLE_BATCHES = (
     "sampler = BatchSampler({sampler}(dataset), batch_size, drop_last=False)  # from torch.utils.data\n"
     "DataLoader(dataset, sampler=sampler, batch_size=None)  # dataset[indices] gives a batch"
@@ -83,7 +79,7 @@ _PICKED_FRACTION, _COMPUTED_FRACTION = 1 / 3, 0.1
 _PICKED = (
     "The main process picks the rows of a batch one by one out of tensors in memory, in {batch}. One index picks all."
 )
-_PICKED_AT_ONCE = phrase("The time is measured; picking all rows at once takes a small part of it.")
+_PICKED_AT_ONCE = medium("The time is measured; picking all rows at once takes a small part of it.")
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
 _UNKNOWN = phrase(
     "Ambiguous in this trace: too few workers or cores, a slow sampler, or slow transfers. Record the workers."
@@ -91,7 +87,7 @@ _UNKNOWN = phrase(
 _MAY_COMPUTE = (
     "Whether the {workers} workers compute or wait is not recorded. If they compute, {cores} cores are too few."
 )
-_CAUSE_UNKNOWN = phrase("The waits are measured; their cause is not.")
+_CAUSE_UNKNOWN = medium("The waits are measured; their cause is not.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase(
     "Workers keep up on average, but slow batches block those behind them. Prefetching more of them helps."
@@ -128,22 +124,22 @@ def no_workers(facts: Facts) -> Insight | None:
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
     gain_ns, formula = with_launches_behind(facts, curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS)
     how = f"DataLoader(..., {workers_setting(curve) if curve else 'num_workers=N'})"
-    confidence = Confidence.HIGH, MARKS_AGREE
+    certainty = MARKS_AGREE
     if curve and may_lack_cores(curve):
-        confidence = Confidence.MEDIUM, _CORES_UNKNOWN
+        certainty = _CORES_UNKNOWN
     elif curve and curve.cores is None and facts.job.device == "cpu":
-        confidence = Confidence.MEDIUM, _ON_THE_SAME_CORES
+        certainty = _ON_THE_SAME_CORES
     if busy := _busy(result.recorded):
-        confidence = Confidence.MEDIUM, busy
+        certainty = medium(busy)
     if result.batch_ns is not None and result.batch_ns < _SHORT_BATCH_NS:
-        confidence = Confidence.LOW if result.batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
+        certainty = (low if result.batch_ns < _TINY_BATCH_NS else medium)(_SHORT)
     launches = sum(row.launches for row in sites_of(facts.host, _LOADER))
     if launches >= max(1.0, result.batches_per_step or 0.0):
         title, why = phrase("Make batches on the CPU, in worker processes"), _why_on_gpu(result.batch_ns, launches)
+        how = f"{_ON_CPU}\n{how}\nbatch = batch.to(device)"
         copies = sum(row.count for row in facts.host.blocking if row.site in _LOADER and row.direction == "HtoD")
-        best = Confidence.MEDIUM if copies >= _MOSTLY * launches else Confidence.LOW
-        how, confidence = f"{_ON_CPU}\n{how}\nbatch = batch.to(device)", (best, _ON_CPU_UNKNOWN)
-    return loader_card(facts, "no_workers", title, why, gain_ns, formula, *confidence, how=how)
+        certainty = (medium if copies >= _MOSTLY * launches else low)(_ON_CPU_UNKNOWN)
+    return loader_card(facts, gain_ns, formula, certainty, id="no_workers", title=title, why=why, how=how)
 
 
 def _why_on_gpu(batch_ns: int | None, launches: float) -> Phrase:
@@ -203,8 +199,12 @@ def more_workers(facts: Facts) -> Insight | None:
     if may_lack_cores(curve):
         title = "Use up to {workers} workers, if there are cores"
     guessed = check is not None and curve.measured_workers > LIKELY_WORKERS
-    best = Confidence.HIGH if recorded and not busy and not respawned else Confidence.MEDIUM
-    gain_ns, formula = with_launches_behind(facts, curve.gain_ns, _BY_CURVE)
+    certain = low if guessed else high if recorded and not busy and not respawned else medium
+    by_curve = phrase(
+        "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it "
+        "with so many workers."
+    )
+    gain_ns, formula = with_launches_behind(facts, curve.gain_ns, by_curve)
     return loader_card(
         facts,
         id="more_workers",
@@ -213,8 +213,7 @@ def more_workers(facts: Facts) -> Insight | None:
         how=_RECORD if guessed else f"DataLoader(..., {workers_setting(curve)})",
         gain_ns=gain_ns,
         formula=formula,
-        best=Confidence.LOW if guessed else best,
-        why_confidence=joined(_INFERRED, check) if check else reason,
+        certainty=certain(joined(_INFERRED, check) if check else reason),
     )
 
 
@@ -250,8 +249,7 @@ def slow_worker(facts: Facts) -> Insight | None:
         why=phrase(template, worker=count(worker), slow=ns(slow_ns), usual=ns(others_ns)),
         gain_ns=gain_ns,
         formula=formula,
-        best=Confidence.HIGH,
-        why_confidence=_RECORDED,
+        certainty=high(_RECORDED),
     )
 
 
@@ -285,55 +283,57 @@ def input_bound(facts: Facts) -> Insight | None:
     Left out: what more prefetched batches do not save of it, waits that kernels hide, first batches of epochs and
     single late batches, which have cards of their own.
     """
-    result, (gain_ns, formula) = facts.data_loading, with_launches_behind(facts, shares(facts).late_ns)
+    result = facts.data_loading
     if result.mean is None or any(rule(facts) is not None for rule in (no_workers, slow_worker, more_workers)):
         return None
-    if result.multiprocess is False:  # workers would cost more than they save
-        picked = _picks_rows(facts)
-        why = phrase(_PICKED if picked else _ITSELF_SHORT, batch=ns(result.batch_ns))
-        title, confidence = phrase("Produce batches faster in the training process"), (Confidence.LOW, _UNKNOWN_COST)
-        if picked:
-            title, confidence = phrase("Pick all rows of a batch at once"), (Confidence.MEDIUM, _PICKED_AT_ONCE)
-        how = _WHOLE_BATCHES.format(sampler="SequentialSampler" if facts.infers else "RandomSampler")
-        return loader_card(facts, "input_bound", title, why, gain_ns, formula, *confidence, how=how)
-    advice = _remedy(facts)
+    advice = _of_main_process(facts) if result.multiprocess is False else _remedy(facts)
+    gain_ns, formula = with_launches_behind(facts, shares(facts).late_ns)
     return loader_card(
-        facts, "input_bound", advice.title, advice.why, gain_ns, formula, *advice.confidence, how=advice.how
-    )
+        facts, gain_ns, formula, advice.certainty,
+        id="input_bound", title=advice.title, why=advice.why, how=advice.how,
+    )  # fmt: skip
 
 
 class _Advice(msgspec.Struct, frozen=True):
-    """What the card about late batches advises. confidence: with its reason."""
+    """What the card about late batches advises."""
 
     title: Phrase
     why: Phrase
     how: str | None
-    confidence: tuple[Confidence, Phrase]
+    certainty: Certainty
+
+
+def _of_main_process(facts: Facts) -> _Advice:
+    """Returns the advice where workers would cost more than they save."""
+    how = _WHOLE_BATCHES.format(sampler="SequentialSampler" if facts.infers else "RandomSampler")
+    batch = ns(facts.data_loading.batch_ns)
+    if _picks_rows(facts):
+        return _Advice(phrase("Pick all rows of a batch at once"), phrase(_PICKED, batch=batch), how, _PICKED_AT_ONCE)
+    title = phrase("Produce batches faster in the training process")
+    return _Advice(title, phrase(_ITSELF_SHORT, batch=batch), how, _UNKNOWN_COST)
 
 
 def _remedy(facts: Facts) -> _Advice:
-    recorded, curve, confidence = facts.data_loading.recorded, facts.data_loading.curve, _confidence(facts)
+    recorded, curve = facts.data_loading.recorded, facts.data_loading.curve
     if recorded is not None and recorded.kind == "cores":
-        return _short_of_cores(recorded, confidence)
+        return _short_of_cores(facts, recorded)
     if curve is None or not curve.measured_workers:
-        how = None if recorded else _RECORD
-        return _Advice(phrase("Produce batches faster"), _UNKNOWN, how, (Confidence.MEDIUM, _CAUSE_UNKNOWN))
+        return _Advice(phrase("Produce batches faster"), _UNKNOWN, None if recorded else _RECORD, _CAUSE_UNKNOWN)
     if recorded is not None and curve.needed > curve.measured_workers:
         if recorded.kind is None:
             why = phrase(_MAY_COMPUTE, workers=count(curve.measured_workers), cores=count(recorded.cores))
-            return _Advice(phrase("Produce batches faster"), why, None, (Confidence.MEDIUM, _CAUSE_UNKNOWN))
-        return _short_of_cores(recorded, confidence)
-    return _Advice(SLOWEST_FASTER, _ENOUGH, DEEPER, confidence)
+            return _Advice(phrase("Produce batches faster"), why, None, _CAUSE_UNKNOWN)
+        return _short_of_cores(facts, recorded)
+    return _Advice(SLOWEST_FASTER, _ENOUGH, DEEPER, _certainty(facts))
 
 
-def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
+def _certainty(facts: Facts) -> Certainty:
     steps = facts.data_loading.steps
-    if not all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps):
-        return Confidence.MEDIUM, phrase("Some steps hardly wait, so the mean rests on a few.")
-    return Confidence.HIGH, MARKS_AGREE
+    waits = all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps)
+    return MARKS_AGREE if waits else medium("Some steps hardly wait, so the mean rests on a few.")
 
 
-def _short_of_cores(recorded: Recorded, confidence: tuple[Confidence, Phrase]) -> _Advice:
+def _short_of_cores(facts: Facts, recorded: Recorded) -> _Advice:
     """Returns the advice for workers that have too few cores. It names the longest line of code, if that takes long
     enough."""
     template = (
@@ -355,4 +355,4 @@ def _short_of_cores(recorded: Recorded, confidence: tuple[Confidence, Phrase]) -
     if longest is not None and longest.share >= WORTH_LINE:
         place = longest.line.partition(": ")[0].rpartition("/")[2]
         how = f"# {place}: {longest.share:.0%} of a batch, est."
-    return _Advice(phrase("Make the dataset cheaper"), with_interpreter_delay(why, recorded), how, confidence)
+    return _Advice(phrase("Make the dataset cheaper"), with_interpreter_delay(why, recorded), how, _certainty(facts))

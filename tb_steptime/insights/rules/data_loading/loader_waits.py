@@ -4,8 +4,10 @@ code that all cards about waits for a loader share."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Certainty, Evidence, EvidenceRow, Insight, high, low, medium
+from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.idle_cards import behind_batches_ns
@@ -15,6 +17,9 @@ from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.wait_shares import Overhead, WaitShares
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 #: Formula of the gain of most of these cards.
 EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
 #: The same formula for traces without GPU activity.
@@ -23,10 +28,9 @@ _AND_BEHIND = phrase(
     "To this is added the idle time before launches that are late only because a batch was, as a replay without these "
     "waits shows."
 )
-_GPU_NOT_RECORDED = phrase("The GPU's work is not in this trace: it may hide these waits.")
-_MARKS_SAY = phrase("Every step waits: the loader itself marks its waits.")
-MARKS_AGREE = phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")
-FEW_STEPS = phrase("Seen in few steps only, so another span may have more or fewer of them.")
+_MARKS_SAY = high("Every step waits: the loader itself marks its waits.")
+MARKS_AGREE = high("Every step waits: the loader's own marks and the GPU's idle time agree.")
+FEW_STEPS = medium("Seen in few steps only, so another span may have more or fewer of them.")
 PREFETCH_MORE = phrase("Prefetch more batches")
 #: Number of prefetched batches per worker that hides nearly all slow batches.
 DEEP_PREFETCH = 8
@@ -54,17 +58,13 @@ def with_launches_behind(facts: Facts, gain_ns: int, formula: Phrase = EXPOSED) 
 
 def loader_card(
     facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
     gain_ns: int,
-    formula: Phrase,
-    best: Confidence,
-    why_confidence: Phrase,
-    how: str | None = None,
-    steps: Sequence[str] = (),
+    formula: Phrase | str,
+    certainty: Certainty,
+    *,
     waited_ns: int | None = None,
     of_main: bool = True,
+    **words: Unpack[Words],
 ) -> Insight | None:
     """Returns the card, if its gain is worth one. Without GPU activity in the trace only the waits are known; if the
     job has a GPU, its work may hide them, so the confidence is low.
@@ -75,30 +75,19 @@ def loader_card(
     if waited_ns is not None and waited_ns != gain_ns:
         on_device, on_host = "The GPU idles {waited} a step ({share}).", "A step waits {waited} ({share})."
         waits = on_device if facts.overview.has_device else on_host
-        why = joined(phrase(waits, waited=ns(waited_ns), share=fraction(facts.share(waited_ns))), why)
+        sentence = phrase(waits, waited=ns(waited_ns), share=fraction(facts.share(waited_ns)))
+        words["why"] = joined(sentence, words["why"])
     label = main_label(facts.data_loading)
+    if label and of_main:
+        words["why"] = of_loader(label, words["why"])
     if not facts.overview.has_device:
         formula = _WAITED if formula is EXPOSED else formula
-        why_confidence = _MARKS_SAY if why_confidence is MARKS_AGREE else why_confidence
+        certainty = _MARKS_SAY if certainty is MARKS_AGREE else certainty
         if facts.job.device == "gpu":
-            best, why_confidence = Confidence.LOW, _GPU_NOT_RECORDED
-    evidence = _evidence(facts, steps)
-    return host_card(
-        facts,
-        id=id,
-        title=title,
-        why=of_loader(label, why) if label and of_main else why,
-        how=how,
-        gain_ns=gain_ns,
-        formula=formula,
-        best=best,
-        why_confidence=why_confidence,
-        part="data_loader",
-        view="data_loading",
-        steps=list(steps),
-        evidence=evidence,
-        row=EvidenceRow("waits", evidence[0].step) if evidence else None,
-    )
+            certainty = low("The GPU's work is not in this trace: it may hide these waits.")
+    words["evidence"] = evidence = _evidence(facts, words.get("steps", []))
+    words["row"] = EvidenceRow("waits", evidence[0].step) if evidence else None
+    return host_card(facts, gain_ns, formula, certainty, part="data_loader", view="data_loading", **words)
 
 
 def _evidence(facts: Facts, steps: Sequence[str]) -> list[Evidence]:
@@ -124,11 +113,6 @@ _EPOCHS = {
 _WITH_SETUP = (
     "An epoch's first batch takes {each}. Setting up its loader, which starts workers that are not kept, takes {setup} "
     "a step."
-)
-_OF_EPOCHS = phrase(
-    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, with the set-up of the "
-    "loader between them, less the recorded production time of first batches where workers start again. No other "
-    "card's gain includes any of it."
 )
 _OF_RECEIVING = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
@@ -179,7 +163,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
     title, why = _EPOCHS[starts.respawned]
     if starts.respawned is None and setup_ns:
         why = _WITH_SETUP
-    often = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
+    template = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
+    often = phrase(agreeing(template, starts.batches), number=count(starts.batches))
     return loader_card(
         facts,
         id="epoch_starts",
@@ -187,9 +172,11 @@ def epoch_starts(facts: Facts) -> Insight | None:
         why=filled(why, {"each": ns(starts.wait_ns), "produced": ns(_produced_ns(starts)), "setup": ns(setup_ns)}),
         how=None if starts.respawned is False else _KEPT,
         gain_ns=max(0, begin_ns - _produced_ns(starts) * starts.batches // len(facts.data_loading.steps)),
-        formula=_OF_EPOCHS,
-        best=Confidence.LOW if starts.batches == 1 else Confidence.MEDIUM,  # from one, no frequency is known
-        why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
+        formula="Mean over the steps of the exposed wait where an epoch ends and the next one begins, with the set-up "
+        "of the loader between them, less the recorded production time of first batches where workers start again. No "
+        "other card's gain includes any of it.",
+        # from one, no frequency is known
+        certainty=(low if starts.batches == 1 else medium)(often),
         steps=starts.steps,
         waited_ns=begin_ns if starts.respawned else starts.exposed_ns,
         of_main=False,
@@ -243,9 +230,8 @@ def loader_jitter(facts: Facts) -> Insight | None:
         why=phrase(template, number=count(jitter.long_count), long=ns(jitter.long_ns), typical=ns(jitter.typical_ns)),
         how=None if deep else DEEPER,
         gain_ns=shares(facts).jitter_ns,
-        formula=phrase("Mean over the steps of what these waits cost beyond the usual one."),
-        best=Confidence.MEDIUM,
-        why_confidence=FEW_STEPS,
+        formula="Mean over the steps of what these waits cost beyond the usual one.",
+        certainty=FEW_STEPS,
         steps=jitter.steps,
     )
 
@@ -297,8 +283,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
         how=how,
         gain_ns=gain_ns,
         formula=formula,
-        best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
-        why_confidence=phrase(
+        certainty=(high if overhead.source == "recorder" else medium)(
             "It is known from when each batch was produced, or from the short waits between long ones."
         ),
     )

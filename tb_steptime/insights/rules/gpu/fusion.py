@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns
@@ -56,7 +56,7 @@ def eager_attention(facts: Facts) -> Insight | None:
 
     Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
     """
-    attention = facts.waste.attention if facts.waste else None
+    attention = facts.waste.attention
     if attention is None:
         return None
     by_torch = attention.written_out >= MOSTLY
@@ -73,13 +73,9 @@ def eager_attention(facts: Facts) -> Insight | None:
         why=closed(joined(filled(why, times), site_phrase(attention.site), by=": ")),
         how=EXPLAIN if by_torch else fused_code(attention),
         gain_ns=attention.total_ns,
-        formula=phrase(
-            "Time a step of the softmax, scale, mask, dropout and conversion kernels between the products of "
-            "attention: fused, they never write the weights to memory."
-        ),
-        why_confidence=phrase(
-            "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
-        ),
+        formula="Time a step of the softmax, scale, mask, dropout and conversion kernels between the products of "
+        "attention: fused, they never write the weights to memory.",
+        doubt="What else uses the weights of attention, such as a model that returns them, keeps them in memory.",
         site=attention.site,
     )
 
@@ -136,7 +132,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
 
     Left out: results that the backward pass reads and that have to be written anyway; time to compile.
     """
-    chains = facts.waste.chains if facts.waste else None
+    chains = facts.waste.chains
     if chains is None or chains.compiled or not chains.kinds:
         return None
     leading, kind, counted = chains.kinds[0], *_subject(chains)
@@ -150,11 +146,9 @@ def fusible_chains(facts: Facts) -> Insight | None:
         why=_why_of_chains(counted, leading),
         how=_how_to_fuse(facts, kind, leading),
         gain_ns=gain_ns,
-        formula=phrase(
-            "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
-            "fused kernel reads and writes at least what that one does."
-        ),
-        why_confidence=_KEPT_FOR_BACKWARD if facts.trains else _KEPT,
+        formula="Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
+        "fused kernel reads and writes at least what that one does.",
+        doubt=_KEPT_FOR_BACKWARD if facts.trains else _KEPT,
         site=leading.site,
         estimated=True,
     )
@@ -208,8 +202,8 @@ def optimizer_passes(facts: Facts) -> Insight | None:
 
     Left out: the launches that are saved.
     """
-    update, optimizer = facts.waste.update if facts.waste else None, facts.job.optimizer
-    if update is None or optimizer not in _OPTIMIZERS or (facts.waste and facts.waste.fused):
+    update, optimizer = facts.waste.update, facts.job.optimizer
+    if update is None or optimizer not in _OPTIMIZERS or facts.waste.fused:
         return None
     if facts.share(late_ns(facts.host, OPTIMIZER)) >= WORTH_FRACTION:
         return None
@@ -224,10 +218,9 @@ def optimizer_passes(facts: Facts) -> Insight | None:
         ),
         how=fused_form(optimizer),
         gain_ns=update.gain_ns * SAVED_BY_ONE_PASS,
-        formula=phrase(
-            "60 % of the time of these kernels (est.), because one kernel reads and writes a third of their values."
-        ),
-        why_confidence=phrase("What the fused kernel takes is an estimate from what it reads and writes."),
+        formula="60 % of the time of these kernels (est.), because one kernel reads and writes a third of their "
+        "values.",
+        doubt="What the fused kernel takes is an estimate from what it reads and writes.",
         site=update.site,
         estimated=True,
     )
@@ -251,7 +244,7 @@ def indexed_gradients(facts: Facts) -> Insight | None:
 
     Left out: how often the same index occurs, which makes the kernel slow.
     """
-    indexing = facts.waste.indexing if facts.waste else None
+    indexing = facts.waste.indexing
     if indexing is None or facts.share(indexing.total_ns) < WARNING_FRACTION:
         return None
     statement = phrase(
@@ -264,8 +257,8 @@ def indexed_gradients(facts: Facts) -> Insight | None:
         why=mostly(statement, indexing.site),
         how="x.index_select(0, index)  # or torch.gather, torch.nn.functional.embedding: no sort in the backward pass",
         gain_ns=indexing.gain_ns * SAVED_WITHOUT_SORT,
-        formula=phrase("Three quarters of the time of these kernels and of the sort before them (est.)."),
-        why_confidence=phrase("How long index_select takes is not known."),
+        formula="Three quarters of the time of these kernels and of the sort before them (est.).",
+        doubt="How long index_select takes is not known.",
         site=indexing.site,
         estimated=True,
     )
@@ -308,7 +301,6 @@ _QUANTIZED = expression(r"\bkDequantizeBlockwise<.*, [12]>|\bkgem[mv]_4bit")
 #: Tensors that a model trained in FP8 scales and converts before each product (ATen/native/cuda/Copy.cu). They have to
 #: be converted; a compiler does so in the kernels that make them.
 _TO_FP8 = expression(r"\bfloat8_copy_kernel")
-_HOW_IN_FP8 = "model = torch.compile(model)  # scales and converts to FP8 in the kernels that make the tensors"
 _TO_TYPE = expression(r"copy<(\w+)>")
 
 
@@ -329,7 +321,7 @@ def device_copies(facts: Facts) -> Insight | None:
     Left out: copies that are needed, such as a cast to the type of autocast, and what a kernel loses that reads another
     layout.
     """
-    copies = facts.waste.copies if facts.waste else []
+    copies = facts.waste.copies
     total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
     if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
         return None
@@ -342,8 +334,8 @@ def device_copies(facts: Facts) -> Insight | None:
         why=mostly(statement, msgspec.structs.replace(copies[0].site, op=copies[0].op)),  # the op that causes the copy
         how=_how_to_avoid(facts, copies[0]),
         gain_ns=total_ns,
-        formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
-        why_confidence=phrase("Which of the copies are needed is not known."),
+        formula="Time a step of the copies within the GPU, if none of them were needed (est.).",
+        doubt="Which of the copies are needed is not known.",
         site=copies[0].site,
         estimated=True,
     )
@@ -354,11 +346,10 @@ def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str | None:
         return _HOW_IN_TRAINING if facts.compiles_model else None
     match = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
     dtype = match[1] if match else ""
-    kernels = facts.kernel_split.kernels if facts.kernel_split else []
-    if dtype in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
+    if dtype in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in facts.split_kernels):
         return _HOW_QUANTIZED.format(type=_HALF_TYPES[dtype])
-    if leading.kind == "type" and facts.compiles_model and any(_TO_FP8.search(row.name) for row in kernels):
-        return _HOW_IN_FP8
+    if leading.kind == "type" and facts.compiles_model and any(_TO_FP8.search(row.name) for row in facts.split_kernels):
+        return "model = torch.compile(model)  # scales and converts to FP8 in the kernels that make the tensors"
     return _HOW_TO_TYPE.get(dtype, _HOW_TO_COPY_LESS[leading.kind])
 
 
@@ -383,8 +374,8 @@ def layout_conversion(facts: Facts) -> Insight | None:
 
     Left out: layers without a channels-last version, which convert back.
     """
-    conversions = facts.waste.layout_conversions if facts.waste else None
-    if conversions is None or not conversions.count:
+    conversions = facts.waste.layout_conversions
+    if not conversions.count:
         return None
     cores, kernels = matrix_units(facts.job.vendor), round(conversions.count)
     statement = phrase(agreeing(_CONVERTS, kernels), count=count(kernels), time=ns(conversions.total_ns), cores=cores)
@@ -396,7 +387,7 @@ def layout_conversion(facts: Facts) -> Insight | None:
         how=CHANNELS_LAST,
         gain_ns=conversions.gain_ns,
         formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
-        why_confidence=phrase("Layers that do not support channels-last convert it back."),
+        doubt="Layers that do not support channels-last convert it back.",
         view="tensor_cores",
         site=conversions.site,
     )
@@ -425,7 +416,7 @@ def loss_in_chunks(facts: Facts) -> Insight | None:
 
     Left out: how much of the memory at the peak they are.
     """
-    loss, sharded = facts.waste.loss if facts.waste else None, facts.job.left_as_is == "sharded"
+    loss, sharded = facts.waste.loss, facts.job.left_as_is == "sharded"
     if loss is None or not facts.trains or sharded or facts.job.double_backward:
         return None
     if facts.share(loss.total_ns) < WARNING_FRACTION:
@@ -435,11 +426,11 @@ def loss_in_chunks(facts: Facts) -> Insight | None:
     template += " is passes over logits of {rows} × {classes}, {bytes} in FP32, besides products"
     return card(
         facts,
-        "loss_in_chunks",
+        id="loss_in_chunks",
         title=phrase("Compute the loss in chunks of the logits"),
         why=mostly(Phrase(template, values), loss.site),
-        formula=phrase("Not computed: what chunks save of the time depends on the GPU's cache."),
-        why_confidence=phrase("The sizes and the ops are recorded."),
+        formula="Not computed: what chunks save of the time depends on the GPU's cache.",
+        certainty=medium("The sizes and the ops are recorded."),
         view="gpu",
         part="kernel",
         how=_IN_CHUNKS,

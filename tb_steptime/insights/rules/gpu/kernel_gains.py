@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
-from tb_steptime.insights.cards import card
+from tb_steptime.insights.base import EvidenceRow, Insight, low, medium
+from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.wording.card_text import LATER
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.text import Phrase, Quantity, ns
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Beginnings of titles of cards that gain nothing yet if no other card gains anything now. The second one is for a GPU
 #: that works nearly all the time, that is, from this share of the step on.
@@ -43,38 +48,36 @@ def of_kernel_time(facts: Facts, some_ns: float) -> tuple[str, dict[str, Quantit
 
 def kernel_card(
     facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
     gain_ns: float,
-    formula: Phrase,
-    why_confidence: Phrase,
+    formula: Phrase | str,
+    doubt: Phrase | str,
+    *,
     view: str = "gpu",
     later: Phrase | None = None,
-    how: str | None = None,
     estimated: bool = False,
     site: KernelSite | None = None,
-    row: EvidenceRow | None = None,
+    **words: Unpack[Words],
 ) -> Insight | None:
     """Returns the card, if its gain is worth one now, or will be once the GPU limits the step.
 
-    gain_ns: GPU time a step that the change saves at most. why_confidence: the reason for the confidence, which is at
-    most medium. later: the title while something else limits the step; None: `later_title`. estimated: the gain is a
-    guess of what another kernel would take, so the card is a minor one with low confidence. site: where the kernels
-    come from; the timeline shows its longest launch. row: a row of a table of the view; None: the site's kernel in the
-    table of kernels.
+    gain_ns: GPU time a step that the change saves at most. doubt: why the confidence is no more than medium. later: the
+    title while something else limits the step; None: `later_title`. estimated: the gain is a guess of what another
+    kernel would take, so the card is a minor one with low confidence. site: where the kernels come from; the timeline
+    shows its longest launch, and the view its kernel in the table of kernels, unless the card has another row.
     """
     all_ns = round(gain_ns)
     if facts.share(all_ns) < WORTH_FRACTION:
         return None
-    now_ns = _worth_now(facts, all_ns, id)
+    now_ns = _worth_now(facts, all_ns, words["id"])
     if not now_ns and all_ns < WORTH_FRACTION * facts.recorded_ns:
         return None  # if most of these steps is left out, a share of the rest says nothing about later ones
+    words["less_work_ns"], words["evidence"] = all_ns, [site.longest] if site and site.longest else []
+    if site and "row" not in words:
+        words["row"] = _row_of_kernel(facts, site, view)
+    certainty = low(doubt) if estimated else medium(doubt)
     return card(
-        facts, id, title, why, formula, why_confidence, Confidence.LOW if estimated else Confidence.MEDIUM, all_ns,
-        now_ns=now_ns, later=later, view=view, part="kernel", how=how, less_work_ns=all_ns,
-        evidence=[site.longest] if site and site.longest else [],
-        row=row or (_row_of_kernel(facts, site, view) if site else None),
+        facts, formula=formula, certainty=certainty, gain_ns=all_ns, now_ns=now_ns, later=later, view=view,
+        part="kernel", **words,
     )  # fmt: skip
 
 
@@ -92,12 +95,10 @@ def with_nothing_before(facts: Facts, insight: Insight) -> Insight:
 def _row_of_kernel(facts: Facts, site: KernelSite, view: str) -> EvidenceRow | None:
     """Returns the row in the view's table of kernels by name. Of kernels with the site's short name, it is the first
     one."""
-    split = facts.kernel_split
-    names = [row.name for row in (split.kernels if split and view == "tensor_cores" else facts.kernels)]
+    names = [row.name for row in (facts.split_kernels if view == "tensor_cores" else facts.kernels)]
     name = next((each for each in names if short_name(each) == site.kernel), None)
     return EvidenceRow("kernels", name) if name else None
 
 
 def row_of_op(table: str, op: str | None, shapes: str | None) -> EvidenceRow:
-    """Returns the row of an op in a table of ops by their inputs."""
     return EvidenceRow(table, " ".join(filter(None, (op, shapes))))

@@ -50,7 +50,7 @@ def alignment(facts: Facts) -> Insight | None:
             "the memory bandwidth leaves; without the cost of padding.",
             cores=cores,
         ),
-        why_confidence=phrase("The gain is a bound from data-sheet peak rates, and padding costs time of its own."),
+        doubt="The gain is a bound from data-sheet peak rates, and padding costs time of its own.",
         view="tensor_cores",
         row=row_of_op("could", obstacle.op, obstacle.shapes),
     )
@@ -81,7 +81,6 @@ _TITLES = {
     "alignment": "Pad the sizes that slow {cores} down",
     "small_size": "Merge small matrix products into larger ones",
 }
-_OF_ATTENTION = "Replace slow products of attention by a fused kernel"
 #: What keeps a product from being fast, by the code of the reason.
 _REASONS = {
     "misaligned_size": "{length} is not a multiple of {unit}",
@@ -91,7 +90,6 @@ _REASONS = {
 #: Types in which tensor cores compute, by the type of the inputs.
 _TYPES = {"c10::Half": "FP16", "c10::BFloat16": "BF16", "float": "TF32", "double": "FP64"}
 _BATCHED = ("aten::bmm", "aten::baddbmm")
-_MERGE = "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
 
 
 def slow_products(facts: Facts) -> Insight | None:
@@ -115,7 +113,7 @@ def slow_products(facts: Facts) -> Insight | None:
         return None
     same_reason = [row for row in rows if row.slow == rows[0].slow]
     steps, attention = len(device.steps), device.waste.attention if rows[0].site.op in _BATCHED else None
-    title = _OF_ATTENTION if attention else _TITLES[rows[0].slow or ""]
+    title = "Replace slow products of attention by a fused kernel" if attention else _TITLES[rows[0].slow or ""]
     cores = {"cores": matrix_units(facts.job.vendor)}
     return kernel_card(
         facts,
@@ -125,7 +123,7 @@ def slow_products(facts: Facts) -> Insight | None:
         how=fused_code(attention) if attention else _how(rows[0]),
         gain_ns=sum(row.gain_ns for row in same_reason) / steps,
         formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
-        why_confidence=phrase("Other products, memory and tiles only give a bound of what these sizes would reach."),
+        doubt="Other products, memory and tiles only give a bound of what these sizes would reach.",
         view="tensor_cores",
         site=rows[0].site,
         row=row_of_op("rates", rows[0].site.op, rows[0].site.shapes),
@@ -148,7 +146,7 @@ def _why_slow(leading: ProductRate, total_ns: float) -> Phrase:
 
 def _how(leading: ProductRate) -> str | None:
     if leading.slow == "small_size":
-        return _MERGE
+        return "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
     padded = padding(leading.why)
     return padded and f"{padded}\n# or make the layer that large"
 
@@ -195,8 +193,7 @@ def dequantized_weights(facts: Facts) -> Insight | None:
 
     Left out: what a product takes longer that dequantizes by itself, which many tokens make long.
     """
-    kernels = facts.kernel_split.kernels if facts.kernel_split else []
-    rows = [row for row in kernels if _DEQUANTIZES.search(row.name)]
+    rows = [row for row in facts.split_kernels if _DEQUANTIZES.search(row.name)]
     each_ns = sum(row.total_ns for row in rows) / max(len(facts.overview.steps), 1)
     if facts.share(each_ns) < WARNING_FRACTION:
         return None
@@ -208,8 +205,8 @@ def dequantized_weights(facts: Facts) -> Insight | None:
         why=Phrase(f"{template} dequantizes weights before their products.", values),
         how=_FEWER_PASSES if facts.trains else _MULTIPLY_QUANTIZED,
         gain_ns=each_ns,
-        formula=phrase("Time a step of the kernels that dequantize weights, at most."),
-        why_confidence=phrase("How long a product takes that dequantizes its weights itself is not known."),
+        formula="Time a step of the kernels that dequantize weights, at most.",
+        doubt="How long a product takes that dequantizes its weights itself is not known.",
         row=EvidenceRow("kernels", rows[0].name),
         estimated=True,
     )
@@ -233,7 +230,7 @@ def naive_convolutions(facts: Facts) -> Insight | None:
 
     Left out: what the other kernel takes. Whether there is one for these sizes, their type and layout is not recorded.
     """
-    naive = facts.waste.naive if facts.waste else None
+    naive = facts.waste.naive
     if naive is None:
         return None
     template, values = of_kernel_time(facts, naive.total_ns)
@@ -246,10 +243,8 @@ def naive_convolutions(facts: Facts) -> Insight | None:
         ),
         how=_SEARCH,
         gain_ns=naive.gain_ns,
-        formula=phrase(
-            "All of their time, at most: other kernels of MIOpen are far faster, where one takes these sizes."
-        ),
-        why_confidence=phrase("Whether another kernel takes these sizes, their type and layout is not recorded."),
+        formula="All of their time, at most: other kernels of MIOpen are far faster, where one takes these sizes.",
+        doubt="Whether another kernel takes these sizes, their type and layout is not recorded.",
         site=naive.site,
         estimated=True,
     )

@@ -7,7 +7,7 @@ one row       W W W W W W W W  x        every product reads all of its weights: 
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
@@ -15,7 +15,6 @@ from tb_steptime.insights.wording.gpu import mostly
 from tb_steptime.insights.wording.terms import processors
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import count, fraction, ns, phrase
-from tb_steptime.text.patterns import expression
 
 #: A larger batch comes first, because compilers fuse only elementwise work and do not make products larger.
 _LARGER_BATCH = "DataLoader(..., batch_size=2 * batch_size)  # more blocks for each launch, if memory allows"
@@ -41,8 +40,7 @@ def small_grids(facts: Facts) -> Insight | None:
 
     Left out: whether the larger kernel is as fast for each block.
     """
-    waste = facts.waste
-    faults = [each for each in (waste.small_grids, waste.small_tails) if each] if waste else []
+    faults = [each for each in (facts.waste.small_grids, facts.waste.small_tails) if each]
     if not any(fault.count for fault in faults):
         return None
     total_ns, gain_ns = sum(fault.total_ns for fault in faults), sum(fault.gain_ns for fault in faults)
@@ -66,7 +64,7 @@ def small_grids(facts: Facts) -> Insight | None:
             "bandwidth leaves.",
             processors=processors(facts.job.vendor),
         ),
-        why_confidence=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
+        doubt="Occupancy is an estimate from the launch, and a larger batch changes the kernels too.",
         site=site,
     )
 
@@ -75,7 +73,6 @@ def small_grids(facts: Facts) -> Insight | None:
 MOSTLY = 0.5
 #: Minimum mean length of these kernels: a shorter one may take as long as it takes to begin and to end.
 LEAST_NS = 20_000
-_FUSED_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 _MORE_INPUTS = """\
 # more inputs in a batch: the weights are read once for all of them
 # or weights in 8 or 4 bits: half or a quarter of the bytes"""
@@ -109,13 +106,12 @@ def matrix_vectors(facts: Facts) -> Insight | None:
 
     Left out: that requests may not come together.
     """
-    split = facts.kernel_split
-    vectors = split.waste.vectors if split else None
-    if split is None or vectors is None or not facts.infers or facts.bound is not Bound.GPU:
+    vectors = facts.waste.vectors
+    if vectors is None or not facts.infers or facts.bound is not Bound.GPU:
         return None
     if vectors.share < MOSTLY or vectors.total_ns < LEAST_NS * vectors.count:
         return None
-    fused = any(_FUSED_ATTENTION.search(row.short) for row in split.kernels)
+    fused = facts.fuses_attention
     if 2 * vectors.attention_ns >= vectors.total_ns or (2 * vectors.named_ns < vectors.total_ns and not fused):
         return None
     decoder = fused or vectors.attention_ns > 0 or facts.job.server is not None
@@ -123,7 +119,7 @@ def matrix_vectors(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "matrix_vectors",
+        id="matrix_vectors",
         title=phrase("Increase the batch size, or quantize the weights"),
         why=phrase(
             "Products of a matrix and a single vector take {share} of the kernel time, {count} a step of {each}: "
@@ -132,11 +128,9 @@ def matrix_vectors(facts: Facts) -> Insight | None:
             count=count(round(vectors.count)),
             each=ns(round(vectors.total_ns / vectors.count)),
         ),
-        formula=phrase(
-            "Not computed: a larger batch has more results in about the same time, and what fewer bits cost in quality "
-            "is not recorded."
-        ),
-        why_confidence=phrase("The names of the kernels say what they compute."),
+        formula="Not computed: a larger batch has more results in about the same time, and what fewer bits cost in "
+        "quality is not recorded.",
+        certainty=medium("The names of the kernels say what they compute."),
         view="gpu",
         part="kernel",
         how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,

@@ -56,7 +56,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
         how=how or (_OUTPUT_CODE if leading.shapes is None else None),
         gain_ns=bound_ns,
         formula=joined(_formula(eligible_ns, device, obstacles, cores), *_of_16_bits(others_ns)),
-        why_confidence=_OF_PEAKS if how else _UNEXPLAINED,
+        doubt=_OF_PEAKS if how else _UNEXPLAINED,
         estimated=how is None,
         view="tensor_cores",
         row=row_of_op("could", leading.op, leading.shapes),
@@ -133,7 +133,6 @@ _BECAUSE = {
 
 
 def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
-    """Returns the reason, with the op that could gain most, and its sizes."""
     template, values = of_kernel_time(facts, eligible_ns)
     template += " is matrix work without {cores}" + _BECAUSE.get(leading.why_not, "")
     statement = Phrase(template, values | {"cores": matrix_units(facts.job.vendor)})
@@ -208,7 +207,7 @@ def double_precision(facts: Facts) -> Insight | None:
         how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
         gain_ns=gain_ns,
         formula=joined(*formulas, by=" "),
-        why_confidence=phrase("Whether the job needs FP64 is not recorded."),
+        doubt="Whether the job needs FP64 is not recorded.",
         view="tensor_cores",
         site=larger.site,
         estimated=True,
@@ -219,7 +218,6 @@ _OF_OTHERS = phrase("Half of the time of ops other than products, which move hal
 
 
 def _why_fp64(facts: Facts, products: Waste | None, others: Waste | None, leading: Waste) -> Phrase:
-    """Returns the reason, which names the op with most of the gain."""
     total_ns = sum(each.total_ns for each in (products, others) if each)
     work = "work" if products is None or others else "matrix work"
     template, values = of_kernel_time(facts, total_ns)

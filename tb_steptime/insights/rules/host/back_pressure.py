@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight, high
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts, waits_for_queue
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -29,7 +29,7 @@ def back_pressure(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "back_pressure",
+        id="back_pressure",
         title=phrase("Ignore the busy CPU"),
         why=phrase(
             "For {wait} a step the CPU only waits for room in the GPU's launch queue. At {all} it is no limit here: "
@@ -37,9 +37,8 @@ def back_pressure(facts: Facts) -> Insight | None:
             wait=ns(facts.host.full_queue_ns),
             all=fraction(1.0),
         ),
-        formula=phrase("No gain: the GPU works while these launches wait."),
-        best=Confidence.HIGH,
-        why_confidence=phrase("The depth of the queue is counted at every launch."),
+        formula="No gain: the GPU works while these launches wait.",
+        certainty=high("The depth of the queue is counted at every launch."),
         part=None,
         colour="runtime",
         instead=phrase("no gain"),

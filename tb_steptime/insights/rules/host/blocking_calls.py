@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tb_steptime.insights.base import EvidenceRow, Insight
+from tb_steptime.insights.base import Insight, medium
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import (
     SEARCH,
     WaitingOp,
@@ -29,9 +28,9 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     place_of,
     waiting_op,
 )
-from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card, evidence_of_calls
+from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card, waits_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.text import Phrase, count, filled, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
 
@@ -64,18 +63,17 @@ def sync_bubble(facts: Facts) -> Insight | None:
     total_ns = bubble_ns(rows) + more_ns
     if any(map(is_launch, rows)):
         unset = _RETURN_AT_ONCE["amd" if facts.job.vendor == "amd" else "nvidia"]
-        return calls_card(
-            facts, "sync_bubble", _WITHOUT_WAITING, phrase(_EACH_LAUNCH, total=ns(total_ns)), rows, unset, more_ns
-        )
+        why = phrase(_EACH_LAUNCH, total=ns(total_ns))
+        return calls_card(facts, rows, more_ns, id="sync_bubble", title=_WITHOUT_WAITING, why=why, how=unset)
     template = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
     if behind.lead_ns > behind.split_ns:
-        template = _LACKS[len(rows) > 1]
+        template = agreeing(_LACKS, len(rows))
     elif behind.short_ns > behind.split_ns:
-        template = _FIRST_LATE[len(rows) > 1]
+        template = agreeing(_FIRST_LATE, len(rows))
     elif behind.split_ns:
         template = _FEW_BETWEEN
     why = _why(rows[0], total_ns, template, sum(row.blocked_ns for row in rows))
-    return calls_card(facts, "sync_bubble", op.title, why, rows, _how(facts, op, rows), more_ns)
+    return calls_card(facts, rows, more_ns, id="sync_bubble", title=op.title, why=why, how=_how(facts, op, rows))
 
 
 _WITHOUT_WAITING = phrase("Launch kernels without waiting for them")
@@ -91,7 +89,6 @@ _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or whil
 _READ_OF_MANY = "actions = policy(observations).tolist()  # of many environments at once: each wait is for all of them"
 #: The same for the tokens of a language model.
 _TOKENS_OF_MANY = "tokens = logits.argmax(-1).tolist()  # of many prompts at once: each wait is for all of them"
-_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 #: From so many reads a step on they are not of the few values that a loop prints.
 MANY_READS = 8
 _STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
@@ -112,9 +109,7 @@ def rolls_out(facts: Facts) -> bool:
 def generates(facts: Facts) -> bool:
     """Whether these passes have attention: those of a language model that generates, and not of a policy in an
     environment. Both read a value for each pass."""
-    kernels = facts.kernel_split.kernels if facts.kernel_split else []
-    eager = facts.waste is not None and facts.waste.attention is not None
-    return rolls_out(facts) and (eager or any(_ATTENTION.search(row.short) for row in kernels))
+    return rolls_out(facts) and (facts.waste.attention is not None or facts.fuses_attention)
 
 
 def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
@@ -162,18 +157,16 @@ _FEW_BETWEEN = (
     "{op} and other calls that wait leave the GPU idle for {total} a step: between two of them the CPU launches too "
     "little to get ahead."
 )
-#: Reasons where the GPU works while the CPU waits, by whether there are several kinds of calls.
-_LACKS = {
-    True: "{op} and other calls that wait keep the CPU for {blocked} a step. It lacks that time later, when the GPU is "
-    "idle for {total}.",
-    False: "{op} keeps the CPU for {blocked} a step. It lacks that time later, when the GPU is idle for {total}.",
-}
-#: Reasons where launches after the wait are late, too, by whether there are several kinds of calls.
-_FIRST_LATE = {
-    True: "{op} and other calls that wait leave the GPU idle for {total} a step: launches after them are late, too, "
-    "until the CPU is ahead.",
-    False: "{op} leaves the GPU idle for {total} a step: launches after it are late, too, until the CPU is ahead.",
-}
+#: Reasons where the GPU works while the CPU waits, and where launches after the wait are late, too. They agree with the
+#: number of kinds of calls.
+_LACKS = (
+    "{op}(| and other calls that wait) (keeps|keep) the CPU for {blocked} a step. It lacks that time later, when the "
+    "GPU is idle for {total}."
+)
+_FIRST_LATE = (
+    "{op}(| and other calls that wait) (leaves|leave) the GPU idle for {total} a step: launches after (it|them) are "
+    "late, too, until the CPU is ahead."
+)
 
 
 def hidden_sync_backward(facts: Facts) -> Insight | None:
@@ -218,21 +211,17 @@ def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insig
         return None
     # the place is the line, module or op of the forward pass that the op belongs to
     why = _why(rows[0], bubble_ns(rows), "{op}, from {place}, leaves the GPU idle for {total} a step.")
-    title = "Remove the hidden wait from the " + ("backward pass" if where == "backward" else where)
-    op = in_this_job(facts, waiting_op(rows[0]), rows[0])
-    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, _how(facts, op, rows))
+    title = phrase("Remove the hidden wait from the " + ("backward pass" if where == "backward" else where))
+    how = _how(facts, in_this_job(facts, waiting_op(rows[0]), rows[0]), rows)
+    return calls_card(facts, rows, id=f"hidden_sync_{where}", title=title, why=why, how=how)
 
 
-_COMPARED = phrase(
-    "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, and the time of the kernels that a convolution launches before it; mean over the steps."
-)
 _COMPARES = (
     "{op} and others run {kernels} kernels a step, {time}, only to compare algorithms, and wait for each. That leaves "
     "the GPU idle for {idle}."
 )
 _WAITS_FOR_EACH = "{op} waits for each algorithm that it tries, which leaves the GPU idle for {idle} a step."
-_MAY_BE_SLOWER = phrase(
+_MAY_BE_SLOWER = medium(
     "Without the comparison the library takes the algorithm that it expects to be fastest, which may be a slower one. "
     "With it, each shape is searched once, so that a job of few shapes stops by itself."
 )
@@ -259,7 +248,7 @@ def algorithm_search(facts: Facts) -> Insight | None:
     rows = calls_of(facts, "search")
     if not rows:
         return None
-    compared = facts.waste.compared if facts.waste else None
+    compared = facts.waste.compared
     compared_ns = round(compared.gain_ns) if compared else 0
     values = {
         "op": text(name_of(rows[0])),
@@ -267,19 +256,18 @@ def algorithm_search(facts: Facts) -> Insight | None:
         "time": ns(compared_ns),
         "idle": ns(bubble_ns(rows)),
     }
-    return host_card(
+    return waits_card(
         facts,
+        rows,
+        bubble_ns(rows) + compared_ns,
         id="algorithm_search",
         title=SEARCH.title,
         why=filled(_COMPARES if compared else _WAITS_FOR_EACH, values),
         how=SEARCH.how,
-        gain_ns=bubble_ns(rows) + compared_ns,
-        formula=_COMPARED,
-        why_confidence=_MAY_BE_SLOWER,
-        colour="blocking",
-        part="runtime",
-        evidence=evidence_of_calls(rows),
-        row=EvidenceRow("blocking", str(rows[0].worst_start_ns)),
+        formula="GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work "
+        "launched after the call, and the time of the kernels that a convolution launches before it; mean over the "
+        "steps.",
+        certainty=_MAY_BE_SLOWER,
     )
 
 
@@ -312,7 +300,8 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
     barrier = rows[0].collective == "barrier"
     title = phrase("Remove barriers from the loop") if barrier else phrase("Read less often what ranks exchange")
     why = _why(rows[0], bubble_ns(rows), _WAITS_THEN)
-    return calls_card(facts, "synchronous_exchange", title, why, rows, _BARRIER if barrier else _READ)
+    how = _BARRIER if barrier else _READ
+    return calls_card(facts, rows, id="synchronous_exchange", title=title, why=why, how=how)
 
 
 _WAITS_THEN = (
@@ -341,7 +330,6 @@ def _why(row: BlockingRow, total_ns: int, template: str, blocked_ns: int = 0) ->
 
 
 _UNSET = "unset PYTORCH_NO_CUDA_MEMORY_CACHING"
-_CACHE_AGAIN = phrase("Turn the caching allocator on again")
 
 #: Minimum share of the steps that wait for the allocator. Waits in this many steps are not part of the warm-up.
 STEADY_FRACTION = 0.5
@@ -353,7 +341,6 @@ _NOT_FOUND = "{call} leaves the GPU idle for {idle} a step: tensor shapes change
 _NOT_KEPT = "{call} leaves the GPU idle for {idle} a step: nothing is kept for the next allocation."
 #: Calls that allocate memory of the host, which torch keeps for the next batch of that size.
 _PINS = expression(r"(?i)\w*Host|\w*MallocHost")
-_PIN_ELSEWHERE = phrase("Pin memory outside the loop")
 _PINNED_ANEW = "{call} leaves the GPU idle for {idle} a step: every step pins memory of the host again."
 _REUSE = """DataLoader(..., pin_memory=True)  # pins batches on a thread of its own
 # or pin once, and reuse it: buffer = torch.empty(shape, pin_memory=True); buffer.copy_(batch)"""
@@ -387,16 +374,15 @@ def allocator_steady(facts: Facts) -> Insight | None:
     steady = waiting > 1 and waiting >= STEADY_FRACTION * len(facts.host.steps)
     if not rows or not (caching_off or steady):
         return None
-    leaves = {"call": text(rows[0].call), "idle": ns(bubble_ns(rows))}
+    values = {"call": text(rows[0].call), "idle": ns(bubble_ns(rows))}
+    title, why, how = "Stop allocating GPU memory in every step", _NOT_FOUND, how_to_keep_memory(facts)
     if caching_off:
-        return calls_card(facts, "allocator_steady", _CACHE_AGAIN, phrase(_NOT_KEPT, **leaves), rows, _UNSET)
-    if _PINS.match(rows[0].call):
-        return calls_card(facts, "allocator_steady", _PIN_ELSEWHERE, phrase(_PINNED_ANEW, **leaves), rows, _REUSE)
-    why = phrase(_NOT_FOUND, **leaves)
-    if short is not None:
-        why = phrase(_SHORT, times=count(short.count), idle=leaves["idle"])
-    title = phrase("Stop allocating GPU memory in every step")
-    return calls_card(facts, "allocator_steady", title, why, rows, how_to_keep_memory(facts))
+        title, why, how = "Turn the caching allocator on again", _NOT_KEPT, _UNSET
+    elif _PINS.match(rows[0].call):
+        title, why, how = "Pin memory outside the loop", _PINNED_ANEW, _REUSE
+    elif short is not None:
+        why, values["times"] = _SHORT, count(short.count)
+    return calls_card(facts, rows, id="allocator_steady", title=phrase(title), why=filled(why, values), how=how)
 
 
 def how_to_keep_memory(facts: Facts) -> str | None:

@@ -27,7 +27,6 @@ CallsOf = Literal["allocator", "search", "backward", "optimizer", "pageable", "e
 
 
 def calls_of(facts: Facts, card: CallsOf) -> list[BlockingRow]:
-    """Returns the groups of a card."""
     return [row for row in facts.host.blocking if _card_of(row, facts.job) == card]
 
 

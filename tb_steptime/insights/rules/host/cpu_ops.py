@@ -3,7 +3,7 @@ torch.compile that comes again and again, and time in which no op runs."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
+from tb_steptime.insights.base import EvidenceRow, Insight, low, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.cpu_outside import (
@@ -33,8 +33,6 @@ _WITHOUT_ONEDNN = "_slow_conv"
 _SHAPES = "profile(..., record_shapes=True)  # tells whether the inputs are FP64, which oneDNN does not take"
 _ONEDNN = """model(torch.stack(images))  # FP32: oneDNN takes two images or more, or one of more than 20480 values
 torch.set_num_threads(2)  # 1x1 filters: from two threads, or 16 images, on"""
-_COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
-_FLOAT = "model = model.float()  # and its inputs"
 #: Kinds of ops for which a setting exists. None exists for code that is compiled already, or for ops that no compiler
 #: fuses.
 _KINDS: dict[CpuGroupId, tuple[str, str]] = {
@@ -99,11 +97,11 @@ def cpu_ops(facts: Facts) -> Insight | None:
     group, how = applicable
     return card(
         facts,
-        "cpu_ops",
+        id="cpu_ops",
         title=_title(group, first=group is large[0] and not outside_leads(facts)),
         why=_why(facts, work, group),
-        formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
-        why_confidence=phrase("The time is measured; what the setting gains is not."),
+        formula="Not computed: how fast the op is in another type or layout depends on the CPU.",
+        certainty=medium("The time is measured; what the setting gains is not."),
         how=how,
         row=EvidenceRow("cpu_ops", group.op),
         about_ns=work.lasting_ns(group),
@@ -140,7 +138,7 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "cpu_optimizer",
+        id="cpu_optimizer",
         title=phrase("Use the fused optimizer"),
         why=phrase(
             "{name} takes {time} a step ({share}) in {calls} ops and the Python between them. The fused form updates "
@@ -150,11 +148,9 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
             share=fraction(facts.share(optimizer.usual_ns + optimizer.between_ns)),
             calls=count(round(optimizer.calls)),
         ),
-        formula=phrase(
-            "Own time of the optimizer's ops (each by its lower median over the steps) and time of the Python between "
-            "them, less addcdiv_, which is one pass over the parameters."
-        ),
-        why_confidence=phrase("What the fused form takes itself is estimated."),
+        formula="Own time of the optimizer's ops (each by its lower median over the steps) and time of the Python "
+        "between them, less addcdiv_, which is one pass over the parameters.",
+        certainty=medium("What the fused form takes itself is estimated."),
         gain_ns=gain_ns,
         how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",
     )
@@ -197,7 +193,7 @@ def small_ops(facts: Facts) -> Insight | None:
 
     Left out: that recording slows small ops most.
     """
-    work = facts.host.cpu if facts.job.device == "cpu" and facts.host.device is None else None
+    work = facts.host.cpu if facts.job.device == "cpu" else None
     if work is None or facts.job.execution == "compiled" or facts.host.bound not in (Bound.CPU, Bound.UNKNOWN):
         return None
     small = [each for each in work.groups if each.usual_ns <= SMALL_OP_NS * each.calls]
@@ -213,7 +209,7 @@ def small_ops(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "small_ops",
+        id="small_ops",
         title=phrase("Compute more in each op"),
         why=phrase(
             "A step calls {calls} small ops, which usually take {mean} each: calling them, and the Python between "
@@ -221,8 +217,8 @@ def small_ops(facts: Facts) -> Insight | None:
             calls=count(round(calls)),
             mean=ns(small_ns / calls),
         ),
-        formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
-        why_confidence=phrase("The ops are counted and timed; what they compute is not."),
+        formula="Not computed: how many ops another form of the loop needs is not known.",
+        certainty=medium("The ops are counted and timed; what they compute is not."),
         how=_often_called(facts) + (_BATCHED if calls >= LOOP_OPS else _FEWER),
         about_ns=min(round(spent_ns), facts.step_ns),
     )
@@ -276,7 +272,7 @@ def slow_half(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "slow_half",
+        id="slow_half",
         title=phrase("Compute in FP32 on this CPU"),
         why=phrase(
             "Matrix products in {dtype} take {time} a step ({share}) at {rate} GFLOP/s: the CPU has no instructions "
@@ -290,7 +286,7 @@ def slow_half(facts: Facts) -> Insight | None:
             "Time of products of 16 bits less their operations at {rate} GFLOP/s, as in FP32 (est.).",
             rate=Quantity(round(half.fp32_rate, 1), Unit.NUMBER),
         ),
-        why_confidence=phrase("The rate is measured; that of these products in FP32 is estimated."),
+        certainty=medium("The rate is measured; that of these products in FP32 is estimated."),
         gain_ns=gain_ns,
         how=_FULL,
     )
@@ -299,8 +295,7 @@ def slow_half(facts: Facts) -> Insight | None:
 _SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
 # SGD without momentum, Adagrad and SparseAdam take sparse gradients; weight decay and fused forms do not"""
 
-_ROWS_UNKNOWN = phrase("The time is measured; how many rows of the tables a batch needs is not.")
-_SPARSE_ESTIMATED = phrase("The time is measured; what the rows of a batch take alone is estimated.")
+_ROWS_UNKNOWN = low("The time is measured; how many rows of the tables a batch needs is not.")
 _FILLED = phrase(
     "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with SGD up "
     "to twice as much for its pass over them."
@@ -347,7 +342,7 @@ def sparse_gradients(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "sparse_gradients",
+        id="sparse_gradients",
         title=phrase("Use sparse gradients for the embeddings"),
         why=phrase(
             "Gradients of embeddings are filled with zeros for all rows of their tables, which takes {time} a step "
@@ -356,8 +351,8 @@ def sparse_gradients(facts: Facts) -> Insight | None:
             share=fraction(facts.share(fill_ns)),
         ),
         formula=_SAVED if measured else _FILLED,
-        why_confidence=_SPARSE_ESTIMATED,
-        here=None if measured and work.optimizer else (Confidence.LOW, _ROWS_UNKNOWN),
+        certainty=medium("The time is measured; what the rows of a batch take alone is estimated."),
+        here=None if measured and work.optimizer else _ROWS_UNKNOWN,
         gain_ns=gain_ns,
         how=_SPARSE,
     )
@@ -403,17 +398,16 @@ def _gains_by_compiling(facts: Facts, work: CpuWork, group: CpuGroup) -> bool:
 
 
 def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
-    """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
         gains = facts.job.execution != "compiled" and _gains_by_compiling(facts, work, group)
-        return _COMPILE if gains else None
+        return "model = torch.compile(model)  # fuses chains of elementwise ops" if gains else None
     if group.id not in _KINDS:
         return None
     dtype, lines = _dtype(work, group), list[str]()
     if group.id == "pooling":  # reads images pixel by pixel, and in this layout all channels of a pixel at once
         return _layout(work, group)
     if dtype == "double":
-        return _FLOAT
+        return "model = model.float()  # and its inputs"
     if _WITHOUT_ONEDNN in group.op:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
     if group.id == "convolution" and (layout := _layout(work, group)) is not None:

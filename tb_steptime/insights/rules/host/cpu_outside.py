@@ -4,7 +4,7 @@ the loop that compute no ops, such as metrics, logging and checkpoints; and jobs
 from __future__ import annotations
 
 from tb_steptime.analyses.overview import StepRow
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Evidence, EvidenceRow, Insight, high, low, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
@@ -43,7 +43,7 @@ def cpu_outside(facts: Facts) -> Insight | None:
 
     Left out: everything: it is not known what of this time can be saved.
     """
-    if facts.job.device != "cpu" or facts.host.device is not None or facts.host.with_stack:
+    if facts.job.device != "cpu" or facts.host.with_stack:
         return None
     if facts.unread_share is not None or not outside_leads(facts):
         return None
@@ -55,12 +55,11 @@ def cpu_outside(facts: Facts) -> Insight | None:
         values |= {"inside": ns(longest.ns), "range": text(brief(longest.name, _RANGE_LENGTH))}
     return card(
         facts,
-        "cpu_outside",
+        id="cpu_outside",
         title=phrase("Record call stacks, too"),
         why=Phrase("For {outside} a step ({share}) no op is recorded" + rest, values),
-        formula=phrase("No gain: call stacks show where the time is spent."),
-        best=Confidence.HIGH,
-        why_confidence=phrase("It is measured when ops run."),
+        formula="No gain: call stacks show where the time is spent.",
+        certainty=high("It is measured when ops run."),
         counted=True,
         part="other",
         how="profile(..., with_stack=True)",
@@ -125,20 +124,19 @@ def cpu_compiles(facts: Facts) -> Insight | None:
     template = (
         "torch.compile is at work for {time} a step ({share}), in later steps too: shapes, types or values change."
     )
-    best, why_confidence = Confidence.HIGH, phrase("torch.compile marks its own work.")
+    certainty = high("torch.compile marks its own work.")
     values = {"time": ns(group.self_ns), "share": fraction(facts.share(group.self_ns))}
     if (only := compiling_step(facts, group)) is not None:
         template = "torch.compile is at work for {time} in step {step}: its shapes, types or values are new."
-        best, why_confidence = Confidence.MEDIUM, phrase("One step compiles. Whether others do later is not known.")
+        certainty = medium("One step compiles. Whether others do later is not known.")
         values = {"time": ns(group.self_ns * len(facts.judged_steps)), "step": text(only.name)}
     return card(
         facts,
-        "cpu_compiles",
+        id="cpu_compiles",
         title=KEEP_FROM_COMPILING,
         why=filled(template, values),
-        formula=phrase("Own time of the ranges of torch.compile's work, mean over the steps."),
-        best=best,
-        why_confidence=why_confidence,
+        formula="Own time of the ranges of torch.compile's work, mean over the steps.",
+        certainty=certainty,
         gain_ns=group.self_ns,
         how=LOGS,
         row=EvidenceRow("cpu_ops", group.op),
@@ -190,7 +188,7 @@ def idle_gpu(facts: Facts) -> Insight | None:
         return None
     return card(
         facts,
-        "idle_gpu",
+        id="idle_gpu",
         title=phrase("Run the model on the GPU"),
         why=phrase(
             "The recording lists {gpu}, and all allocations are on the CPU, where products, mostly {op}, take {time} a "
@@ -199,8 +197,8 @@ def idle_gpu(facts: Facts) -> Insight | None:
             op=code(max(products, key=lambda group: group.op_ns).op),
             time=ns(products_ns),
         ),
-        formula=phrase("Not computed: how fast the ops are on the GPU is not recorded."),
-        why_confidence=phrase("Whether another job uses the GPU is not recorded."),
+        formula="Not computed: how fast the ops are on the GPU is not recorded.",
+        certainty=medium("Whether another job uses the GPU is not recorded."),
         how='model.to("cuda")  # and its inputs; in smaller batches where the GPU\'s memory does not hold one',
         about_ns=products_ns,
     )
@@ -208,14 +206,6 @@ def idle_gpu(facts: Facts) -> Insight | None:
 
 #: Maximum number of steps that a card names. If there are more, it gives only their number.
 _MOST_NAMED = 4
-_FORMULA = phrase(
-    "Time of its calls outside ops, calls of a runtime, waits and interruptions, mean over the steps, as a share of "
-    "steps without the profiler where these are timed; at most the step less its ops. Est.: call stacks slow Python."
-)
-_HELD_FORMULA = phrase(
-    "Time in which the other thread runs Python and this one no op, mean over the steps; at most the step less its ops."
-)
-_MAY_BE_NEEDED = phrase("The time is measured; only you know whether the loop needs it.")
 
 
 def python_loop(facts: Facts) -> Insight | None:
@@ -240,7 +230,7 @@ def python_loop(facts: Facts) -> Insight | None:
     Left out: that call stacks slow Python more than the rest of the step: without them the function takes less. What
     interrupts a call is not the function's.
     """
-    if facts.job.device != "cpu" or facts.host.device is not None:
+    if facts.job.device != "cpu":
         return None
     trains, held = facts.trains, facts.host.held_interpreter
     work = next((each for each in facts.host.python_work if trains or not each.waits), None)
@@ -254,8 +244,10 @@ def python_loop(facts: Facts) -> Insight | None:
         title=_title(work),
         why=_why(facts, work),
         gain_ns=min(round(work.ns / facts.slowed), _beyond_ops_ns(facts)),
-        formula=_FORMULA,
-        why_confidence=_MAY_BE_NEEDED,
+        formula="Time of its calls outside ops, calls of a runtime, waits and interruptions, mean over the steps, as "
+        "a share of steps without the profiler where these are timed; at most the step less its ops. Est.: call "
+        "stacks slow Python.",
+        certainty=medium("The time is measured; only you know whether the loop needs it."),
         part="other",
         evidence=_evidence(facts, work),
         steps=work.steps,
@@ -275,9 +267,9 @@ def _held_interpreter_card(facts: Facts, held: HeldInterpreter) -> Insight | Non
         title=phrase("Run {function} in a process of its own", function=code(frame_function(held.name))),
         why=phrase(template, thread=text(held.thread), share=fraction(held.share)),
         gain_ns=min(round(held.ns / facts.slowed), _beyond_ops_ns(facts)),
-        formula=_HELD_FORMULA,
-        best=Confidence.LOW,
-        why_confidence=phrase("A trace does not show which thread holds the interpreter."),
+        formula="Time in which the other thread runs Python and this one no op, mean over the steps; at most the step "
+        "less its ops.",
+        certainty=low("A trace does not show which thread holds the interpreter."),
         part="other",
         how=f"# {_place(held.name)}: a worker of a DataLoader, or multiprocessing",
     )

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import msgspec
-
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
@@ -25,6 +23,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     BETWEEN,
     HOOKS,
     INPUTS,
+    Advice,
     bucket_late_ns,
     late_card,
     model_late,
@@ -51,9 +50,9 @@ def zero_gradients(facts: Facts) -> Insight | None:
     Left out: the fills' time on the GPU.
     """
     why = _of_launches(facts.host, ZERO_GRAD, "{launches} (launch|launches) a step (fills|fill) gradients with zeros.")
-    title, gain_ns = phrase("Set gradients to None instead of zero"), late_ns(facts.host, ZERO_GRAD)
-    how = "optimizer.zero_grad(set_to_none=True)"
-    return late_card(facts, "zero_gradients", title, why, ZERO_GRAD, gain_ns, how)
+    title, how = phrase("Set gradients to None instead of zero"), "optimizer.zero_grad(set_to_none=True)"
+    late = late_ns(facts.host, ZERO_GRAD)
+    return late_card(facts, ZERO_GRAD, late, id="zero_gradients", title=title, why=why, how=how)
 
 
 def buffer_broadcast(facts: Facts) -> Insight | None:
@@ -75,8 +74,8 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
         BROADCAST,
         "DDP copies the model's buffers before each forward pass, one by one: {launches} (launch|launches) a step.",
     )
-    title, gain_ns = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST)
-    return late_card(facts, "buffer_broadcast", title, why, BROADCAST, gain_ns, NO_BROADCAST, certain=True)
+    title, late, how = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST), NO_BROADCAST
+    return late_card(facts, BROADCAST, late, certain=True, id="buffer_broadcast", title=title, why=why, how=how)
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
@@ -98,8 +97,8 @@ def gradient_buckets(facts: Facts) -> Insight | None:
         agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one.", copies),
         copies=count(copies),
     )
-    gain_ns = bucket_late_ns(facts.host)
-    return late_card(facts, "gradient_buckets", KEPT_IN_BUCKETS, why, HOOKS, gain_ns, VIEWS, certain=True)
+    late, title = bucket_late_ns(facts.host), KEPT_IN_BUCKETS
+    return late_card(facts, HOOKS, late, certain=True, id="gradient_buckets", title=title, why=why, how=VIEWS)
 
 
 def between_passes(facts: Facts) -> Insight | None:
@@ -132,10 +131,8 @@ def between_passes(facts: Facts) -> Insight | None:
     if not prepares and not sites_of(facts.host, OPTIMIZER):
         advice = _UNNAMED if sites_of(facts.host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
     why, title = _of_launches(facts.host, sites, advice.why), phrase(advice.title)
-    return late_card(
-        facts, "between_passes", title, why, sites, max(before_ns, after_ns), advice.how,
-        guess=_WHOSE if advice is _UNNAMED else None,
-    )  # fmt: skip
+    late, guess = max(before_ns, after_ns), _WHOSE if advice is _UNNAMED else None
+    return late_card(facts, sites, late, guess=guess, id="between_passes", title=title, why=why, how=advice.how)
 
 
 def _mostly_in_graphs(host: HostResult) -> bool:
@@ -144,37 +141,29 @@ def _mostly_in_graphs(host: HostResult) -> bool:
     return 2 * sum(row.calls for row in rows) < sum(row.launches for row in rows)
 
 
-class _Between(msgspec.Struct, frozen=True):
-    """The advice about launches between passes; `why` may use {launches}."""
-
-    title: str
-    why: str
-    how: str
-
-
 _NOW_AND_THEN = "if step % 100 == 0:\n    log(metrics)"
-_BESIDE_OPTIMIZER = _Between(
+_BESIDE_OPTIMIZER = Advice(
     "Launch less outside forward, backward and optimizer",
     "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
     "clipping, metrics, logging or an average of the weights, for example.",
     _NOW_AND_THEN + "\n# clipping: clip_grad_norm_(model.parameters(), max_norm, foreach=True)"
     "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
 )
-_BEFORE_MODEL = _Between(
+_BEFORE_MODEL = Advice(
     "Launch less before the model runs",
     "The GPU waits for {launches} (launch|launches) a step before the first layer: an augmentation, for example. "
     "Compiling the model does not reach what its caller launches.",
     "prepare = torch.compile(prepare)  # the function that makes the inputs of model(inputs)"
     "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
 )
-_UNNAMED = _Between(
+_UNNAMED = Advice(
     "Find out what is launched after the backward pass",
     "The GPU waits for {launches} (launch|launches) a step after the backward pass. No range says what they "
     "belong to: the optimizer or metrics.",
     'with torch.profiler.record_function("optimizer"):\n    optimizer.step()',
 )
 _WHOSE = phrase("The wait is measured; whose launches these are is not recorded.")
-_OUTSIDE_STEPS = _Between(
+_OUTSIDE_STEPS = Advice(
     "Launch less between the steps",
     "The GPU waits for {launches} (launch|launches) a step between the marks of steps: metrics or logging, for "
     "example.",
@@ -223,7 +212,7 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
 
     Left out: the kernels' time on the GPU.
     """
-    kernels = _short_kernels(facts)
+    kernels = facts.waste.optimizer.count
     if kernels < max(MANY_KERNELS, sum(row.launches for row in sites_of(facts.host, OPTIMIZER)) / 2):
         return None
     wait_ns = late_ns(facts.host, OPTIMIZER)
@@ -238,7 +227,7 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     )
     if how == _COMPILE and not _compiles(facts):
         return None
-    return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, wait_ns, how)
+    return late_card(facts, OPTIMIZER, wait_ns, id="tiny_optimizer_kernels", title=title, why=why, how=how)
 
 
 def _compiles(facts: Facts) -> bool:
@@ -265,19 +254,15 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     Left out: the update's time on the GPU.
     """
     launches = sum(row.calls for row in sites_of(facts.host, OPTIMIZER))
-    if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
+    if facts.waste.optimizer.count >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
         return None
-    if facts.job.optimizer not in _WITH_FUSED_FORM or (facts.waste and facts.waste.fused):
+    if facts.job.optimizer not in _WITH_FUSED_FORM or facts.waste.fused:
         return None
     wait_ns = late_ns(facts.host, OPTIMIZER)
-    why = Phrase(
-        agreeing(
-            "The GPU waits for the optimizer's {launches} (launch|launches) a step, {each} for each.", round(launches)
-        ),
-        {"launches": count(round(launches)), "each": ns(wait_ns / launches if launches else None)},
-    )
-    how = fused_form(facts.job.optimizer)
-    return late_card(facts, "fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, wait_ns, how)
+    template = "The GPU waits for the optimizer's {launches} launches a step, {each} for each."
+    why = phrase(template, launches=count(round(launches)), each=ns(wait_ns / launches))
+    title, how = phrase("Fuse the optimizer"), fused_form(facts.job.optimizer)
+    return late_card(facts, OPTIMIZER, wait_ns, id="fused_optimizer", title=title, why=why, how=how)
 
 
 def fused_form(optimizer: str) -> str:
@@ -298,7 +283,3 @@ def _form_for_many_tensors(optimizer: str | None) -> str:
     if optimizer in _WITH_FOREACH_FORM:
         return f"torch.optim.{optimizer}(model.parameters(), foreach=True)"
     return _COMPILE
-
-
-def _short_kernels(facts: Facts) -> float:
-    return facts.waste.optimizer.count if facts.waste else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Certainty, Evidence, EvidenceRow, Insight, high, low, medium
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
@@ -12,15 +12,18 @@ from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
 
 
 class _Card(msgspec.Struct, frozen=True):
-    """The words of a card; `why` may use {times}, with which it agrees, and {longest}."""
+    """The words of a card; `why` may use {times}, with which it agrees, and {longest}. certainty: where the trace does
+    not name the pauses, which are measured."""
 
     why: str
     how: str
+    certainty: Certainty = medium("The pauses are measured; the trace does not name their cause.")
 
 
 _GARBAGE = _Card(
     "Python's garbage collector stops the CPU {times} (time, for|times, for up to) {longest}.",
     "gc.freeze()  # after the first steps\n# or gc.disable(), and gc.collect() every 1000 steps",
+    low("Inferred from their pattern: the trace does not name them."),
 )
 _NOTHING = "Nothing is recorded in {times} (pause of|pauses of up to) {longest}"
 _UNEXPLAINED = _Card(
@@ -49,12 +52,8 @@ _MOSTLY = 0.5
 _IDLE_SERVER = _Card(
     f"{_NOTHING}. A server without requests pauses like this, and Python's garbage collector does, too.",
     "# a server: record it under load, so that a request always waits\ngc.freeze()  # after the first steps",
+    low("The pauses are measured; whether a request waited meanwhile is not recorded."),
 )
-_NAMED = phrase("The trace names these pauses.")
-#: Where the card advises to find the cause of the pauses, it is enough that they are measured.
-_NO_REQUEST = phrase("The pauses are measured; whether a request waited meanwhile is not recorded.")
-_MEASURED = phrase("The pauses are measured; the trace does not name their cause.")
-_INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
 
 
 def garbage_collection(facts: Facts) -> Insight | None:
@@ -111,25 +110,18 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
     if not pauses:
         return None
     every = facts.host.recurring.every if facts.host.recurring else 0
-    best, why = Confidence.LOW, _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
-    if all(pause.sure for pause in pauses):
-        best, why = Confidence.HIGH, _NAMED
-    elif card in (_UNEXPLAINED, _AFTER_COPIES, _OF_LOOP):
-        best, why = Confidence.MEDIUM, _MEASURED
     return host_card(
         facts,
         id=id,
         title=phrase(title),
         why=_why(_INTERRUPTED if pauses[0].cause == "interrupted" else card.why, pauses, every),
         gain_ns=sum(pause.idle_ns for pause in pauses),
-        formula=phrase("GPU idle time during these pauses, mean over the steps."),
-        why_confidence=why,
-        best=best,
+        formula="GPU idle time during these pauses, mean over the steps.",
+        certainty=high("The trace names these pauses.") if all(pause.sure for pause in pauses) else card.certainty,
         how=_OWN_CORES if _is_in_native_code(pauses[0]) else card.how,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in pauses][:EVIDENCE],
         row=EvidenceRow("pauses", str(pauses[0].worst_start_ns)),
-        rare=True,
-        once=_is_once(facts, pauses),
+        of="one_step" if _is_once(facts, pauses) else "excess",
     )
 
 

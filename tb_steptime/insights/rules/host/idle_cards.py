@@ -23,16 +23,19 @@ blocking calls   |--- bubble ---| from the drain, or the call's start, to the ne
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Certainty, Evidence, EvidenceRow, Insight, high, low, medium
+from tb_steptime.insights.cards import Reasoned, Words
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import (
     EVIDENCE,
     ONLY_PROFILED,
     PROFILING_SLOWS,
+    Bounds,
     evidence_of_sites,
     host_card,
     late_by_site,
@@ -48,6 +51,9 @@ from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
 from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, LongGaps
 from tb_steptime.replay.whatif import Gain
 from tb_steptime.text import Phrase, joined, phrase
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 HOOKS = ("backward.hooks",)
 FORWARD = ("forward.model",)
@@ -231,29 +237,20 @@ def in_graphs(facts: Facts) -> bool:
     return (facts.job.graph_share or 0.0) >= MOSTLY
 
 
-_LATE = phrase(
-    "GPU idle time until work launched from here reaches the GPU, mean over the steps. Waits for the data loader, "
-    "blocking calls and pauses are left out. Where the CPU does not set the pace, at most what an instant one "
-    "would gain."
+_LATE = "GPU idle time until work launched from here reaches the GPU, mean over the steps"
+_LEFT_OUT = " Waits for the data loader, blocking calls and pauses are left out."
+_INSTANT = " Where the CPU does not set the pace, at most what an instant one would gain."
+_PLAIN = ", less its share of what the profiler adds to a step, which the recorder timed."
+_UNOBSERVED = (
+    ", less its share of what a step takes because something observes each op: record without it to measure the rest."
 )
-_LATE_PLAIN = phrase(
-    "GPU idle time until work launched from here reaches the GPU, mean over the steps, less its share of what the "
-    "profiler adds to a step, which the recorder timed. Waits for the data loader, blocking calls and pauses are left "
-    "out."
-)
-_LATE_UNOBSERVED = phrase(
-    "GPU idle time until work launched from here reaches the GPU, mean over the steps, less its share of what a step "
-    "takes because something observes each op: record without it to measure the rest. Waits for the data loader, "
-    "blocking calls and pauses are left out."
-)
-_BUBBLES = phrase(
+_BUBBLES = (
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, mean over the steps."
+    "the call"
 )
-_BUBBLES_AND_MORE = phrase(
-    "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, and before later launches until the CPU is ahead; mean over the steps, at most what a replay without "
-    "these waits gains."
+_AND_MORE = (
+    ", and before later launches until the CPU is ahead; mean over the steps, at most what a replay without these "
+    "waits gains."
 )
 _NOT_COUNTED = phrase(
     "Launches reach the GPU late, and each wait exposes that delay. No replay that can be trusted shows how much of "
@@ -266,49 +263,53 @@ _REPLAYED = phrase("A replay shows that the CPU would get ahead without these wa
 _MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
 
 
+class Advice(msgspec.Struct, frozen=True):
+    """Templates of a card about late launches."""
+
+    title: str
+    why: str
+    how: str
+
+
 def late_card(
     facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
     sites: Collection[str],
     gain_ns: int,
-    how: str | None = None,
+    *,
     certain: bool = False,
     long: bool = False,
     guess: Phrase | None = None,
-    evidence: list[Evidence] | None = None,
+    **words: Unpack[Words],
 ) -> Insight | None:
-    """Returns a card about launches from some sites.
+    """Returns a card about launches from some sites, with the sites' longest gaps unless it has other evidence.
 
     certain: the change removes these launches, however much profiling slows them. long: the card is about a few long
-    gaps, which profiling hardly lengthens. guess: why it is a guess that anything is to be done. evidence: None for the
-    sites' longest gaps. Where batches come late, neither a single step nor a recording without a replay shows when the
-    next one would come.
+    gaps, which profiling hardly lengthens. guess: why it is a guess that anything is to be done. Where batches come
+    late, neither a single step nor a recording without a replay shows when the next one would come.
     """
     rows = sites_of(facts.host, sites)
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
+    words["row"] = EvidenceRow("sites", worst.site) if worst else None
+    words.setdefault("evidence", evidence_of_sites(rows))
     slowed_ns = facts.step_ns - facts.step_ns / facts.slowed
     plain = 1.0 if long else _left_without_profiler(facts, max(slowed_ns, _observed_ns(facts)))
     left = plain if long else plain * _left_without_late_batches(facts)
-    gain_ns = _worth_now(facts, id, round(gain_ns * left))
+    gain_ns = _worth_now(facts, words["id"], round(gain_ns * left))
     unseen = facts.replayed is None or len(facts.host.judged_steps) == 1
     unseen = unseen and facts.host.bound is Bound.INPUT
     return host_card(
         facts,
-        id=id,
-        title=title,
-        why=why,
-        how=how,
-        gain_ns=gain_ns,
-        sure_ns=0 if unseen else None if long else round(gain_ns * _sure(facts)),
-        unsure=_BEHIND_BATCHES if unseen else ONLY_PROFILED,
-        most_now_ns=while_batches_are_late_ns(facts, gain_ns, "host"),
-        formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
-        best=Confidence.HIGH if certain else Confidence.LOW if guess else Confidence.MEDIUM,
-        why_confidence=_MEASURED if certain else guess or PROFILING_SLOWS,
-        evidence=evidence_of_sites(rows) if evidence is None else evidence,
-        row=EvidenceRow("sites", worst.site) if worst else None,
+        gain_ns,
+        formula=f"{_LATE}.{_LEFT_OUT}{_INSTANT}"
+        if plain == 1
+        else f"{_LATE}{_UNOBSERVED if facts.slowed == 1 else _PLAIN}{_LEFT_OUT}",
+        certainty=high(_MEASURED) if certain else low(guess) if guess else PROFILING_SLOWS,
+        bounds=Bounds(
+            sure_ns=0 if unseen else None if long else round(gain_ns * _sure(facts)),
+            unsure=_BEHIND_BATCHES if unseen else ONLY_PROFILED,
+            most_now_ns=while_batches_are_late_ns(facts, gain_ns, "host"),
+        ),
+        **words,
     )
 
 
@@ -380,43 +381,35 @@ def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:
 
 def calls_card(
     facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
     rows: list[BlockingRow],
-    how: str | None = None,
     more_ns: int = 0,
-    doubt: Phrase | None = None,
+    doubt: Certainty | None = None,
+    **words: Unpack[Words],
 ) -> Insight | None:
     """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
     idle time of the GPU that these calls cause, as a replay shows. Where batches come late, a step without these
     waits would only wait longer for its batch: it is a later gain, unless a replay shows more. It is a guess where an
     inference then waits for requests, and where there is a doubt."""
-    formula = _BUBBLES_AND_MORE if more_ns else _BUBBLES
+    formula = phrase(_BUBBLES + (_AND_MORE if more_ns else ", mean over the steps."))
     late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
     gain_ns = bubble_ns(rows) + more_ns
-    best, why_confidence = (Confidence.MEDIUM, _REPLAYED) if more_ns else (Confidence.HIGH, _MEASURED)
-    if awaits_requests(facts, gain_ns):
-        doubt = OF_REQUESTS
-    if doubt is not None:
-        best, why_confidence = Confidence.LOW, doubt
-    return host_card(
+    certainty = doubt or (medium(_REPLAYED) if more_ns else high(_MEASURED))
+    return waits_card(
         facts,
-        id=id,
-        title=title,
-        why=why,
-        how=how,
-        gain_ns=gain_ns,
+        rows,
+        gain_ns,
         formula=joined(formula, _NOT_COUNTED) if late and facts.replayed is None else formula,
-        best=best,
-        why_confidence=why_confidence,
+        certainty=low(OF_REQUESTS) if awaits_requests(facts, gain_ns) else certainty,
         most_now_ns=while_batches_are_late_ns(facts, gain_ns, "blocking"),
-        colour="blocking",
-        part="runtime",
-        evidence=evidence_of_calls(rows),
-        row=EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None,
+        **words,
     )
 
 
-def evidence_of_calls(rows: list[BlockingRow]) -> list[Evidence]:
-    return [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]
+def waits_card(
+    facts: Facts, rows: list[BlockingRow], gain_ns: int, most_now_ns: int | None = None, **words: Unpack[Reasoned]
+) -> Insight | None:
+    """Returns a card with these calls as its evidence."""
+    words["evidence"] = [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]
+    words["row"] = EvidenceRow("blocking", str(rows[0].worst_start_ns))
+    bounds = Bounds(most_now_ns=most_now_ns)
+    return host_card(facts, gain_ns, colour="blocking", part="runtime", bounds=bounds, **words)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import msgspec
 from msgspec.structs import replace
 
 from tb_steptime.insights.base import Insight
@@ -21,6 +20,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     BACKWARD,
     FORWARD,
     HOOKS,
+    Advice,
     behind_waits,
     has_one_graph,
     in_graphs,
@@ -98,7 +98,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
     elif not in_use and facts.job.transforms and facts.job.compiles:
         advice = replace(advice, how=_OF_TRANSFORM)
     elif not in_use and layer is not None:
-        advice = _Advice(f"Run the whole sequence in one `nn.{layer}`", _LATE_CELLS, _OF_SEQUENCE.format(layer=layer))
+        advice = Advice(f"Run the whole sequence in one `nn.{layer}`", _LATE_CELLS, _OF_SEQUENCE.format(layer=layer))
     elif facts.job.accelerator == "XPU":
         advice = replace(advice, how=_BY_HAND_ON_XPU)
     elif advice is not _CAPTURE_MORE and facts.job.left_as_is in _OF_ENGINES:
@@ -147,7 +147,7 @@ def between_graphs(facts: Facts) -> Insight | None:
     is_whole = launches is not None and launches.graphs <= 1 and (facts.job.graph_share or 0.0) >= _ALL_KERNELS
     in_parts = facts.trains and not is_whole
     script = _WHOLE_STEP if in_parts else _FEWER_OPS if eager else _INPUTS
-    advice = _Advice(_SHORTEN, _BETWEEN_EAGER if eager else _BETWEEN, how_to_schedule_ahead(facts, script))
+    advice = Advice(_SHORTEN, _BETWEEN_EAGER if eager else _BETWEEN, how_to_schedule_ahead(facts, script))
     return _card(facts, "between_graphs", short, model.launches, advice) if short else None
 
 
@@ -165,7 +165,7 @@ def how_to_schedule_ahead(facts: Facts, script: str) -> str:
 
 def _concatenates(facts: Facts) -> bool:
     """Whether tensors are concatenated, as keys and values of earlier tokens are with those of the next one."""
-    return facts.waste is not None and any(each.kind == "concatenation" for each in facts.waste.copies)
+    return any(each.kind == "concatenation" for each in facts.waste.copies)
 
 
 def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
@@ -200,9 +200,10 @@ def _is_compiled(facts: Facts) -> bool:
 
 
 def _card(
-    facts: Facts, id: str, short: Mapping[str, int], launches: float, advice: _Advice, guess: Phrase | None = None
+    facts: Facts, id: str, short: Mapping[str, int], launches: float, advice: Advice, guess: Phrase | None = None
 ) -> Insight | None:
-    """short: how late launches of the model come, in ns a step, by place. guess: as in `late_card`."""
+    """short: how late launches of the model come, in ns a step, by place. guess: as in `late_card`. {graph} stands for
+    "CUDA graph", or for the name that another vendor gives it; {Graph} begins a sentence."""
     gain_ns = sum(short.values())
     most = max(sites_of(facts.host, short), key=lambda row: row.launches)
     graph = captured_graph(facts.job.vendor, facts.job.accelerator)
@@ -218,16 +219,7 @@ def _card(
         "late": ns(gain_ns),
     }
     title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
-    return late_card(facts, id, title, why, short.keys(), gain_ns, how=advice.how, guess=guess)
-
-
-class _Advice(msgspec.Struct, frozen=True):
-    """Texts of a card. {graph} stands for "CUDA graph", or for the name that another vendor gives it; {Graph} begins a
-    sentence."""
-
-    title: str
-    why: str
-    how: str
+    return late_card(facts, short.keys(), gain_ns, guess=guess, id=id, title=title, why=why, how=advice.how)
 
 
 #: Graphs save the launches; where they do not fit, more work for each launch helps.
@@ -288,14 +280,8 @@ _WHOLE_STEP = "# one graph of the whole step: forward pass, loss, backward pass 
 _LOOK = "py-spy record --pid PID -o scheduler.svg  # the next batch is scheduled ahead already"
 
 _LATE = "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time."
-_LATE_CELLS = (
-    "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time. "
-    "Those of the forward pass are mostly in cells, one for each element of a sequence."
-)
-_LATE_SIZES = (
-    "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time. "
-    "No graph can hold the {sizes} calls that read sizes of results from the GPU."
-)
+_LATE_CELLS = f"{_LATE} Those of the forward pass are mostly in cells, one for each element of a sequence."
+_LATE_SIZES = f"{_LATE} No graph can hold the {{sizes}} calls that read sizes of results from the GPU."
 _LATE_ROLLOUTS = (
     "{launches} (launch|launches) a step, with a median of {each} of GPU work, come late, mostly in {passes} passes "
     "without gradients, with copies from or to the host between them."
@@ -343,25 +329,25 @@ _SCHEDULED_BY: dict[Server, str] = {
 }
 
 _SHORTEN = "Shorten what the CPU does between graph launches"
-_CAPTURE_MORE = _Advice("Capture more of the step in {graph}s", _BESIDE, _COMPILE)
-_OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED, _REDUCE)
-_OF_PIECES = _Advice("Keep the compiled model in one piece", _BROKEN_UP, _BREAKS)
-_OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)
-_OF_SIZES = _Advice("Fix the shapes, then launch the model as {graph}s", _LATE_SIZES, _OF_FIXED_SHAPES)
-_OF_LIBRARY = _Advice("Compute more in each launch", _LATE_SIZES, _MORE_FOR_LIBRARY)
-_OF_ROLLOUTS = _Advice("Compute more inputs in each pass without gradients", _LATE_ROLLOUTS, _OF_ENVIRONMENTS)
-_OF_SHARDS = _Advice("Compile each block, or compute more in each launch", _LATE, _OF_BLOCKS)
-_OF_COMPILED_SHARDS = _Advice("Compute more in each launch", _LATE_COMPILED, _MORE_WORK)
-_OF_MODEL = _Advice("Launch the model as a {graph}", _LATE, _COMPILE)
+_CAPTURE_MORE = Advice("Capture more of the step in {graph}s", _BESIDE, _COMPILE)
+_OF_COMPILED = Advice("Launch the compiled model as a {graph}", _LATE_COMPILED, _REDUCE)
+_OF_PIECES = Advice("Keep the compiled model in one piece", _BROKEN_UP, _BREAKS)
+_OF_INFERENCE = Advice("Launch the model as a {graph}", _LATE, _STATIC)
+_OF_SIZES = Advice("Fix the shapes, then launch the model as {graph}s", _LATE_SIZES, _OF_FIXED_SHAPES)
+_OF_LIBRARY = Advice("Compute more in each launch", _LATE_SIZES, _MORE_FOR_LIBRARY)
+_OF_ROLLOUTS = Advice("Compute more inputs in each pass without gradients", _LATE_ROLLOUTS, _OF_ENVIRONMENTS)
+_OF_SHARDS = Advice("Compile each block, or compute more in each launch", _LATE, _OF_BLOCKS)
+_OF_COMPILED_SHARDS = Advice("Compute more in each launch", _LATE_COMPILED, _MORE_WORK)
+_OF_MODEL = Advice("Launch the model as a {graph}", _LATE, _COMPILE)
 #: Advice for training, by whether the forward pass is late and whether the backward pass is late.
 _OF_PASSES = {
-    (True, True): _Advice("Launch forward and backward pass as {graph}s", _LATE, _COMPILE),
-    (True, False): _Advice("Launch the forward pass as a {graph}", _LATE, _COMPILE),
-    (False, True): _Advice("Launch the backward pass as a {graph}", _LATE, _COMPILE),
+    (True, True): Advice("Launch forward and backward pass as {graph}s", _LATE, _COMPILE),
+    (True, False): Advice("Launch the forward pass as a {graph}", _LATE, _COMPILE),
+    (False, True): Advice("Launch the backward pass as a {graph}", _LATE, _COMPILE),
 }
 
 
-def _advice(facts: Facts, sites: Collection[str]) -> _Advice:
+def _advice(facts: Facts, sites: Collection[str]) -> Advice:
     launches, job = facts.host.launches, facts.job
     if launches is not None and launches.graphs > 0:
         return _CAPTURE_MORE

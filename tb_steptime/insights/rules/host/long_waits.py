@@ -8,9 +8,11 @@ gain        .....   LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  .....
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Evidence, Insight
+from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, ON_GPU, PLACE_LENGTH, brief
@@ -36,6 +38,9 @@ from tb_steptime.text import Phrase, agreeing, count, filled, joined, ns, phrase
 from tb_steptime.text.frames import frame_function, source_line
 from tb_steptime.text.patterns import expression
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 #: Maximum length of the name of a called function, which follows the name of its caller.
 CALL_LENGTH = 24
 _UNKNOWN = phrase("Find out what the CPU does between launches")
@@ -45,7 +50,6 @@ _HOW_TO_UPDATE = """\
 # FSDP: torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4
 # Each rank uses OMP_NUM_THREADS cores, 1 under torchrun unless it is set."""
 _MOVE = '# weights that fit into the memory of the GPU: model.to("cuda"), before the optimizer is made'
-_HOW_TO_LAUNCH_EARLIER = "# read the results of a graph after the next one is launched"
 _HOW_TO_LOOK_INSIDE = (
     "py-spy record --native --pid PID -o calls.svg  # shows the native code in which the time is spent"
 )
@@ -119,7 +123,7 @@ def long_stretches(facts: Facts) -> Insight | None:
     why = _why(facts, gaps, names, on_cpu) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if title.template == _OVERLAP:
         title, how, why = _overlapped(facts, sum(late.values()), title, how, why)
-    return _card(facts, "long_stretches", title, why, late, gaps, how, guess)
+    return _card(facts, late, gaps, guess, id="long_stretches", title=title, why=why, how=how)
 
 
 def _how_to_find_out(facts: Facts) -> str | None:
@@ -153,7 +157,7 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
         how = f"{_MOVE}\n{_HOW_TO_UPDATE}" if facts.job.ranks == "one" else _HOW_TO_UPDATE
         return phrase("Shorten the optimizer's step on the CPU"), how
     if is_graph_launch(name):
-        how = how_to_schedule_ahead(facts, _HOW_TO_LAUNCH_EARLIER)
+        how = how_to_schedule_ahead(facts, "# read the results of a graph after the next one is launched")
         return phrase("Launch each CUDA graph while the one before it runs"), how
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if _RANDOM.match(name):
@@ -203,13 +207,13 @@ def compiled_waits(facts: Facts) -> Insight | None:
     gaps = _longest(facts, late, compiled=True)
     if not gaps or facts.host.cpu_unrecorded:
         return None
+    compiles = any(gap.compiles for gap in gaps)
+    title, how = KEEP_FROM_COMPILING if compiles else phrase("Find out what delays the compiled code"), LOGS
+    why = _why(facts, gaps, _names(facts, late, compiled=True))
     if facts.host.recaptures is not None:
         title, how = phrase("Keep torch.compile from capturing the same graph again"), _how_to_capture_once(facts)
-        return _card(facts, "compiled_waits", title, _captured_again(facts.host.recaptures), late, gaps, how)
-    compiles = any(gap.compiles for gap in gaps)
-    title = KEEP_FROM_COMPILING if compiles else phrase("Find out what delays the compiled code")
-    why = _why(facts, gaps, _names(facts, late, compiled=True))
-    return _card(facts, "compiled_waits", title, why, late, gaps, LOGS)
+        why = _captured_again(facts.host.recaptures)
+    return _card(facts, late, gaps, id="compiled_waits", title=title, why=why, how=how)
 
 
 def _captured_again(recaptures: Recaptures) -> Phrase:
@@ -232,18 +236,11 @@ _GRAPH_LOGS = '# TORCH_LOGS="cudagraphs" names other reasons, such as shapes tha
 
 
 def _card(
-    facts: Facts,
-    id: str,
-    title: Phrase,
-    why: Phrase,
-    late: dict[str, int],
-    gaps: Sequence[LongGap],
-    how: str | None,
-    guess: Phrase | None = None,
+    facts: Facts, late: dict[str, int], gaps: Sequence[LongGap], guess: Phrase | None = None, **words: Unpack[Words]
 ) -> Insight | None:
-    evidence = [Evidence(gap.step, gap.start_ns, gap.end_ns) for gap in gaps[:EVIDENCE]] or None
-    late_ns = sum(late.values())
-    return late_card(facts, id, title, why, late, late_ns, how=how, long=True, guess=guess, evidence=evidence)
+    if gaps:
+        words["evidence"] = [Evidence(gap.step, gap.start_ns, gap.end_ns) for gap in gaps[:EVIDENCE]]
+    return late_card(facts, late, sum(late.values()), long=True, guess=guess, **words)
 
 
 def _longest(facts: Facts, sites: Collection[str], compiled: bool) -> list[LongGap]:

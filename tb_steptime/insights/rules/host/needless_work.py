@@ -4,19 +4,13 @@ tokens again for each new one."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.cards import card
+from tb_steptime.insights.base import Evidence, Insight, high, low, medium
+from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.metrics.steps.repeated_work import WithoutCache
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
-
-_FORMULA = phrase(
-    "Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean over the steps; "
-    "with a GPU at most its idle time. Without call stacks the step gains more."
-)
-_CERTAIN = phrase("The engine calls these checks in no other mode.")
 
 
 def anomaly_detection(facts: Facts) -> Insight | None:
@@ -49,9 +43,9 @@ def anomaly_detection(facts: Facts) -> Insight | None:
         title=phrase("Turn off autograd's anomaly detection"),
         why=phrase(agreeing(template, anomaly.checks), checks=count(anomaly.checks), time=ns(anomaly.ns)),
         gain_ns=gain_ns,
-        formula=_FORMULA,
-        best=Confidence.HIGH,
-        why_confidence=_CERTAIN,
+        formula="Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean "
+        "over the steps; with a GPU at most its idle time. Without call stacks the step gains more.",
+        certainty=high("The engine calls these checks in no other mode."),
         how="torch.autograd.set_detect_anomaly(False)  # Lightning: Trainer(detect_anomaly=False)",
     )
 
@@ -66,7 +60,6 @@ _HOW_TO_INFER = (
     "with torch.inference_mode():     # or torch.no_grad()\n"
     "    outputs = model(inputs)"
 )
-_NO_GAIN = phrase("No gain is computed: the ops stay, without their nodes and what these keep for a backward pass.")
 _COUNTED = phrase(
     "Nodes are counted as they are created and run. A trace does not tell apart an output that no loss uses."
 )
@@ -107,11 +100,11 @@ def unused_graph(facts: Facts) -> Insight | None:
     starts = [step.name for step in facts.host.steps if step.start_ns <= unused.start_ns]
     return card(
         facts,
-        "unused_graph",
+        id="unused_graph",
         title=phrase("Use `no_grad` where no backward pass follows"),
         why=filled(template, values | {"name": code(brief(unused.name))}),
-        formula=_NO_GAIN,
-        why_confidence=_MAY_FOLLOW if infers else _COUNTED,
+        formula="No gain is computed: the ops stay, without their nodes and what these keep for a backward pass.",
+        certainty=medium(_MAY_FOLLOW if infers else _COUNTED),
         part=None,
         how=_HOW_TO_INFER if infers else _HOW,
         steps=unused.steps,
@@ -126,7 +119,6 @@ _DROPOUT = ("aten::dropout", "aten::feature_dropout")
 _DRAWS = ("aten::bernoulli_", "aten::native_dropout", "aten::_fused_dropout")
 #: Minimum number of draws for each call of dropout. After `model.eval()` a call draws nothing.
 DRAWS_EACH = 0.5
-_EVALUATION = "model.eval()  # before an inference: no dropout, and batch norm with its running statistics"
 _DROPOUT_TIME = phrase("Time of all calls of dropout on the CPU, mean over the steps.")
 _DROPOUT_ON_DEVICE = phrase("No gain is computed: what its kernels hide, or wait for, differs by job.")
 _WITHOUT_GRAPH = phrase("The calls are counted, and autograd creates no nodes for a backward pass.")
@@ -162,22 +154,17 @@ def active_dropout(facts: Facts) -> Insight | None:
     values = {"calls": count(round(calls / steps)), "time": ns(spent_ns), "share": fraction(facts.share(spent_ns))}
     return card(
         facts,
-        "active_dropout",
+        id="active_dropout",
         title=phrase("Put the model into evaluation mode"),
         why=filled(template, values if on_cpu else {}),
         formula=_DROPOUT_TIME if on_cpu else _DROPOUT_ON_DEVICE,
-        why_confidence=_WITHOUT_GRAPH if facts.host.unused_graph is None else _WITH_GRAPH,
-        best=Confidence.MEDIUM if facts.host.unused_graph is None else Confidence.LOW,
+        certainty=medium(_WITHOUT_GRAPH) if facts.host.unused_graph is None else low(_WITH_GRAPH),
         gain_ns=round(spent_ns / facts.slowed) if on_cpu else 0,
-        how=_EVALUATION,
+        how="model.eval()  # before an inference: no dropout, and batch norm with its running statistics",
         instead=phrase("the same outputs each time"),
     )
 
 
-_LESS_FIRST = phrase(
-    "The mean step less the first one of the recording. The graph grows on until the job ends, so a job gains more."
-)
-_GROWS = phrase("The nodes of each backward pass are counted; all else that a step does is the same each time.")
 _DETACH = (
     "state = state.detach()    # a hidden state, before the next step\n"
     "total += loss.item()      # not loss, which keeps its graph"
@@ -220,13 +207,13 @@ def growing_graph(facts: Facts) -> Insight | None:
             end=text(growing.last_step),
         ),
         gain_ns=growing.excess_ns,
-        formula=_LESS_FIRST,
-        best=Confidence.HIGH,
-        why_confidence=_GROWS,
+        formula="The mean step less the first one of the recording. The graph grows on until the job ends, so a job "
+        "gains more.",
+        certainty=high("The nodes of each backward pass are counted; all else that a step does is the same each time."),
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in ends],
         steps=[step.name for step in ends],
         how=_DETACH,
-        rare=True,
+        of="excess",
     )
 
 
@@ -270,22 +257,12 @@ def without_cache(facts: Facts) -> Insight | None:
     repeated = facts.host.without_cache
     if repeated is None:
         return None
-    best, why_confidence = (Confidence.MEDIUM, _CAUSAL) if repeated.is_causal else (Confidence.LOW, _MASKED)
+    certainty = medium(_CAUSAL) if repeated.is_causal else low(_MASKED)
+    words: Words = {"id": "without_cache", "title": _TITLE, "why": _why(repeated), "how": _HOW_TO_CACHE}
     if not repeated.ns:
-        return card(
-            facts, "without_cache", _TITLE, _why(repeated), _NO_TIME, why_confidence, best, part=None, how=_HOW_TO_CACHE
-        )  # fmt: skip
-    return host_card(
-        facts,
-        id="without_cache",
-        title=_TITLE,
-        why=_why(repeated),
-        gain_ns=round(min(repeated.ns, facts.step_ns) / facts.slowed),
-        formula=_BY_SLOPE if repeated.by_slope else _BY_WORK,
-        why_confidence=why_confidence,
-        best=best,
-        how=_HOW_TO_CACHE,
-    )
+        return card(facts, formula=_NO_TIME, certainty=certainty, part=None, **words)
+    gain_ns = round(min(repeated.ns, facts.step_ns) / facts.slowed)
+    return host_card(facts, gain_ns, _BY_SLOPE if repeated.by_slope else _BY_WORK, certainty, **words)
 
 
 def _why(repeated: WithoutCache) -> Phrase:

@@ -6,9 +6,9 @@ gpu1         kkkkkk      kkkkkk      1 at a time, of 2
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, medium
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import host_card, while_batches_are_late_ns
+from tb_steptime.insights.host_gains import Bounds, host_card, while_batches_are_late_ns
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.wording.job import IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
@@ -59,9 +59,9 @@ def serial_devices(facts: Facts) -> Insight | None:
         why=Phrase(template + ".", values),
         how=how,
         gain_ns=gain_ns,
-        formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
-        why_confidence=_SPLIT if facts.hands_over else phrase("Assumes that no GPU needs results of another one."),
+        formula="Time of the step in which any GPU works, less the time of the GPU that works longest.",
+        certainty=medium(_SPLIT if facts.hands_over else phrase("Assumes that no GPU needs results of another one.")),
         part="kernel",
-        across=True,
-        most_now_ns=while_batches_are_late_ns(facts, gain_ns, "device"),
+        of="devices",
+        bounds=Bounds(most_now_ns=while_batches_are_late_ns(facts, gain_ns, "device")),
     )

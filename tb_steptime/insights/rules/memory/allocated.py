@@ -12,12 +12,17 @@ allocated at the end of the steps   100  112  124  136  148        12 a step, th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
-from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
+from tb_steptime.insights.base import Certainty, EvidenceRow, Insight, Severity, high, medium
+from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.memory.peak import Maker
 from tb_steptime.text import Phrase, count, filled, fraction, nbytes, phrase, text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: From this share of its memory on, a device may run out of memory with the next longer batch.
 NEARLY_FULL = 0.8
@@ -34,34 +39,24 @@ def has_even_peaks(device: DeviceMemory) -> bool:
 
 
 def memory_card(
-    id: str,
-    title: Phrase,
-    why: Phrase,
-    how: str,
-    saves: Phrase,
-    why_confidence: Phrase,
-    severity: Severity = Severity.MINOR,
-    confidence: Confidence = Confidence.MEDIUM,
-    row: EvidenceRow | None = None,
+    saves: str, certainty: Certainty, severity: Severity = Severity.MINOR, **words: Unpack[Words]
 ) -> Insight:
     """Returns the card. It has no gain, because no time of the step is saved. saves: how the bytes in `why` are
     computed, and what they leave out."""
+    words["instead"] = phrase("less memory")
     return Insight(
-        id=id,
         severity=severity,
-        title=title,
-        why=why,
-        how=how,
-        gain_formula=saves,
-        confidence=confidence,
-        why_confidence=why_confidence,
+        gain_formula=phrase(saves),
+        confidence=certainty.level,
+        why_confidence=certainty.why,
         view="memory",
         colour="other",
-        row=row,
-        instead=phrase("less memory"),
+        **words,
     )
 
 
+_AT_PEAK = "Bytes at the peak of what is allocated, at most; no time of the step."
+_BY_ALLOCATOR = medium("The allocator's own totals; kinds follow from when memory is made and freed.")
 #: From this share of the peak on, a kind of memory decides how high the peak is.
 DOMINATES = 0.5
 #: Minimum share of reserved memory that is cached and unused. Any caching allocator has less than this.
@@ -70,8 +65,6 @@ FRAGMENTED = 0.25
 _CHECKPOINT = (
     "from torch.utils.checkpoint import checkpoint\nx = checkpoint(layer, x, use_reentrant=False)  # each layer"
 )
-_TO_NONE = "optimizer.zero_grad(set_to_none=True)"
-_EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 
 
 def peak_of_activations(facts: Facts) -> Insight | None:
@@ -92,17 +85,18 @@ def peak_of_activations(facts: Facts) -> Insight | None:
     for device in _nearly_full(facts.memory):
         activation_bytes = sum(part.bytes for part in device.categories or [] if part.category == "activations")
         if activation_bytes >= DOMINATES * device.peak.allocated_bytes:
-            return _card(
-                device,
-                "peak_of_activations",
-                phrase("Checkpoint layers to keep fewer activations"),
-                phrase(
+            return memory_card(
+                _AT_PEAK,
+                _BY_ALLOCATOR,
+                id="peak_of_activations",
+                title=phrase("Checkpoint layers to keep fewer activations"),
+                why=phrase(
                     "{share} of {device}'s peak is activations: {bytes}, which checkpointing saves at most.",
                     share=fraction(activation_bytes / device.peak.allocated_bytes),
                     device=text(device.name),
                     bytes=nbytes(activation_bytes),
                 ),
-                _CHECKPOINT,
+                how=_CHECKPOINT,
             )
     return None
 
@@ -131,16 +125,17 @@ def gradients_kept(facts: Facts) -> Insight | None:
         # where steps without the optimizer accumulate gradients, these are needed
         every = all(any(span.phase == "optimizer" for span in step.phase_spans) for step in facts.memory.steps)
         if device.peak.phase == "forward" and old and every:
-            return _card(
-                device,
-                "gradients_kept",
-                phrase("Set gradients to None after each step"),
-                phrase(
+            return memory_card(
+                _AT_PEAK,
+                _BY_ALLOCATOR,
+                id="gradients_kept",
+                title=phrase("Set gradients to None after each step"),
+                why=phrase(
                     "{bytes} of gradients of an earlier step are there at {device}'s peak, in the forward pass.",
                     bytes=nbytes(sum(old)),
                     device=text(device.name),
                 ),
-                _TO_NONE,
+                how="optimizer.zero_grad(set_to_none=True)",
             )
     return None
 
@@ -169,16 +164,17 @@ def fragmented(facts: Facts) -> Insight | None:
         reserved = device.peak.reserved_bytes or 0
         unused = reserved - device.peak.allocated_bytes
         if unused >= FRAGMENTED * reserved:
-            return _card(
-                device,
-                "fragmented",
-                phrase("Let the allocator grow its segments"),
-                phrase(
+            return memory_card(
+                _AT_PEAK,
+                _BY_ALLOCATOR,
+                id="fragmented",
+                title=phrase("Let the allocator grow its segments"),
+                why=phrase(
                     "{bytes} of {device} are cached and unused at the peak, and steps still ask the driver for more.",
                     bytes=nbytes(unused),
                     device=text(device.name),
                 ),
-                _EXPANDABLE,
+                how="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
             )
     return None
 
@@ -189,17 +185,6 @@ def _nearly_full(memory: MemoryResult) -> Iterator[DeviceMemory]:
         most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
         if device.whole and device.total_bytes and most and most >= NEARLY_FULL * device.total_bytes:
             yield device
-
-
-def _card(device: DeviceMemory, id: str, title: Phrase, why: Phrase, how: str) -> Insight:
-    return memory_card(
-        id=id,
-        title=title,
-        why=why,
-        how=how,
-        saves=phrase("Bytes at the peak of what is allocated, at most; no time of the step."),
-        why_confidence=phrase("The allocator's own totals; kinds follow from when memory is made and freed."),
-    )
 
 
 #: Minimum growth in bytes a step. A list of losses or of figures to report grows by less, and is harmless even after a
@@ -242,10 +227,11 @@ def memory_grows(facts: Facts) -> Insight | None:
         title=phrase("Free what every step leaves allocated"),
         why=_why(device, maker),
         how=_HOW,
-        saves=phrase("Bytes that nothing frees, from the end of the first step to that of the last, a step."),
-        why_confidence=phrase("Each step ends with more, and the same places make it; it may be freed later."),
+        saves="Bytes that nothing frees, from the end of the first step to that of the last, a step.",
+        certainty=(high if maker.steps > FEWEST_RISES else medium)(
+            "Each step ends with more, and the same places make it; it may be freed later."
+        ),
         severity=Severity.WARNING,
-        confidence=Confidence.HIGH if maker.steps > FEWEST_RISES else Confidence.MEDIUM,
         row=EvidenceRow("makers", maker.example.op or ""),
     )
 

@@ -13,7 +13,7 @@ what would be kept                  |=======|                  at most: all that
 from __future__ import annotations
 
 from tb_steptime.analyses.memory import DeviceMemory
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight, low, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
@@ -75,11 +75,8 @@ def larger_batch(facts: Facts) -> Insight | None:
         title=phrase("Try a larger batch: memory has room"),
         why=_why(facts, device, batch_bytes, free),
         how=_HOW,
-        saves=phrase("No time is computed: launches would be spread over more samples."),
-        why_confidence=phrase(
-            "Kinds follow from when memory is made and freed; the memory of a batch is assumed to scale."
-        ),
-        confidence=Confidence.LOW,
+        saves="No time is computed: launches would be spread over more samples.",
+        certainty=low("Kinds follow from when memory is made and freed; the memory of a batch is assumed to scale."),
     )
 
 
@@ -130,13 +127,9 @@ _KEEP = (
     "# call the block itself instead of torch.utils.checkpoint.checkpoint(block, ...)\n"
     "model.gradient_checkpointing_disable()    # Transformers"
 )
-_FORMULA = phrase(
-    "Replayed step less the replay without what is computed again, on the CPU and on the GPU; the memory is what is "
-    "alive when it has been computed again."
-)
-_SURE = phrase("The time and the memory are measured, for batches of the recorded size.")
-_VARIES = phrase("The peaks of the steps differ, so a larger batch than the recorded ones may need the memory.")
-_RANKS = phrase("This is the memory of one rank; others may have less room.")
+_SURE = medium("The time and the memory are measured, for batches of the recorded size.")
+_VARIES = low("The peaks of the steps differ, so a larger batch than the recorded ones may need the memory.")
+_RANKS = low("This is the memory of one rank; others may have less room.")
 
 
 def needless_checkpoints(facts: Facts) -> Insight | None:
@@ -159,7 +152,7 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
     Left out: that checkpoints may be there for larger batches: where peaks differ, in a job of several ranks, and on
     the CPU, the card is minor.
     """
-    if facts.job.device == "cpu" and facts.host.device is None:
+    if facts.job.device == "cpu":
         return _on_cpu(facts)
     recomputed, gain = facts.host.recomputed, facts.replayed_gain("needless_checkpoints")
     gpu = _only_gpu(facts)
@@ -185,16 +178,13 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
             free=nbytes(total - reserved),
         ),
         gain_ns=min(gain.gain_ns, facts.step_ns),
-        formula=_FORMULA,
-        best=Confidence.MEDIUM if has_even_peaks(device) and not ranks else Confidence.LOW,
-        why_confidence=_RANKS if ranks else _SURE if has_even_peaks(device) else _VARIES,
+        formula="Replayed step less the replay without what is computed again, on the CPU and on the GPU; the memory "
+        "is what is alive when it has been computed again.",
+        certainty=_RANKS if ranks else _SURE if has_even_peaks(device) else _VARIES,
         part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
         view="memory",
         how=_KEEP,
     )
-
-
-_KEPT_ON_CPU = phrase("The time is measured; whether the memory has room for the activations is not recorded.")
 
 
 def _on_cpu(facts: Facts) -> Insight | None:
@@ -204,12 +194,11 @@ def _on_cpu(facts: Facts) -> Insight | None:
     template = "(One checkpoint computes|{calls} checkpoints compute) activations again in each step, for {time}."
     return card(
         facts,
-        "needless_checkpoints",
+        id="needless_checkpoints",
         title=phrase("Keep activations if memory has room"),
         why=phrase(agreeing(template, recomputed.calls), calls=count(recomputed.calls), time=ns(recomputed.ns)),
-        formula=phrase("Time of the ops that are computed again, mean over the steps."),
-        best=Confidence.LOW,
-        why_confidence=_KEPT_ON_CPU,
+        formula="Time of the ops that are computed again, mean over the steps.",
+        certainty=low("The time is measured; whether the memory has room for the activations is not recorded."),
         gain_ns=recomputed.ns,
         how=_KEEP,
     )

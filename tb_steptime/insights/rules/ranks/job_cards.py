@@ -2,57 +2,53 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from typing import TYPE_CHECKING
+
+from tb_steptime.insights.base import Certainty, Confidence, Insight, low, medium
+from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.ranks.delays.late import FEW_STEPS
 from tb_steptime.ranks.result import JobRanks
-from tb_steptime.text import Phrase, phrase
+from tb_steptime.text import Phrase, as_phrase
 
-_FEW = phrase("Few steps are matched over ranks: any of them may be an accident.")
-_MISSING = phrase("Measured on the ranks that were recorded; one of the others may be later.")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def job_card(
     job: JobRanks,
-    id: str,
-    title: Phrase,
-    why: Phrase,
-    how: str | None,
     gain_ns: int,
-    formula: Phrase,
-    why_confidence: Phrase,
-    best: Confidence = Confidence.HIGH,
+    formula: Phrase | str,
+    certainty: Certainty,
     measured_steps: int | None = None,
+    **words: Unpack[Words],
 ) -> Insight | None:
     """Returns the card, if its gain is worth one.
 
     gain_ns: at most this much of the job's step. measured_steps: number of steps behind the figures; None if it is the
     number of steps whose collectives are matched.
     """
-    share = min(1.0, gain_ns / step_ns(job))
+    share, here = min(1.0, gain_ns / step_ns(job)), certainty
     if share < WORTH_FRACTION:
         return None
-    level, why_level = best, why_confidence
     steps = job.matched_steps if measured_steps is None else measured_steps
     if steps < FEW_STEPS:
-        level, why_level = Confidence.LOW, _FEW
-    elif job.missing and best is Confidence.HIGH:
-        level, why_level = Confidence.MEDIUM, _MISSING
+        here = low("Few steps are matched over ranks: any of them may be an accident.")
+    elif job.missing and certainty.level is Confidence.HIGH:
+        here = medium("Measured on the ranks that were recorded; one of the others may be later.")
+    words["why"] = fitted(words["why"])
     return Insight(
-        id=id,
-        severity=severity(share, best, level, gain_ns * steps),
-        title=title,
-        why=fitted(why),
-        how=how,
+        severity=severity(share, certainty.level, here.level, gain_ns * steps),
         gain_ns=gain_ns,
         gain_fraction=share,
-        gain_formula=formula,
-        confidence=level,
-        why_confidence=why_level,
+        gain_formula=as_phrase(formula),
+        confidence=here.level,
+        why_confidence=here.why,
         view="ranks",
         colour="comm",
         part="communication",
+        **words,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Certainty, Insight, high, low, medium
 from tb_steptime.insights.rules.ranks.job_cards import job_card
 from tb_steptime.insights.wording.card_text import numbers_of
 from tb_steptime.insights.wording.ranks import (
@@ -21,8 +21,8 @@ from tb_steptime.insights.wording.ranks import (
     shared_ns,
     turns_gain_ns,
 )
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, PathRank
-from tb_steptime.text import Phrase, agreeing, closed, count, joined, ns, phrase, text
+from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank
+from tb_steptime.text import Phrase, Quantity, agreeing, closed, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
     "data_loading": "Load batches faster on rank {rank}",
@@ -151,32 +151,34 @@ def straggler(job: JobRanks) -> Insight | None:
     if job.balance != "straggler":
         return None
     rank = job.late[0]
-    cause = rank.causes[0].id if rank.causes else "unknown"
+    cause, named = _cause(rank), {"rank": rank_name(rank.rank)}
     return job_card(
         job,
         id="straggler",
-        title=phrase(_TITLES[cause], rank=rank_name(rank.rank)),
-        why=phrase(  # the headline, beside which this card is shown, says why it is late
-            agreeing(_EACH_WAITS, rank.steps),
-            wait=ns(rank.wait_ns),
-            rank=rank_name(rank.rank),
-            late=count(rank.late_steps),
-            steps=count(rank.steps),
-        ),
+        title=phrase(_TITLES[cause], **named),
+        why=_each_waits(rank, _EACH_WAITS, named),  # the headline, beside which this card is shown, says why it is late
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, rank.gain_ns, cause, 1),
         formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
-        why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
-        best=_sureness(rank.causes),
+        certainty=_certainty(rank.causes),
     )
 
 
-def _sureness(causes: Sequence[Cause]) -> Confidence:
-    """Returns the confidence. It is low if ops take longer on a CPU: ranks share cores, so another rank may be delayed
-    in another run."""
+def _cause(late: LateRank | LateGroup) -> CauseId:
+    return late.causes[0].id if late.causes else "unknown"
+
+
+def _each_waits(late: LateRank | LateGroup, template: str, named: dict[str, Quantity]) -> Phrase:
+    values = {"wait": ns(late.wait_ns), **named, "late": count(late.late_steps), "steps": count(late.steps)}
+    return Phrase(agreeing(template, late.steps), values)
+
+
+def _certainty(causes: Sequence[Cause]) -> Certainty:
+    """Returns how certain the card is. It is a guess if ops take longer on a CPU: ranks share cores, so another rank
+    may be delayed in another run."""
     if not causes:
-        return Confidence.MEDIUM
-    return Confidence.LOW if causes[0].id == "cpu_work" else Confidence.HIGH
+        return medium(_MEASURED)
+    return low(_SHARED_CORES) if causes[0].id == "cpu_work" else high(_MEASURED)
 
 
 def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
@@ -205,23 +207,16 @@ def late_ranks(job: JobRanks) -> Insight | None:
     group = job.late_group
     if group is None:
         return None
-    cause = group.causes[0].id if group.causes else "unknown"
+    cause, named = _cause(group), {"ranks": text(ranks_name(group))}
     return job_card(
         job,
         id="late_ranks",
         title=_title_of_several(cause, ranks_name(group)),
-        why=phrase(
-            agreeing(_EACH_WAITS_TOGETHER, group.steps),
-            wait=ns(group.wait_ns),
-            ranks=text(ranks_name(group)),
-            late=count(group.late_steps),
-            steps=count(group.steps),
-        ),
+        why=_each_waits(group, _EACH_WAITS_TOGETHER, named),
         how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
         gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
         formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
-        why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
-        best=_sureness(group.causes),
+        certainty=_certainty(group.causes),
     )
 
 
@@ -258,8 +253,7 @@ def imbalance(job: JobRanks) -> Insight | None:
         how=None if always_latest(job) else how,
         gain_ns=job.imbalance_gain_ns,
         formula=_REPLAYED if replayed(job) else _IMBALANCE_GAIN,
-        why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
-        best=Confidence.MEDIUM,
+        certainty=medium("Waits are measured on all ranks; why the work differs is not."),
     )
 
 
@@ -285,8 +279,7 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
         formula=_with_sharing(_UNINTERRUPTED if everyone else _REPLAYED if replayed(job) else _DECIDED, cause),
-        why_confidence=_MEASURED,
-        best=Confidence.MEDIUM,
+        certainty=medium(_MEASURED),
     )
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from statistics import median
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Confidence, Insight, low, medium
 from tb_steptime.insights.rules.communication.exchange_cards import (
     COMPILE_OUTSIDE,
     LITTLE_BYTES,
@@ -39,7 +39,6 @@ _HALVE = phrase(
 )
 _WITHIN_MACHINES = """mesh = init_device_mesh("cuda", (machines, gpus), mesh_dim_names=("replicate", "shard"))
 fully_shard(model, mesh=mesh)  # parameters are gathered within a machine alone; needs memory"""
-_ALIKE = phrase("(Its median transfer - the median of the other groups) x its collectives a step.")
 
 
 def exposed_transfers(job: JobRanks) -> Insight | None:
@@ -86,10 +85,9 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
         how=COMPILE_OUTSIDE if in_parts else _how(job, leading, hides=hides),
         gain_ns=_replayed_ns(job, min(exposed_ns, free_ns) if hides else exposed_ns // 2),
         formula=_HIDE if hides else _HALVE,
-        why_confidence=NEEDED_AT_ONCE
+        certainty=low(NEEDED_AT_ONCE)
         if leading.role == "tensor_parallel"
-        else phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
-        best=Confidence.LOW if leading.role == "tensor_parallel" else Confidence.MEDIUM,
+        else medium("Measured on all ranks; which kernels need the result at once is not recorded."),
     )
 
 
@@ -306,10 +304,9 @@ def slow_link(job: JobRanks) -> Insight | None:
                        last=rank_name(ranks[-1]), usual=ns(usual_ns)),
             how="NCCL_DEBUG=INFO torchrun ...  # says which links it uses; nvidia-smi topo -m",
             gain_ns=gain_ns,
-            formula=_ALIKE,
-            why_confidence=phrase("Transfers are measured; what else uses the link is not recorded."),
-            best=Confidence.MEDIUM,
-    )  # fmt: skip
+            formula="(Its median transfer - the median of the other groups) x its collectives a step.",
+            certainty=medium("Transfers are measured; what else uses the link is not recorded."),
+            )  # fmt: skip
 
 
 def _slowest(job: JobRanks) -> tuple[JobCollective, int, list[int]] | None:
@@ -399,8 +396,7 @@ def pipeline_bubbles(job: JobRanks) -> Insight | None:
         how=_HOW[cause],
         gain_ns=gains[cause],
         formula=_FORMULAS[cause],
-        why_confidence=_SMALL if small else _SURE,
-        best=Confidence.LOW if small else Confidence.MEDIUM,
+        certainty=low(_SMALL) if small else medium(_SURE),
         measured_steps=pipeline.steps,
     )
 

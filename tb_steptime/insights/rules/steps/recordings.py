@@ -3,7 +3,7 @@ The cards say what to record, and have no gain."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.base import Evidence, Insight, high, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
@@ -15,14 +15,6 @@ from tb_steptime.metrics.excluded_time.ranges import OneTimeCause
 from tb_steptime.text import filled, ns, phrase, text
 
 _CERTAIN = phrase("No gain: the other figures become certain.")
-
-#: Titles by whether the trace has any launch calls. If it has some, the missing ones are those of work launched before
-#: the recording, and of graphs launched through another call.
-_LAUNCHES = {True: phrase("Record the launches after a warm-up"), False: phrase("Record the launches too")}
-_WITH_LAUNCHES = {
-    True: "profile(schedule=schedule(wait=1, warmup=2, active=3))",
-    False: "profile(activities=[ProfilerActivity.CPU, {activity}])",
-}
 
 
 def trace_quality(facts: Facts) -> Insight | None:
@@ -42,22 +34,24 @@ def trace_quality(facts: Facts) -> Insight | None:
     idle = facts.idle
     if idle is None or facts.has_finding("launches_untied") or facts.share(idle.unknown) < WARNING_FRACTION:
         return None
-    launches = facts.host.launches is not None and facts.host.launches.calls > 0
+    title, device = "Record the launches too", device_activity(facts.job.accelerator)
+    how = f"activities=[ProfilerActivity.CPU, {device}]"
+    if facts.host.launches is not None and facts.host.launches.calls > 0:  # the others are earlier, or those of graphs
+        title, how = "Record the launches after a warm-up", "schedule=schedule(wait=1, warmup=2, active=3)"
     return card(
         facts,
-        "trace_quality",
-        title=_LAUNCHES[launches],
+        id="trace_quality",
+        title=phrase(title),
         why=phrase(
             "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
             unknown=ns(idle.unknown),
         ),
         formula=_CERTAIN,
-        best=Confidence.HIGH,
-        why_confidence=phrase("It is a count of the work without a launch call."),
+        certainty=high("It is a count of the work without a launch call."),
         counted=True,
         part=None,
         colour="other",
-        how=_WITH_LAUNCHES[launches].format(activity=device_activity(facts.job.accelerator)),
+        how=f"profile({how})",
         instead=phrase("better data"),
     )
 
@@ -117,11 +111,11 @@ def unrecorded_work(facts: Facts) -> Insight | None:
         instead = "a free GPU"
     return card(
         facts,
-        "unrecorded_work",
+        id="unrecorded_work",
         title=phrase(title),
         why=phrase(why, unrecorded=ns(facts.unrecorded_ns)),
         formula=_CERTAIN,
-        why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
+        certainty=medium("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
         counted=True,
         part=None,
         colour="kernel",
@@ -130,8 +124,6 @@ def unrecorded_work(facts: Facts) -> Insight | None:
         instead=phrase(instead),
     )
 
-
-_WARM_UP = "schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch"
 
 #: The longest one-time work, by its cause.
 _LONGEST: dict[OneTimeCause, str] = {
@@ -165,16 +157,15 @@ def one_time(facts: Facts) -> Insight | None:
     values = {"once": ns(facts.once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
     return card(
         facts,
-        "one_time",
+        id="one_time",
         title=phrase("Begin recording after a warm-up"),
         why=filled(f"{{once}} of the recorded steps is one-time work: {_LONGEST[costs[0].cause]}.", values),
-        formula=phrase("No gain: later steps are without this already."),
-        best=Confidence.HIGH,
-        why_confidence=phrase("It is measured, and left out of the verdict and of all gains."),
+        formula="No gain: later steps are without this already.",
+        certainty=high("It is measured, and left out of the verdict and of all gains."),
         counted=True,
         part=None,
         colour="runtime",
-        how=_WARM_UP,
+        how="schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch",
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
         instead=phrase("better data"),
     )

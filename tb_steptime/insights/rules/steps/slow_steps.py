@@ -14,7 +14,7 @@ import itertools
 import msgspec
 
 from tb_steptime.analyses.host import HostResult, HostStep
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Evidence, EvidenceRow, Insight, low, medium
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.insights.rules.host.blocking_calls import how_to_keep_memory
@@ -31,7 +31,7 @@ from tb_steptime.text import Phrase, agreeing, code, count, filled, joined, labe
 #: Minimum share of a slow step's excess that is its own. Below it, the step is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
 
-_CERTAINLY_SLOW = phrase("These steps are certainly slow; whether they can be faster is not known.")
+_CERTAINLY_SLOW = medium("These steps are certainly slow; whether they can be faster is not known.")
 
 #: Cards that name what makes single steps slow, and the share of this card's gain from which on they replace it.
 _NAMING = ("garbage_collection", "host_stops", "compiled_waits", "cpu_compiles", "python_loop")
@@ -106,16 +106,14 @@ def slow_steps(facts: Facts) -> Insight | None:
         why=_why(host, slow),
         how=LOGS if _compiles(host, slow[0]) else how_to_keep_memory(facts) if _grew(slow[0], ("allocator",)) else None,
         gain_ns=gain_ns,
-        formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
-        best=Confidence.LOW if waits else Confidence.MEDIUM,
-        why_confidence=OF_REQUESTS if waits else _CERTAINLY_SLOW,
+        formula="Mean over the steps of what they take beyond the median one, without waits for batches.",
+        certainty=low(OF_REQUESTS) if waits else _CERTAINLY_SLOW,
         colour="ink",
         part=None,
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
         steps=[step.step for step in slow],
         row=EvidenceRow("slow", slow[0].step),
-        rare=True,
-        once=len(slow) == 1,
+        of="one_step" if len(slow) == 1 else "excess",
     )
 
 
@@ -137,9 +135,6 @@ def without_named(insights: list[Insight]) -> list[Insight]:
     ]  # fmt: skip
 
 
-_NAMED = phrase("What another card names in these steps is left out.")
-
-
 def _less_named(card: Insight, named: list[Insight]) -> Insight:
     """Returns the card about slow steps without what another card gains, whose longest time ranges are all in these
     steps."""
@@ -153,7 +148,7 @@ def _less_named(card: Insight, named: list[Insight]) -> Insight:
         gain_ns=round(left * card.gain_ns),
         gain_fraction=fraction,
         severity=lowest(card.severity, severity_of_gain(fraction)),
-        gain_formula=joined(card.gain_formula, _NAMED),
+        gain_formula=joined(card.gain_formula, phrase("What another card names in these steps is left out.")),
     )
 
 
@@ -163,7 +158,6 @@ def _within_steps(card: Insight, others: list[Insight]) -> list[Insight]:
 
 
 def _of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:
-    """Returns the other cards that are about exactly these steps."""
     return [each for each in others if set(each.steps) == set(card.steps)]
 
 
@@ -242,8 +236,6 @@ def _compiles(host: HostResult, step: Grown) -> bool:
 
 #: From this share of the excess on, the ops that these steps call more often say only where it is.
 MOSTLY = 0.5
-_FORMULA = phrase("What these steps take beyond the median of the others, mean over all steps.")
-_WANTED = phrase("These steps certainly do more; only you know whether the job needs it so often.")
 
 
 def recurring_steps(facts: Facts) -> Insight | None:
@@ -276,14 +268,13 @@ def recurring_steps(facts: Facts) -> Insight | None:
         title=phrase("Do less in one step of {every}", every=count(recurring.every)),
         why=_why_recurring(recurring),
         gain_ns=recurring.excess_ns * len(recurring.steps) // len(facts.host.steps),
-        formula=_FORMULA,
-        best=Confidence.LOW,
-        why_confidence=_WANTED,
+        formula="What these steps take beyond the median of the others, mean over all steps.",
+        certainty=low("These steps certainly do more; only you know whether the job needs it so often."),
         colour="ink",
         part=None,
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in steps[:EVIDENCE]],
         steps=recurring.steps,
-        rare=True,
+        of="excess",
     )
 
 

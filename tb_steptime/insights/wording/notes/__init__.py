@@ -49,7 +49,6 @@ def noted(notes: Sequence[Note]) -> list[NoteText]:
 
 
 def full_text(note: NoteText) -> Phrase:
-    """Returns all that the note says, as one paragraph."""
     return joined(*(each for each in (note.cause, note.effect, note.more) if each and each.template))
 
 

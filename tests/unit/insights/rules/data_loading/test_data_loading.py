@@ -164,7 +164,7 @@ def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
     on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
     unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
     for judgement, expected in (
-        (judge(results), (Severity.MAJOR, plain(late_batches._ON_THE_SAME_CORES))),
+        (judge(results), (Severity.MAJOR, plain(late_batches._ON_THE_SAME_CORES.why))),
         (unseen, (Severity.MINOR, "The GPU's work is not in this trace: it may hide these waits.")),
     ):
         (insight,) = (each for each in judgement.insights if each.id == "no_workers")

@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.analyses.host import HostResult, HostStep, JudgedRows
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
-from tb_steptime.insights.rules.host import pageable_copies
+from tb_steptime.insights.rules.host import copies
 from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, waiting_op
 from tb_steptime.insights.severity import may_be_added, remark_of_view
 from tb_steptime.metrics.gpu.activities import KernelSite
@@ -1325,7 +1325,7 @@ def test_large_tensors_in_a_row_may_be_weights_of_layers_on_the_cpu(
 def test_a_measurement_of_the_link_moves_no_weights(monkeypatch: pytest.MonkeyPatch):
     host, job = host_result(copies=[moved("HtoD"), moved("DtoH")]), JobKind(purpose="inference")
     kernels = judged(host, job).insights
-    monkeypatch.setattr(pageable_copies, "_LEAST_COMPUTING", 1.1)  # of the step, as if kernels took next to nothing
+    monkeypatch.setattr(copies, "_LEAST_COMPUTING", 1.1)  # of the step, as if kernels took next to nothing
     assert [(each.id, each.gain_ns) for each in kernels] == [("pageable_batch_copies", 200 * US)]
     assert [(each.id, each.gain_ns) for each in judged(host, job).insights] == [("pageable_batch_copies", 100 * US)]
 

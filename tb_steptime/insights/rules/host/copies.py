@@ -1,11 +1,18 @@
-"""Copies of pageable memory: the driver stages their bytes while the CPU waits, asynchronous or not."""
+"""Copies between the CPU's memory and the GPU's. The driver stages those of pageable memory while the CPU waits,
+asynchronous or not. Those of pinned memory run alone where they share a stream with the kernels, which wait for them.
+
+stream   | copy | kernels            | copy | kernels            |
+streams  | kernels            | kernels            | kernels            |
+         |        copy |             copy |             copy |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.cards import card
+from tb_steptime.insights.base import Insight, low, medium
+from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card, shows_the_job
 from tb_steptime.insights.rules.host.blocking_rows import (
@@ -17,6 +24,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     updates_on_cpu,
 )
 from tb_steptime.insights.rules.host.idle_cards import calls_card
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -49,14 +57,19 @@ def pageable_copies(facts: Facts) -> Insight | None:
     title, how = _OF_LOADER if _are_of_loader(facts, rows) else _OF_TENSOR
     if _are_of_model(rows):
         title, how = _OF_MODEL
-    elif _are_created([row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]):
+    elif _are_created(_to_gpu(facts)):
         title, how = _OF_CREATED
     if _are_small(rows):
         title, how = _OF_VALUES
     doubt = None
     if _may_be_weights(facts):
         how, doubt = f"{how}\n{_OF_WEIGHTS}", _ONCE_PERHAPS
-    return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how, doubt=doubt)
+    return calls_card(facts, rows, doubt=doubt, id="pageable_copies", title=phrase(title), why=_why(rows), how=how)
+
+
+def _to_gpu(facts: Facts) -> list[CopyRow]:
+    """Returns the copies of pageable memory to the GPU."""
+    return [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
 
 
 #: Number of copies a step from which on they are of single values or of parts, and not of a batch's tensors.
@@ -84,8 +97,7 @@ def _are_of_model(rows: list[BlockingRow]) -> bool:
 
 def _may_be_weights(facts: Facts) -> bool:
     """Whether the only recorded step copies many tensors in a row to the GPU, as `model.to("cuda")` does once."""
-    rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
-    many = (row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH)
+    many = (row for row in _to_gpu(facts) if row.in_a_row >= _MORE_THAN_A_BATCH)
     return len(facts.overview.steps) == 1 and any((row.bytes or 0) >= LARGE_BYTES * row.count for row in many)
 
 
@@ -106,8 +118,7 @@ def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
 
 def _made_by(facts: Facts) -> str | None:
     """Returns the op of the loop that makes on the CPU what is copied to the GPU from pageable memory."""
-    rows = (row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable")
-    return next((row.made_by for row in rows if row.made_by is not None), None)
+    return next((row.made_by for row in _to_gpu(facts) if row.made_by is not None), None)
 
 
 def _is_forward(row: BlockingRow) -> bool:
@@ -153,10 +164,15 @@ def _bytes(rows: Sequence[BlockingRow | CopyRow]) -> Quantity:
     return nbytes(sum(sizes) if sizes else None)
 
 
-def with_bytes(template: str, rows: Sequence[CopyRow]) -> str:
+def _with_bytes(template: str, rows: Sequence[CopyRow]) -> str:
     """Returns the sentence, which speaks of tensors where the bytes are not recorded, as in some shortened traces."""
     known = any(row.bytes is not None for row in rows)
     return template if known else template.replace("{bytes} a step", "Tensors", 1)
+
+
+def _alone_ns(*rows: CopyRow) -> int:
+    """Returns the time a step of these copies in which no kernel runs."""
+    return sum(row.total_ns - row.hidden_ns for row in rows)
 
 
 def _why(rows: list[BlockingRow]) -> Phrase:
@@ -202,8 +218,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     weights = _moved_weights(facts)
     if weights:
         return _weights_card(facts, weights)
-    template = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
-    rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
+    rows = _to_gpu(facts)
     if _are_of_part_on_cpu(facts, rows, "HtoD"):
         return None
     of_loader = _are_of_loader(facts, rows)
@@ -219,7 +234,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         how = f"{how}\n{_OFFLOADED}"
     if (op := _made_by(facts)) is not None and not _are_of_model(calls_of(facts, "pageable")):
         how = _MADE.format(op=op) + _AHEAD
-    return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
+    return _alone_card(facts, "HtoD", rows, _alone_ns(*rows), title, how, _waits_ns(facts))
 
 
 #: Mean size of tensors from which on many of them in a row may be the weights of layers.
@@ -262,7 +277,6 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
 
     Left out: the copies' time during which kernels run, and the idle time after them.
     """
-    template = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
     if _moved_weights(facts):
         return None
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
@@ -272,7 +286,7 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     title, how = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results", _BACK
     if updates_on_cpu(facts):
         title, how = "Copy gradients to the CPU while kernels run", OF_GRADIENTS.how or _BACK
-    return _alone_card(facts, "pageable_result_copies", title, template, how, rows, facts.usual_copies_ns)
+    return _alone_card(facts, "DtoH", rows, min(_alone_ns(*rows), facts.usual_copies_ns), title, how)
 
 
 def _are_of_part_on_cpu(facts: Facts, rows: Sequence[CopyRow], direction: str) -> bool:
@@ -285,10 +299,10 @@ def _are_of_part_on_cpu(facts: Facts, rows: Sequence[CopyRow], direction: str) -
 def _moved_weights(facts: Facts) -> list[CopyRow]:
     """Returns the pageable copies to the GPU and back of a job that keeps a part of its models on the host: they are
     mostly of many tensors in a row, of about as many bytes both ways. Otherwise an empty list."""
-    rows = [row for row in facts.host.copies if row.pageable and row.direction in _UNHIDDEN]
+    rows = [row for row in facts.host.copies if row.pageable and row.direction in _WAYS]
     bursts = [row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH and 2 * row.in_a_row >= row.count]
     sizes = [row.bytes or 0 for row in bursts]
-    both_ways = {row.direction for row in bursts} == set(_UNHIDDEN) and 2 * min(sizes) >= max(sizes)
+    both_ways = {row.direction for row in bursts} == set(_WAYS) and 2 * min(sizes) >= max(sizes)
     computes = facts.overview.mean_parts_ns.kernel >= _LEAST_COMPUTING * facts.step_ns
     moves = both_ways and computes and (facts.infers or (facts.trains and _move_before_backward(facts, bursts)))
     return sorted(bursts, key=lambda row: row.direction == "DtoH") if moves else []
@@ -297,11 +311,10 @@ def _moved_weights(facts: Facts) -> list[CopyRow]:
 def _move_before_backward(facts: Facts, bursts: list[CopyRow]) -> bool:
     """Whether a usual step of a training copies large tensors both ways before its backward pass, as for a text encoder
     that makes room for the trained model."""
-    alone_ns = sum(row.total_ns - row.hidden_ns for row in bursts)
-    if 2 * facts.usual_copies_ns < alone_ns or updates_on_cpu(facts):
+    if 2 * facts.usual_copies_ns < _alone_ns(*bursts) or updates_on_cpu(facts):
         return False
     moved = [row for row in facts.host.blocking if row.phase == "forward" and not is_of_part_on_cpu(row)]
-    before = {way: sum(row.bytes or 0 for row in moved if row.direction == way) for way in _UNHIDDEN}
+    before: dict[str, int] = {way: sum(row.bytes or 0 for row in moved if row.direction == way) for way in _WAYS}
     return all(_are_large_in_a_row(row) and 2 * before[row.direction] > (row.bytes or 0) for row in bursts)
 
 
@@ -320,7 +333,7 @@ _MOVED = (
 
 def _weights_card(facts: Facts, rows: list[CopyRow]) -> Insight | None:
     to_gpu, back = rows
-    alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
+    alone_ns = _alone_ns(*rows)
     values = {"bytes": _bytes([to_gpu]), "back": _bytes([back]), "alone": ns(alone_ns)}
     return host_card(
         facts,
@@ -330,8 +343,7 @@ def _weights_card(facts: Facts, rows: list[CopyRow]) -> Insight | None:
         how=_KEEP_WEIGHTS if facts.infers else _KEEP_ENCODER,
         gain_ns=alone_ns,
         formula=_ALONE,
-        best=Confidence.MEDIUM,
-        why_confidence=phrase("The copies are recorded; whether all weights fit on the GPU is not."),
+        certainty=medium("The copies are recorded; whether all weights fit on the GPU is not."),
         part="memcpy",
     )
 
@@ -344,6 +356,8 @@ _ALONE = phrase("Mean over the steps of these copies' time during which no kerne
 _REPLAYED = phrase(
     "What a replay without waits gains by these copies, at the low end of its range; at most the time of their calls."
 )
+_DEPENDS = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
+_FASTER = low("No kernel runs in the steps, and how much faster pinned memory is copied is not known.")
 
 
 def _has_kernels(facts: Facts) -> bool:
@@ -352,94 +366,134 @@ def _has_kernels(facts: Facts) -> bool:
     return parts.kernel + parts.communication > 0
 
 
+Way = Literal["HtoD", "DtoH"]
+#: By direction: the card about its copies of pageable memory, its title where they take most of the step, and what is
+#: copied.
+_WAYS: dict[Way, tuple[str, str, str]] = {
+    "HtoD": (
+        "pageable_batch_copies",
+        "Copy less to the GPU, or from pinned memory",
+        "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs.",
+    ),
+    "DtoH": (
+        "pageable_result_copies",
+        "Copy less from the GPU, or to pinned memory",
+        "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs.",
+    ),
+}
+
+
 def _alone_card(
-    facts: Facts,
-    id: str,
-    title: str,
-    template: str,
-    how: str,
-    rows: list[CopyRow],
-    most_ns: int | None = None,
-    waits_ns: int = 0,
+    facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, title: str, how: str, waits_ns: int = 0
 ) -> Insight | None:
-    """Returns the card about copies beside which no kernel runs. most_ns: what a usual step spends in copies alone,
-    where the card is about no more than that. waits_ns: what a step gains if the CPU does not wait in these copies."""
-    alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
-    alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
-    rest_ns = facts.step_ns - facts.copying_ns
-    if rest_ns < LEADING_FRACTION * alone_ns:
-        return _unhidden(facts, id, how, rows, alone_ns, rest_ns)
-    depends = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
-    faster = phrase("No kernel runs in the steps, and how much faster pinned memory is copied is not known.")
-    best, doubt = (Confidence.MEDIUM, depends) if _has_kernels(facts) else (Confidence.LOW, faster)
-    if id == "pageable_batch_copies" and _may_be_weights(facts):
-        how, best, doubt = f"{how}\n{_OF_WEIGHTS}", Confidence.LOW, _ONCE_PERHAPS
+    """Returns the card about copies beside which no kernel runs. waits_ns: what a step gains if the CPU does not wait
+    in these copies."""
+    id, _, template = _WAYS[way]
+    if facts.step_ns - facts.copying_ns < LEADING_FRACTION * alone_ns:
+        return _unhidden(facts, way, rows, alone_ns, how)
+    certainty = medium(_DEPENDS) if _has_kernels(facts) else _FASTER
+    if way == "HtoD" and _may_be_weights(facts):
+        how, certainty = f"{how}\n{_OF_WEIGHTS}", _ONCE_PERHAPS
+    template = _with_bytes(_IN_COPIES if waits_ns > alone_ns else template, rows)
     return host_card(
         facts,
         id=id,
         title=phrase(title),
-        why=filled(
-            with_bytes(_IN_COPIES if waits_ns > alone_ns else template, rows),
-            {"bytes": _bytes(rows), "alone": ns(alone_ns)},
-        ),
+        why=filled(template, {"bytes": _bytes(rows), "alone": ns(alone_ns)}),
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
-        best=best,
-        why_confidence=doubt,
+        certainty=certainty,
         part="memcpy",
     )
 
 
-#: The title and the first words of the card where the copies take most of the step, by their direction.
-_UNHIDDEN = {
-    "HtoD": ("Copy less to the GPU, or from pinned memory", "{bytes} a step come from pageable memory"),
-    "DtoH": ("Copy less from the GPU, or to pinned memory", "{bytes} a step go to pageable memory"),
-}
 #: What the only step of a recording may copy, and no later one.
 _OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
-_ONCE_PERHAPS = phrase("One step is recorded: these may be the weights of a model, which are copied once.")
-_AT_LINK_RATE = phrase(
-    "Mean over the steps of these copies' time during which no kernel runs, less what the link between host and GPU "
-    "needs for them at its peak rate beyond the rest of the step."
-)
+_ONCE_PERHAPS = low("One step is recorded: these may be the weights of a model, which are copied once.")
 
 
-def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Insight | None:
+def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: str) -> Insight | None:
     """Returns the card where the rest of the step hides less than half of the copies, however they are placed. Pinned
     memory is copied at the rate of the link at most; where that is not known, no gain is promised."""
-    title, template = _UNHIDDEN[rows[0].direction]
-    only_step = len(facts.overview.steps) == 1
-    if rows[0].direction == "HtoD" and only_step:
-        how = f"{how}\n{_OF_WEIGHTS}"
+    id, title, template = _WAYS[way]
+    only_step, rest_ns = len(facts.overview.steps) == 1, facts.step_ns - facts.copying_ns
     least = [row.least_ns for row in rows if row.least_ns is not None]
-    template += ", and for {alone} of the copy no kernel runs. The rest of the step, {rest}, can hide little of it"
-    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)}
-    recorded = phrase("The copies and their kinds of memory are recorded.")
-    if len(least) == len(rows):
-        least_ns = sum(least)
-        return host_card(
-            facts,
-            id=id,
-            title=phrase(title),
-            why=filled(template + "; pinned, they take {least} at least.", {**values, "least": ns(least_ns)}),
-            how=how,
-            gain_ns=alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
-            formula=_AT_LINK_RATE,
-            best=Confidence.LOW if only_step else Confidence.MEDIUM,
-            why_confidence=_ONCE_PERHAPS if only_step else recorded,
-            part="memcpy",
-        )
-    if not shows_the_job(facts) or not facts.worth(alone_ns):
-        return None
-    return card(
+    is_known, least_ns = len(least) == len(rows), sum(least)
+    template += " The rest of the step, {rest}, can hide little of it; "
+    template += "pinned, they take {least} at least." if is_known else "pinned memory is copied faster."
+    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns), "least": ns(least_ns)}
+    words: Words = {"id": id, "title": phrase(title), "why": filled(template, values), "how": how}
+    if way == "HtoD" and only_step:
+        words["how"] = f"{how}\n{_OF_WEIGHTS}"
+    recorded = medium("The copies and their kinds of memory are recorded.")
+    if not is_known:
+        formula, words["about_ns"] = "Not computed: the rate of the link to the host is not known.", alone_ns
+        worth = shows_the_job(facts) and facts.worth(alone_ns)
+        return card(facts, formula=formula, certainty=recorded, part="memcpy", **words) if worth else None
+    return host_card(
         facts,
-        id,
-        title=phrase(title),
-        why=filled(template + "; pinned memory is copied faster.", values),
-        formula=phrase("Not computed: the rate of the link to the host is not known."),
-        why_confidence=recorded,
+        alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
+        formula="Mean over the steps of these copies' time during which no kernel runs, less what the link between "
+        "host and GPU needs for them at its peak rate beyond the rest of the step.",
+        certainty=_ONCE_PERHAPS if only_step else recorded,
         part="memcpy",
-        how=how,
-        about_ns=alone_ns,
+        **words,
+    )
+
+
+_TO_GPU = """with torch.cuda.stream(copies):  # copies = torch.cuda.Stream(), made once
+    following = tensor.to(device, non_blocking=True)  # while kernels work on the one before
+torch.cuda.current_stream().wait_stream(copies)  # before it is used
+following.record_stream(torch.cuda.current_stream())"""
+_BACK_ON_STREAM = """copies.wait_stream(torch.cuda.current_stream())  # copies = torch.cuda.Stream(), made once
+with torch.cuda.stream(copies):
+    host.copy_(result, non_blocking=True)  # host is read after an event of this stream
+result.record_stream(copies)"""
+#: Layers whose weights, and checkpoints whose activations, are kept on the host.
+_LESS = {
+    True: "# weights of layers on the CPU: quantize them until more fit on the GPU",
+    False: "# activations on the CPU: keep more of them on the GPU, or compute them again",
+}
+_HOW_PINNED = {"HtoD": _TO_GPU, "DtoH": _BACK_ON_STREAM}
+
+
+def pinned_copies(facts: Facts) -> Insight | None:
+    """Fires when no kernel runs beside copies from or to pinned memory, and that takes a twentieth of the step.
+
+    Similar pattern: copies of pageable memory, in which the CPU waits: these have cards of their own. Gradients and
+    weights of an optimizer on the CPU, for which the step has to wait. A checkpoint that few of the steps write: what
+    less than half of the steps copy does not count. Weights of layers and activations that are kept on the host: more
+    copies than a batch has tensors, or to the host; what the next layer needs leaves little to run meanwhile, so that
+    the card is a minor one.
+
+    Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
+
+    Jobs: those with a GPU that copy in each step, training and inference.
+
+    Gain: the time of these copies while no kernel runs, mean over the steps; at most the rest of the step.
+
+    Left out: what fewer copies gain where the rest of the step cannot hide them.
+    """
+    rows = [row for row in facts.host.copies if "Pinned" in (row.source, row.target) and row.direction in _HOW_PINNED]
+    alone_ns = min(_alone_ns(*rows), facts.usual_copies_ns)
+    if facts.share(alone_ns) < WARNING_FRACTION or updates_on_cpu(facts):
+        return None
+    most, rest_ns = max(rows, key=_alone_ns), facts.step_ns - facts.copying_ns
+    of_batch = most.direction == "HtoD" and most.count < _MORE_THAN_A_BATCH
+    how = _HOW_PINNED[most.direction]
+    template = "{bytes} a step come from pinned memory or go there, and for {alone} of the copy no kernel runs."
+    template += " The rest of the step takes {rest}, and can hide no more." if rest_ns < alone_ns else ""
+    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)}
+    return host_card(
+        facts,
+        id="pinned_copies",
+        title=phrase("Copy the next batch while kernels run" if of_batch else "Copy these tensors while kernels run"),
+        why=filled(_with_bytes(template, rows), values),
+        how=how if of_batch else f"{how}\n{_LESS[facts.infers]}",
+        gain_ns=min(alone_ns, rest_ns),
+        formula="Mean over the steps of these copies' time during which no kernel runs, at most the rest of the step, "
+        "which could hide them.",
+        certainty=(medium if of_batch else low)(_DEPENDS),
+        part="memcpy",
     )
