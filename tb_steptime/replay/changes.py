@@ -61,7 +61,7 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     captures = recaptures(trace) is not None or captured_share(trace) >= CAPTURED_FRACTION
     if captures or not (ran == Kind.KERNEL).any():
         return step
-    return replace(step, graph=replace(step.graph, own_ns=_own_without(step, _in_ops(trace))))
+    return step.with_own(_own_without(step, _in_ops(trace)))
 
 
 @shared
@@ -106,7 +106,7 @@ def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
         return step
     own = _own_without(step, dict(_by_lane(trace, *again.intervals(trace))))
     own[graph.on_device & is_in(graph.event, again_activities(trace))] = 0
-    return replace(step, graph=replace(graph, own_ns=own))
+    return step.with_own(own)
 
 
 def _of_rows(trace: Trace, rows: Int32 | Int64) -> Iterator[tuple[int, Intervals]]:
@@ -184,7 +184,7 @@ def on_tensor_cores(trace: Trace, step: SteadyStep) -> SteadyStep:
     less = np.minimum(np.where(graph.on_device, gain[graph.event], 0), graph.own_ns)
     share = float(less.sum() / max(int(graph.own_ns[graph.on_device].sum()), 1))
     edges = sooner(graph.edges, graph.contended_ns, share)
-    return replace(step, graph=replace(graph, own_ns=graph.own_ns - less, edges=edges))
+    return step.with_own(graph.own_ns - less).with_edges(edges, step.links)
 
 
 def _paced(step: SteadyStep, nodes: Bool, period_ns: int, kind: EdgeKind) -> SteadyStep:

@@ -257,6 +257,10 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
     def recorded_ns(self) -> int:
         return int(self.end_ns.max(initial=0) - self.start_ns.min(initial=1 << 62)) if len(self) else 0
 
+    def with_own(self, own_ns: Int64) -> Graph:
+        """The graph with these durations of its nodes. Returns itself if no duration differs."""
+        return self if np.array_equal(own_ns, self.own_ns) else replace(self, own_ns=own_ns)
+
     def subgraph(self, nodes: Int64, edges: Edges) -> Graph:
         """Some nodes, ascending, and some edges between them, numbered anew."""
         before, after = (np.searchsorted(nodes, each).astype(np.int32) for each in (edges.before, edges.after))

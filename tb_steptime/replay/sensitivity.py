@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import in_token_waits
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.steady import SteadyStep, step_length
+from tb_steptime.replay.steady import SteadyStep
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, Edges
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64, is_in
@@ -63,12 +62,12 @@ def sensitivity(trace: Trace, step: SteadyStep) -> Sensitivity:
     loader = graph.role == Role.LOADER
     host, compute = ~device & ~loader, device & ~communication
     return Sensitivity(
-        step_length(free(step, host)),
-        step_length(free(step, compute)),
-        step_length(without_batches(free(step, loader))),
-        step_length(free(step, communication)),
-        step_length(without_needless_waits(trace, step)),
-        step_length(free(step, host | compute)),
+        free(step, host).length_ns,
+        free(step, compute).length_ns,
+        without_batches(free(step, loader)).length_ns,
+        free(step, communication).length_ns,
+        without_needless_waits(trace, step).length_ns,
+        free(step, host | compute).length_ns,
     )
 
 
@@ -80,6 +79,8 @@ def free(step: SteadyStep, nodes: Bool) -> SteadyStep:
 def scaled(step: SteadyStep, nodes: Bool, factor: float) -> SteadyStep:
     """The step in which these nodes take this share of their time, and keep the same share of unexplained delays before
     them."""
+    if not nodes.any():
+        return step
     own = step.graph.own_ns.copy()
     own[nodes] = np.rint(own[nodes] * factor).astype(np.int64)
     edges = step.graph.edges
@@ -89,17 +90,17 @@ def scaled(step: SteadyStep, nodes: Bool, factor: float) -> SteadyStep:
     )
     lag = edges.lag_ns.copy()
     lag[inside] = np.rint(lag[inside] * factor).astype(np.int64)
-    edges = replace(edges, lag_ns=lag)
     slack = step.graph.unexplained_ns + step.graph.contended_ns
-    return replace(
-        step, graph=replace(step.graph, own_ns=own, edges=sooner(edges, np.where(nodes, slack, 0), 1 - factor))
-    )
+    edges = sooner(edges.with_lags(lag), np.where(nodes, slack, 0), 1 - factor)
+    return step.with_own(own).with_edges(edges, step.links)
 
 
 def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
     """The edges with this share of each node's delay subtracted from their lags."""
+    if not delay_ns.any():
+        return edges
     saved_ns = np.rint(delay_ns.take(edges.after) * share).astype(np.int64)
-    return replace(edges, lag_ns=edges.lag_ns - np.minimum(saved_ns, np.maximum(edges.lag_ns, 0)))
+    return edges.with_lags(edges.lag_ns - np.minimum(saved_ns, np.maximum(edges.lag_ns, 0)))
 
 
 def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
@@ -109,9 +110,7 @@ def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
 
 def _only(step: SteadyStep, selects: Callable[[Edges], Bool]) -> SteadyStep:
     edges, links = step.graph.edges, step.links
-    return replace(
-        step, graph=replace(step.graph, edges=edges.where(selects(edges))), links=links.where(selects(links))
-    )
+    return step.with_edges(edges.where(selects(edges)), links.where(selects(links)))
 
 
 def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
@@ -150,7 +149,7 @@ def pace_of(trace: Trace, step: SteadyStep, step_ns: int, lengths: Sensitivity) 
     if bound is not Bound.SYNC:
         return bound
     plain = without(step, EdgeKind.CROSSING)
-    if verdict(step_length(plain), sensitivity(trace, plain), plain) is bound:
+    if plain is step or verdict(plain.length_ns, sensitivity(trace, plain), plain) is bound:
         return bound
     return verdict(step_ns, msgspec.structs.replace(lengths, blocking=step_ns), step)
 
@@ -160,7 +159,7 @@ def _loader_first(step: SteadyStep, step_ns: int, lengths: Sensitivity) -> bool:
     gain = step_ns - lengths.loader
     if gain <= LIMITS * step_ns:
         return False
-    return gain > lengths.loader - step_length(without_batches(free(step, ~step.graph.on_device)))
+    return gain > lengths.loader - without_batches(free(step, ~step.graph.on_device)).length_ns
 
 
 def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:

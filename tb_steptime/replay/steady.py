@@ -6,6 +6,8 @@ device        [step  ][step  ][step  ][step  ]      the step is the larger of th
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import msgspec
 import numpy as np
 from msgspec.structs import replace
@@ -32,8 +34,9 @@ NEAR = 0.05
 WIDER = 0.05
 
 
-class SteadyStep(msgspec.Struct, frozen=True, eq=False):
-    """The graph of one step, and what ties it to the next one.
+class SteadyStep(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """The graph of one step, and what ties it to the next one. A change that alters nothing returns the step itself,
+    whose length is known.
 
     repeats   whether the recording shows that steps follow each other
     links     edges from a node of a step (before) to a node of the next one (after), by `after`
@@ -47,6 +50,32 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False):
     number: int
     least_ns: int = 0
 
+    @cached_property
+    def length_ns(self) -> int:
+        """Its length: the larger of the periods of host and device once it repeats; if no steps are known, from the
+        first start to the last end of the recording."""
+        graph, copies = self.graph, COPIES if self.repeats else 1
+        began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, self.links, copies)
+        ended = began[-1] + graph.own_ns
+        if copies == 1:
+            return max(int(ended.max() - began.min()), self.least_ns)
+        half, on_device = copies // 2, graph.on_device
+        earlier = began[half - 1] + graph.own_ns
+        parts = [part for part in (on_device, ~on_device) if part.any()]
+        return max(int(ended[part].max() - earlier[part].max()) // (copies - half) for part in parts)
+
+    def with_own(self, own_ns: Int64) -> SteadyStep:
+        """The step with these durations of its nodes. Returns itself if no duration differs."""
+        graph = self.graph.with_own(own_ns)
+        return self if graph is self.graph else replace(self, graph=graph)
+
+    def with_edges(self, edges: Edges, links: Edges) -> SteadyStep:
+        """The step with these edges and links. Returns itself if they are its own."""
+        graph = self.graph
+        if edges is graph.edges and links is self.links:
+            return self
+        return replace(self, graph=replace(graph, edges=edges), links=links)
+
 
 def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
     """The same graph without the excess. Waiting is not part of a node's own time, so it is not part of the excess
@@ -56,7 +85,7 @@ def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
     for each in distinct_in(lane).tolist():
         on_lane = np.flatnonzero(graph.track == each)
         own[on_lane] -= np.minimum(overlap_ns(excess.where(lane == each).intervals(), graph, on_lane), own[on_lane])
-    return replace(graph, own_ns=own)
+    return graph.with_own(own)
 
 
 def overlap_ns(intervals: Intervals, graph: Graph, nodes: Int64) -> Int64:
@@ -115,14 +144,14 @@ def less_time_off(trace: Trace, graph: Graph) -> Graph:
         return graph
     own, host = graph.own_ns.copy(), np.flatnonzero(~graph.on_device)
     own[host] -= np.minimum(overlap_ns(off, graph, host), own[host])
-    return replace(graph, own_ns=own)
+    return graph.with_own(own)
 
 
 def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
     """The middle one of these steps, or one about as long of which as much is unexplained as of all of them: of equally
     long steps, the host is latest in the one with the least of it. last: the number of the recording's last step, whose
     period no next step shows."""
-    lengths = np.array([step_length(each) for each in steps], np.int64)
+    lengths = np.array([each.length_ns for each in steps], np.int64)
     middle = int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])
     unexplained = np.array([each.graph.unexplained_ns.sum() for each in steps]) / np.maximum(lengths, 1)
     if max(unexplained[middle], unexplained.mean()) <= WIDER:
@@ -186,20 +215,6 @@ def _batch_ns(graph: Graph, entering: Edges) -> int:
         if chosen.any():
             return int(batches.lag_ns[chosen].sum() // max(int(loads_between[chosen].sum()), 1))
     return 0
-
-
-def step_length(step: SteadyStep) -> int:
-    """Length of a step in ns: the larger of the periods of host and device once it repeats; if no steps are known, from
-    the first start to the last end of the recording."""
-    graph, copies = step.graph, COPIES if step.repeats else 1
-    began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
-    ended = began[-1] + graph.own_ns
-    if copies == 1:
-        return max(int(ended.max() - began.min()), step.least_ns)
-    half, on_device = copies // 2, graph.on_device
-    earlier = began[half - 1] + graph.own_ns
-    parts = [part for part in (on_device, ~on_device) if part.any()]
-    return max(int(ended[part].max() - earlier[part].max()) // (copies - half) for part in parts)
 
 
 def recorded_length(trace: Trace, step: SteadyStep) -> int:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.trace.extension import sweep_function
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
@@ -60,12 +61,20 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.before.astype(np.int64, copy=False).tobytes(), self.lag_ns.astype(np.int64, copy=False).tobytes()
 
     def where(self, selected: Bool | Int64 | slice) -> Edges:
-        """Only the edges chosen by a mask, by numbers or by a range, in their order."""
+        """Only the edges chosen by a mask, by numbers or by a range, in their order. Returns itself if a mask chooses
+        all."""
         columns = msgspec.structs.astuple(self)
         if isinstance(selected, slice):
             return Edges(*(column[selected] for column in columns))
-        rows = np.flatnonzero(selected) if selected.dtype == np.bool_ else selected
-        return Edges(*(column.take(rows) for column in columns))
+        if selected.dtype == np.bool_:
+            if selected.all():
+                return self
+            selected = np.flatnonzero(selected)
+        return Edges(*(column.take(selected) for column in columns))
+
+    def with_lags(self, lag_ns: Int64) -> Edges:
+        """The edges with these lags. Returns itself if no lag differs."""
+        return self if np.array_equal(lag_ns, self.lag_ns) else replace(self, lag_ns=lag_ns)
 
 
 def edges_of(kind: EdgeKind | UInt8, before: Int32 | Int64, after: Int32 | Int64, lag_ns: Int64 | int = 0) -> Edges:
@@ -102,7 +111,9 @@ def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: 
 
 def first_of_each(edges: Edges, nodes: int) -> Int64:
     """The index of the first edge into each node, and finally the number of all edges."""
-    return np.cumsum(np.append(0, np.bincount(edges.after, minlength=nodes)), dtype=np.int64)
+    first = np.zeros(nodes + 1, np.int64)
+    np.cumsum(np.bincount(edges.after, minlength=nodes), out=first[1:])
+    return first
 
 
 def _swept(columns: Sequence[Int32 | Int64], copies: int) -> Int64:

@@ -11,9 +11,8 @@ If this rank was the last one, nothing shows how long the others had waited, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -54,7 +53,6 @@ from tb_steptime.replay.steady import (
     overlap_ns,
     recorded_length,
     steady_step,
-    step_length,
 )
 from tb_steptime.replay.sweep import INFERRED, EdgeKind, edges_of, joined, repeated_starts
 from tb_steptime.trace.allocator import give_back_freed
@@ -201,11 +199,12 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     excess = find_excess(trace)
     on_device = is_in(excess.track, distinct_in(graph.track[graph.on_device]))
     undisturbed = less_excess(graph, excess.where((excess.kind != ExcessKind.UNKNOWN) | ~on_device), host_lanes(trace))
-    step = steady_step(trace, undisturbed, as_recorded.number) or as_recorded
+    again = None if undisturbed is graph else steady_step(trace, undisturbed, as_recorded.number)
+    step = again or as_recorded
     unseen, wait = unlinked(graph), wait_error(trace, graph)
     del graph, undisturbed  # the changes are made to one step, and a graph takes a third of a trace's columns
     give_back_freed()
-    length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
+    length, replayed, recorded = step.length_ns, as_recorded.length_ns, recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
     lengths = sensitivity(trace, step)
     pace = pace_of(trace, step, length, lengths)
@@ -219,8 +218,10 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     trusted = trusted and _shows_batches(trace, judged, length, lengths)
     chosen = {each: known_changes[each] for each in ids} if ids else known_changes
-    bases = _bases(for_ranks, observed_step_ns(trace)) if unexplained <= NO_GAIN else {}
-    gains, combined = _gains(for_ranks, bases, length, unexplained, error, chosen, keep_all=bool(ids))
+    explained = unexplained <= NO_GAIN
+    bases = _bases(for_ranks, observed_step_ns(trace)) if explained else {}
+    alone = {id: change(for_ranks) for id, change in chosen.items()} if explained else {}
+    gains, combined = _gains(for_ranks, bases, length, unexplained, error, chosen, alone, keep_all=bool(ids))
     # device numbers may be arbitrary, as the file writes them
     _, device = np.unique(trace.events.device[step.graph.event[compute]], return_inverse=True)
     return WhatIf(
@@ -240,9 +241,9 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         combined=combined,
         for_ranks_ns=int((step.graph.own_ns - for_ranks.graph.own_ns).sum()),
         median_step_ns=steady_step_ns(trace, main_device(trace)),
-        sets=list(_sets(for_ranks, compute, chosen, combined)) if trusted else [],
+        sets=list(_sets(for_ranks, compute, chosen, alone, combined)) if trusted else [],
         half_host_ns=half,
-        alone_ns=step_length(without_batches(free(for_ranks, ~for_ranks.graph.on_device))),
+        alone_ns=without_batches(free(for_ranks, ~for_ranks.graph.on_device)).length_ns,
         pauses_alone_ns=_pauses_alone_ns(trace, as_recorded) if pace is Bound.COMMUNICATION else None,
         observed_ns=observed_step_ns(trace),
         behind_batches_ns=_behind_batches_ns(trace, step, length - lengths.loader),
@@ -297,37 +298,43 @@ def _pauses_alone_ns(trace: Trace, as_recorded: SteadyStep) -> int | None:
     training = lanes[[*step_threads(trace)]]
     nodes, own = np.flatnonzero(~graph.on_device & is_in(graph.track, training)), graph.own_ns.copy()
     own[nodes] -= np.minimum(overlap_ns(pause_intervals(trace, device), graph, nodes), own[nodes])
-    return max(0, step_length(for_ranks) - step_length(replace(for_ranks, graph=replace(graph, own_ns=own))))
+    return max(0, for_ranks.length_ns - for_ranks.with_own(own).length_ns)
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
     """The step's length and what sets its pace, if the host takes half the time."""
     graph = step.graph
     quick = scaled(step, ~graph.on_device & (graph.role != Role.LOADER), 0.5)
-    length = step_length(quick)
+    length = quick.length_ns
     return length, pace_of(trace, quick, length, sensitivity(trace, quick))
 
 
 def _device_curve(step: SteadyStep, compute: Bool, parts: Sequence[float]) -> list[int]:
-    return [step_length(step), *(step_length(scaled(step, compute, part)) for part in parts)]
+    return [step.length_ns, *(scaled(step, compute, part).length_ns for part in parts)]
 
 
 def _sets(
-    step: SteadyStep, compute: Bool, chosen: Mapping[str, Change], combined: Sequence[Combined]
+    step: SteadyStep,
+    compute: Bool,
+    chosen: Mapping[str, Change],
+    alone: Mapping[str, SteadyStep],
+    combined: Sequence[Combined],
 ) -> Iterator[ChangedStep]:
-    """The changes that help most, and then those that help once these are made."""
+    """The changes that help most, and then those that help once these are made. alone: the step with one of them."""
     helpful = combined[-1].ids if combined else []
-    after = _changed(step, chosen, helpful)
-    later = [id for id in chosen if id not in helpful and step_length(chosen[id](after)) < step_length(after)]
+    first = alone[helpful[0]] if helpful else step
+    after = reduce(lambda now, id: chosen[id](now), helpful[1:], first)
+    later = [id for id in chosen if id not in helpful and chosen[id](after).length_ns < after.length_ns]
     included = [*helpful, *later][:MOST_IN_SETS]
-    for number in range(1, len(included) + 1):
-        for ids in combinations(included, number):
-            curve = _device_curve(_changed(step, chosen, ids), compute, PARTS_LEFT[1::2])
-            yield ChangedStep(list(ids), curve)
-
-
-def _changed(step: SteadyStep, chosen: Mapping[str, Change], ids: Iterable[str]) -> SteadyStep:
-    return reduce(lambda now, id: chosen[id](now), ids, step)
+    steps: dict[tuple[str, ...], SteadyStep] = {(id,): alone[id] for id in included}
+    while steps:
+        for ids, changed in steps.items():
+            yield ChangedStep(list(ids), _device_curve(changed, compute, PARTS_LEFT[1::2]))
+        steps = {
+            (*ids, id): chosen[id](changed)
+            for ids, changed in steps.items()
+            for id in included[included.index(ids[-1]) + 1 :]
+        }
 
 
 def _bases(step: SteadyStep, observed_ns: int) -> dict[str, SteadyStep]:
@@ -348,23 +355,24 @@ def _gains(
     unexplained: float,
     error: float,
     chosen: Mapping[str, Change],
+    alone: Mapping[str, SteadyStep],
     keep_all: bool,
 ) -> tuple[list[Gain], list[Combined]]:
-    """Gains by a greedy choice: first the change that helps most, then the one that helps most after that."""
+    """Gains by a greedy choice: first the change that helps most, then the one that helps most after that. alone: the
+    step with each change alone."""
     if unexplained > NO_GAIN:
         return [Gain(id, None, None, None, None, []) for id in chosen], []
-    base_ns = {name: step_length(base) for name, base in bases.items()}
+    base_ns = {name: base.length_ns for name, base in bases.items()}
     so_far, combined, now, now_ns = list[Gain](), list[Combined](), step, length
-    alone = {id: change(step) for id, change in chosen.items()}
-    gains = {id: length - step_length(changed) for id, changed in alone.items()}
+    gains = {id: length - changed.length_ns for id, changed in alone.items()}
     left = [id for id in chosen if gains[id] > 0 or keep_all]
     while left:
         changed = [chosen[id](now) if so_far else alone[id] for id in left]
-        after = [step_length(each) for each in changed]
+        after = [each.length_ns for each in changed]
         best = after.index(min(after))
         id = left.pop(best)
         others = {
-            name: base_ns[name] - step_length(_once_less(chosen[id](base), alone[id], base))
+            name: base_ns[name] - _once_less(alone[id] if base is step else chosen[id](base), alone[id], base).length_ns
             for name, base in bases.items()
             if (id, name) != ("sync_bubble", EdgeKind.RETURN.name.lower())  # this change only affects such edges
         }
@@ -378,7 +386,7 @@ def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> Stea
     """Returns the changed base in which no node lacks the same time twice: what a change takes of the host's time holds
     what observes it. alone: the step with this change alone."""
     own = np.minimum(alone.graph.own_ns, base.graph.own_ns)
-    return replace(changed, graph=replace(changed.graph, own_ns=own))
+    return changed.with_own(own)
 
 
 def _gain(
@@ -397,6 +405,8 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
     time."""
     graph = step.graph
     nodes, group = _collectives(trace, graph)
+    if not len(nodes):
+        return step
     longer = np.zeros(len(trace.events), np.int64)
     longer[find_collectives(trace).event] = longer_than_best_ns(trace)
     wait = np.minimum(longer[graph.event[nodes]], graph.own_ns[nodes])

@@ -11,7 +11,7 @@ import pytest
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.sensitivity import free
-from tb_steptime.replay.steady import steady_step, step_length
+from tb_steptime.replay.steady import steady_step
 from tb_steptime.replay.whatif import WhatIf, what_if
 from tb_steptime.trace.kineto import read_trace
 from tests.drawn.replayed import MS, section, training
@@ -96,4 +96,4 @@ def test_a_call_that_found_its_work_done_waits_once_the_host_is_quicker(tmp_path
     assert step is not None
     between = (step.graph.role == Role.STRETCH) & (step.graph.own_ns > 3 * MS)
     assert between.sum() == 1
-    assert step_length(free(step, between)) == pytest.approx(replayed(tmp_path, quick).recorded_step_ns, rel=0.02)
+    assert free(step, between).length_ns == pytest.approx(replayed(tmp_path, quick).recorded_step_ns, rel=0.02)

@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.sensitivity import exchanges, scaled
-from tb_steptime.replay.steady import steady_step, step_length
+from tb_steptime.replay.steady import steady_step
 from tb_steptime.replay.whatif import held_by_ranks
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
@@ -33,9 +33,9 @@ def test_a_rank_that_computes_less_gains_what_the_others_do_not_hold(tmp_path: P
     computes = step.graph.on_device & ~exchanges(trace, step.graph)
     left = 1 - less_ns / sum(end - begin for begin, end in before.computed[number][0])
     assert find_steps(trace).by == "marks"
-    assert step_length(held) == step_length(step) == pytest.approx(lasts(before, number), rel=0.001)
-    assert step_length(scaled(held, computes, left)) == pytest.approx(lasts(after, number), rel=0.001)
-    assert step_length(scaled(step, computes, left)) == pytest.approx(lasts(before, number) - less_ns, rel=0.001)
+    assert held.length_ns == step.length_ns == pytest.approx(lasts(before, number), rel=0.001)
+    assert scaled(held, computes, left).length_ns == pytest.approx(lasts(after, number), rel=0.001)
+    assert scaled(step, computes, left).length_ns == pytest.approx(lasts(before, number) - less_ns, rel=0.001)
 
 
 def waiting_step(ran: Ran) -> int:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.replay.graph import build_graph
-from tb_steptime.replay.steady import recorded_length, steady_step, step_length
+from tb_steptime.replay.steady import recorded_length, steady_step
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.timeline import timeline
 
@@ -40,7 +40,7 @@ def test_a_replay_ends_where_the_device_is_no_longer_recorded(drawing, step, las
     named = [trace.name_of(row) for row in graph.event.tolist() if row >= 0]
     replayed = steady_step(trace, graph)
     assert replayed is not None
-    assert ([name for name in named if name.startswith("cuda")][-1], step_length(replayed)) == (last, length * 1_000)
+    assert ([name for name in named if name.startswith("cuda")][-1], replayed.length_ns) == (last, length * 1_000)
     assert recorded_length(trace, replayed) == length * 1_000
 
 
@@ -54,4 +54,4 @@ def test_the_time_between_two_recordings_is_no_time_of_the_host(whole: bool, len
     trace = replace(trace, windows=Intervals.of((0, 5_000), (27_000, 32_000)), whole_recording=whole)
     replayed = steady_step(trace, build_graph(trace))
     assert replayed is not None
-    assert (step_length(replayed), recorded_length(trace, replayed)) == (length, length)
+    assert (replayed.length_ns, recorded_length(trace, replayed)) == (length, length)

@@ -9,11 +9,22 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
+from tb_steptime.replay import steady
+from tb_steptime.replay.changes import changes
 from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.sensitivity import Sensitivity, free, pace_of, scaled, sensitivity, verdict, without
-from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
-from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
+from tb_steptime.replay.sensitivity import (
+    Sensitivity,
+    free,
+    pace_of,
+    scaled,
+    sensitivity,
+    verdict,
+    without,
+    without_calls,
+)
+from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step
+from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined, repeated_starts
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.timeline import timeline
@@ -39,24 +50,77 @@ def drawn(host_ns: int, device_ns: int, waits: bool, launch_ns: int = 0) -> Stea
     return SteadyStep(graph, links, True, "1")
 
 
+#: Each step launches one kernel, and waits for nothing.
+LAUNCHES = timeline(
+    """
+    step     | 000000000011111111112222222222 |
+    runtime  | k.........k.........k......... |
+    kernel 7 | .kkkkkkkk..kkkkkkkk..kkkkkkkk. |"""
+)
+
+
+def steady_of(trace: Trace) -> SteadyStep:
+    step = steady_step(trace, build_graph(trace))
+    assert step is not None
+    return step
+
+
 @given(TIMES, TIMES)
 def test_a_step_is_the_larger_of_its_two_periods(host_ns, device_ns):
-    assert step_length(drawn(host_ns, device_ns, waits=False)) == max(host_ns, device_ns)
+    assert drawn(host_ns, device_ns, waits=False).length_ns == max(host_ns, device_ns)
 
 
 @given(TIMES, TIMES, st.integers(0, 10**6))
 def test_a_wait_in_each_step_puts_host_and_device_one_after_the_other(host_ns, device_ns, launch_ns):
     step = drawn(host_ns, device_ns, True, launch_ns)
-    assert step_length(step) == host_ns + launch_ns + device_ns
-    assert step_length(without(step, *HOLDS)) == max(host_ns, device_ns)
-    assert step_length(free(step, step.graph.on_device)) == host_ns + launch_ns
-    assert step_length(free(step, ~step.graph.on_device)) == device_ns + launch_ns
+    assert step.length_ns == host_ns + launch_ns + device_ns
+    assert without(step, *HOLDS).length_ns == max(host_ns, device_ns)
+    assert free(step, step.graph.on_device).length_ns == host_ns + launch_ns
+    assert free(step, ~step.graph.on_device).length_ns == device_ns + launch_ns
 
 
 @given(TIMES, st.integers(0, 8))
 def test_scaled_work_takes_its_share(device_ns, eighths):
     step = drawn(1, 8 * device_ns, waits=False)
-    assert step_length(scaled(step, step.graph.on_device, eighths / 8)) == max(1, eighths * device_ns)
+    assert scaled(step, step.graph.on_device, eighths / 8).length_ns == max(1, eighths * device_ns)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda step: free(step, step.graph.role == Role.LOADER),
+        lambda step: free(step, step.graph.waits),  # their own time is 0 already
+        lambda step: scaled(step, step.graph.on_device, 1.0),
+        lambda step: without(step, EdgeKind.BATCH),
+        lambda step: without_calls(step, step.graph.role == Role.STRETCH),
+        lambda step: step.with_own(step.graph.own_ns.copy()),
+        lambda step: step.with_edges(step.graph.edges.with_lags(step.graph.edges.lag_ns.copy()), step.links),
+    ],
+)
+def test_a_change_that_alters_nothing_returns_the_step_itself(change):
+    step = drawn(5, 7, waits=True)
+    assert change(step) is step
+
+
+def test_only_graphs_change_a_step_that_only_launches_kernels():
+    step = steady_of(LAUNCHES)
+    assert [id for id, change in changes(LAUNCHES).items() if change(step) is not step] == ["launch_graphs"]
+
+
+def test_parts_that_a_step_does_not_have_are_not_replayed(monkeypatch):
+    """It has no loader, exchanges with no rank, and blocks nowhere: only host, device and both are replayed."""
+    step, replays = steady_of(LAUNCHES), list[int]()
+    assert step.length_ns == 10_000
+    monkeypatch.setattr(steady, "repeated_starts", lambda *columns: replays.append(1) or repeated_starts(*columns))
+    lengths = sensitivity(LAUNCHES, step)
+    assert lengths.loader == lengths.communication == lengths.blocking == step.length_ns
+    assert len(replays) == 3
+
+
+def test_excess_beside_all_nodes_leaves_the_graph_itself():
+    graph = drawn(5, 7, waits=False).graph
+    track, at, kind = np.array([1], np.int32), np.array([500]), np.array([ExcessKind.INTERRUPTED], np.uint8)
+    assert less_excess(graph, Excess(track, at, at + 9, kind, np.array([0], np.int32)), np.arange(3)) is graph
 
 
 @given(TIMES, TIMES, st.data())
@@ -182,7 +246,7 @@ def pace(graph: Graph, *links: tuple[EdgeKind, int, int]) -> str:
         edges_of(kind, *(np.array([value], np.int64) for value in (before, after, 0))) for kind, before, after in links
     ]
     trace, step = timeline("kernel 7 | k |"), SteadyStep(graph, joined(between), True, 1)
-    return pace_of(trace, step, step_length(step), sensitivity(trace, step)).value
+    return pace_of(trace, step, step.length_ns, sensitivity(trace, step)).value
 
 
 @pytest.mark.parametrize(("loader", "host", "expected"), [(29, 116, "input"), (16, 129, "host")])
