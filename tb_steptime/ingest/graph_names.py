@@ -8,13 +8,21 @@ Recordings are looked for next to the trace, in the paths that the user named wi
 files of this machine are considered. The nearest in place and time come first, and the first one that names half of the
 graphs' kernel time is taken. A log directory may be large, so few recordings are read, none of them much larger than
 the trace itself, and none whose summary shows that it cannot match.
+
+So a search finds more when more recordings have summaries, and the traces of a log directory are summarized in any
+order. A summary whose graphs are unnamed therefore states which recordings the search could judge
+(`GraphNames.searched`). `tb-steptime index` and the tab search again when all traces have been summarized, where
+`may_be_named_now` says that the summaries written since show such kernels. The last search has judged every recording
+by its summary, so its answer does not depend on the order.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +30,7 @@ from msgspec.structs import replace
 
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.errors import TraceError
-from tb_steptime.files.paths import AnyPath, any_path, is_file
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
 from tb_steptime.ingest.names import TRACE_NAME, NamePlaces, Place, TraceName, passed_on_workers, trace_name
 from tb_steptime.ingest.recorder_files.finding import digest_of
@@ -64,17 +72,21 @@ def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
     path = any_path(trace.path)
     if not isinstance(path, Path):
         return trace
-    nearest: Trace | None = None
-    for other in _worth_reading(trace, path, places):
+    try:
+        candidates = _candidates(path, places)
+    except OSError:
+        return trace
+    nearest = replace(trace, graphs_searched=_state_of(candidates), memo={})
+    for other in _worth_reading(trace, candidates, places):
         result = _labelled(trace, other)
         if result is None:
             continue
-        named = replace(result.trace, named_from=_named_from(path, other, result, places), memo={})
+        source = _named_from(path, other, result, places)
         if result.labelled_fraction:
-            return named
-        if nearest is None or nearest.named_from is None or result.named_fraction > nearest.named_from.named_fraction:
-            nearest = named
-    return nearest or trace
+            return replace(result.trace, named_from=source, memo={})
+        if nearest.named_from is None or result.named_fraction > nearest.named_from.named_fraction:
+            nearest = replace(nearest, named_from=source, memo={})
+    return nearest
 
 
 def graph_names(trace: Trace) -> GraphNames:
@@ -86,7 +98,9 @@ def graph_names(trace: Trace) -> GraphNames:
         return GraphNames()
     named = trace.named_from
     if named is None or not named.labelled_fraction:
-        return GraphNames(graphs=True, wanted=time.is_much)
+        return GraphNames(
+            graphs=True, wanted=time.is_much, share=time.graph_ns / time.all_ns, searched=trace.graphs_searched
+        )
     path, other = any_path(trace.path), Path(named.path)
     folder = ""
     if isinstance(path, Path) and not named.is_private:
@@ -109,9 +123,15 @@ def is_named_from(trace: Path, places: NamePlaces, names: GraphNames) -> bool:
     )
 
 
-def arrived_since(trace: Path, places: NamePlaces, summary_ns: int) -> bool:
-    """Whether a recording that might name the kernels in this trace's graphs was written after the trace's summary."""
-    return any(each.mtime_ns > summary_ns for each in _candidates(trace, places))
+def may_be_named_now(trace: Path, places: NamePlaces, summary: MeasuredSpan) -> bool:
+    """Whether a search might now name the kernels in this trace's graphs although the one for its summary did not:
+    recordings or summaries of recordings have been added since, and one of them may have these kernels. Raises OSError,
+    DamagedSummary."""
+    candidates = _candidates(trace, places)
+    if _state_of(candidates) == summary.names.searched:
+        return False
+    wanted = _wanted_in_summary(summary)
+    return any(_may_name(wanted, each) for each in candidates)
 
 
 class _Candidate(NamedTuple):
@@ -203,48 +223,91 @@ def _in_folder(folder: Path) -> Iterable[Path]:
     return [folder / name for name in sorted(names) if not name.startswith(".")]
 
 
-def _worth_reading(trace: Trace, path: Path, places: NamePlaces) -> Iterator[Path]:
-    try:
-        candidates = _candidates(path, places)
-    except OSError:
-        return
+def _state_of(candidates: Sequence[_Candidate]) -> str:
+    """Returns a digest of what a search can judge: which recordings there are, and which of them have summaries. It
+    depends neither on times nor on the place of the log directory."""
+    state = sorted((digest_of(each.path.name), each.bytes, _summarized(each) is not None) for each in candidates)
+    return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
+
+
+def _worth_reading(trace: Trace, candidates: Sequence[_Candidate], places: NamePlaces) -> Iterator[Path]:
+    wanted = _wanted_in_trace(trace)
     read = 0
     for each in candidates:
         if read == MOST_READ:
             return
-        if places.named or _may_name(trace, each.path):
+        if places.named or _may_name(wanted, each):
             read += 1
             yield each.path
 
 
-def _may_name(trace: Trace, other: Path) -> bool:
-    """Decides by the recording's summary if there is one, else by its first bytes."""
-    for place in places_for(other):
+class _SummarizedKernels(NamedTuple):
+    """What a recording's summary says of its kernels. omits_many: these are not all names."""
+
+    in_graphs: bool
+    names: frozenset[str]
+    omits_many: bool
+
+
+def _summarized(recording: _Candidate) -> _SummarizedKernels | None:
+    """Returns None where the recording has no usable summary."""
+    for place in places_for(recording.path):
         with contextlib.suppress(OSError, DamagedSummary, KeyError, TraceError):
-            summary = summary_of(other, place) if is_file(place) else None
-            if summary is not None:
-                return _has_such_kernels(trace, summary)
-    return _name_of(other).sure or looks_like_trace(other)
+            if isinstance(place, Path):
+                stat = place.stat()
+                stamp = recording.bytes, recording.mtime_ns, stat.st_size, stat.st_mtime_ns
+                found = _kernels_in(place, recording.path, stamp)
+                if found is not None:
+                    return found
+    return None
 
 
-def _has_such_kernels(trace: Trace, other: MeasuredSpan) -> bool:
-    if other.names.graphs:
+@functools.lru_cache(maxsize=MOST_FILES)  # each trace of a log directory with CUDA graphs asks for the same summaries
+def _kernels_in(place: Path, recording: Path, stamp: tuple[int, ...]) -> _SummarizedKernels | None:
+    """stamp: sizes and times of both files, on which the answer depends. Raises OSError, DamagedSummary, KeyError,
+    TraceError."""
+    summary = summary_of(recording, place)
+    if summary is None:
+        return None
+    compared = summary.result("compare", CompareResult)
+    omits_many = compared.more_kernels_ns > sum(each.total_ns for each in compared.kernels) / 10
+    return _SummarizedKernels(summary.names.graphs, frozenset(each.name for each in compared.kernels), omits_many)
+
+
+def _may_name(wanted: _WantedKernels, other: _Candidate) -> bool:
+    """Decides by the recording's summary if there is one, else by its first bytes."""
+    kernels = _summarized(other)
+    if kernels is None:
+        return _name_of(other.path).sure or looks_like_trace(other.path)
+    if kernels.in_graphs:
         return False
-    compared = other.result("compare", CompareResult)
-    names = {place.name for place in compared.kernels}
-    time, rows = _graph_time(trace)
-    more = compared.more_kernels_ns > sum(place.total_ns for place in compared.kernels) / 10  # a summary omits many
-    return more or sum(each for name, each in zip(rows, time, strict=True) if name in names) >= (
-        LEAST_NAMED_FRACTION * sum(time)
-    )
+    common = sum(each for name, each in wanted.time_ns.items() if name in kernels.names)
+    return kernels.omits_many or common >= wanted.least_ns
 
 
-def _graph_time(trace: Trace) -> tuple[list[int], list[str]]:
-    """Returns the time and the name of each kernel that runs in a graph."""
+class _WantedKernels(NamedTuple):
+    """The kernels that a recording must have. time_ns: by name; least_ns: the least time of those that it has."""
+
+    time_ns: Mapping[str, int]
+    least_ns: float
+
+
+def _wanted_in_trace(trace: Trace) -> _WantedKernels:
     event = trace.kernels.event[graph_kernels(trace)]
     names, durations = trace.events.name[event], trace.events.dur_ns[event]
-    distinct = distinct_in(names).tolist()
-    return [int(durations[names == each].sum()) for each in distinct], [trace.strings[each] for each in distinct]
+    time = {trace.strings[each]: int(durations[names == each].sum()) for each in distinct_in(names).tolist()}
+    return _WantedKernels(time, LEAST_NAMED_FRACTION * sum(time.values()))
+
+
+def _wanted_in_summary(summary: MeasuredSpan) -> _WantedKernels:
+    """A summary does not say which of its kernels run in graphs, and omits some, so what it requires may be less than
+    what the trace requires. Raises OSError, DamagedSummary."""
+    compared = summary.result("compare", CompareResult)
+    time: dict[str, int] = {}
+    for place in compared.kernels:
+        time[place.name] = time.get(place.name, 0) + place.total_ns
+    all_ns = sum(time.values()) + compared.more_kernels_ns
+    return _WantedKernels(time, LEAST_NAMED_FRACTION * summary.names.share * all_ns - compared.more_kernels_ns)
 
 
 def _labelled(trace: Trace, path: Path) -> LabelledTrace | None:

@@ -52,6 +52,8 @@ class GraphNames(msgspec.Struct, frozen=True):
     wanted   they take much of the kernel time, and no eager recording named them
     folder, file, bytes, digest   the recording that named them: its folder relative to the trace's, `digest_of` its
              name, its size, and its `TraceStamp.digest`; empty or 0 if there is none
+    share, searched   only where they are unnamed: their share of the kernel time, and a digest of what the search for a
+             recording could judge
     """
 
     graphs: bool = False
@@ -60,6 +62,8 @@ class GraphNames(msgspec.Struct, frozen=True):
     file: str = ""
     bytes: int = 0
     digest: str = ""
+    share: float = 0.0
+    searched: str = ""
 
 
 class MeasuredSpan(msgspec.Struct, frozen=True):

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSnapshot, FoundSpan
+from tb_steptime.ingest.names import NamePlaces
 from tb_steptime.ingest.pool import QueuePlace, ReadingQueue
 from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem, SpanState
-from tb_steptime.ingest.summaries import summary_of
+from tb_steptime.ingest.summaries import DamagedSummary, summary_of
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.served import ServedSpan, SpanFailed
 from tb_steptime.serve.slices import StepSlice, WrittenFiles, slice_job, slice_name, whole_file
@@ -44,6 +46,7 @@ class Reader:
         directory.is_being_read = lambda id: id in self.queue.running
         self.events = EventFiles()
         self.slices, self.snapshots = WrittenFiles("slices"), WrittenFiles("columns")
+        self._may_name_graphs = threading.Event()  # a trace without CUDA graphs was read since the last search
 
     def close(self) -> None:
         self.queue.close()
@@ -61,7 +64,12 @@ class Reader:
             self._want(span, urgent=False)
 
     def read_ahead(self, spans: Iterable[ServedSpan]) -> None:
-        """Queues the first of the spans that are not read yet, up to the limits on reading ahead."""
+        """Queues the first of the spans that are not read yet, up to the limits on reading ahead. When none is queued
+        any more, those whose CUDA graphs could not be named before all others were read."""
+        spans = list(spans)
+        if self._may_name_graphs.is_set() and not self.queue.places():
+            self._may_name_graphs.clear()
+            threading.Thread(target=self._read_unnamed, args=(spans,), daemon=True, name="tb_steptime names").start()
         count = size = 0
         for span in spans:
             if span.measured or span.problem:
@@ -70,6 +78,18 @@ class Reader:
             if count > READ_AHEAD_SPANS or size > READ_AHEAD_BYTES:
                 return
             self._want(span, urgent=False)
+
+    def _read_unnamed(self, spans: Iterable[ServedSpan]) -> None:
+        from tb_steptime.ingest.graph_names import may_be_named_now
+
+        wanted = [each for each in spans if each.measured and each.measured.names.wanted]
+        for span in wanted[:READ_AHEAD_SPANS]:
+            found, measured = span.found, span.measured
+            if not isinstance(found.trace, Path) or measured is None:
+                continue
+            with contextlib.suppress(OSError, DamagedSummary, KeyError):
+                if may_be_named_now(found.trace, NamePlaces(log_directory=found.log_directory), measured):
+                    self.queue.want(_wanted(found, found.trace), urgent=False)
 
     def wait(self, span: ServedSpan, *, work: bool) -> Waiting:
         """Has this span read before all others. Raises SpanFailed."""
@@ -174,6 +194,8 @@ class Reader:
         elif span and not isinstance(outcome, Problem) and span.found.trace:
             with contextlib.suppress(OSError):
                 span.measured = summary_of(span.found.trace, outcome) or span.measured
+                if span.measured and not span.measured.names.graphs:
+                    self._may_name_graphs.set()
 
     def _on_problem(self, span: ServedSpan, problem: Problem) -> None:
         """Records a failure. A file that was written only a moment ago may be incomplete, so it is read again first."""

@@ -3,18 +3,19 @@ are the same."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import posixpath
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from tb_steptime.errors import TraceError
-from tb_steptime.files.paths import AnyPath, answers, identity, is_file
+from tb_steptime.files.paths import AnyPath, answers, identity
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest.found import FoundSpan, file_of
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -22,8 +23,8 @@ from tb_steptime.ingest.names import NamePlaces
 from tb_steptime.ingest.pool import ReadingQueue, without_log
 from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem
-from tb_steptime.ingest.summaries import fresh_summary, read_summary
-from tb_steptime.ingest.summaries.writing import places_for
+from tb_steptime.ingest.summaries import SUFFIX, DamagedSummary, fresh_summary, read_summary
+from tb_steptime.ingest.summaries.writing import cache_directory, places_for
 from tb_steptime.terminal.progress_bar import StatusLine, time_left
 from tb_steptime.text.printer import counted, nbytes, printable
 
@@ -37,19 +38,17 @@ Ended = tuple[Job, AnyPath | Problem]
 
 @dataclass
 class IndexingOutcome:
-    """The outcome for all traces. to_write: the jobs for traces without a fresh summary. in_cache: how many of the
-    written summaries are in the user's cache directory."""
+    """The outcome for all traces. to_write: the jobs for traces without a fresh summary. written: the places of the
+    written summaries, by the id of the job."""
 
     to_write: list[Job] = field(default_factory=list)
     fresh: int = 0
-    written: int = 0
-    in_cache: int = 0
+    written: dict[str, AnyPath] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def take(self, job: Job, outcome: AnyPath | Problem) -> None:
         if not isinstance(outcome, Problem) and outcome in places_for(job.trace):
-            self.written += 1
-            self.in_cache += outcome != places_for(job.trace)[0]
+            self.written[job.id] = outcome
         else:
             self.problems.append(_reported(outcome) if isinstance(outcome, Problem) else _no_place(job))
 
@@ -60,6 +59,7 @@ def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool, names_from: AnyPa
     named. A readable summary without its trace stays as it is."""
     outcome = IndexingOutcome()
     jobs: dict[str, Job] = {}
+    new_job = functools.partial(_job, keep_paths=keep_paths, names_from=names_from)
     freshness = answers(functools.partial(_freshness, keep_paths=keep_paths, names_from=names_from), spans, file_of)
     for span, fresh in zip(spans, freshness, strict=True):
         if isinstance(fresh, Problem):
@@ -67,12 +67,31 @@ def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool, names_from: AnyPa
         elif fresh:
             outcome.fresh += 1
         elif span.trace:
-            id = identity(span.trace)
-            job = Job(id, span.trace.absolute(), str(span.trace), keep_paths=keep_paths, by_command=True,
-                      log_directory=span.log_directory, names_from=names_from)  # fmt: skip
-            jobs.setdefault(id, job)
+            job = new_job(span, span.trace)
+            jobs.setdefault(job.id, job)
     outcome.to_write = list(jobs.values())
     return outcome
+
+
+def find_unnamed(indexed: IndexingOutcome, spans: Sequence[FoundSpan], *, keep_paths: bool) -> IndexingOutcome:
+    """Finds the traces to read once more when all have summaries: those whose CUDA graphs are unnamed, although a
+    recording of which the search did not know, or not by its summary, has such kernels. The outcome goes on from the
+    one of the first reading."""
+    known = {job.id for job in indexed.to_write}
+    jobs: dict[str, Job] = {}
+    outcome = replace(indexed, to_write=[])
+    for span, may_be in zip(spans, answers(_may_be_named_now, spans, file_of), strict=True):
+        if may_be and span.trace:
+            job = _job(span, span.trace, keep_paths=keep_paths, names_from=None)
+            outcome.fresh -= job.id not in known
+            jobs.setdefault(job.id, job)
+    outcome.to_write = list(jobs.values())
+    return outcome
+
+
+def _job(span: FoundSpan, trace: AnyPath, *, keep_paths: bool, names_from: AnyPath | None) -> Job:
+    return Job(identity(trace), trace.absolute(), str(trace), keep_paths=keep_paths, by_command=True,
+               log_directory=span.log_directory, names_from=names_from)  # fmt: skip
 
 
 class Readers(Protocol):
@@ -165,11 +184,12 @@ class _IndexBar(StatusLine):
 
 def outcome_lines(indexed: IndexingOutcome, *, interrupted: bool = False) -> Sequence[str]:
     """Returns the lines printed at the end."""
-    counts = [f"{counted(indexed.written, 'summary file')} written", f"{indexed.fresh} up to date"]
+    counts = [f"{counted(len(indexed.written), 'summary file')} written", f"{indexed.fresh} up to date"]
     failed = len(indexed.problems)
     lines = [", ".join([*counts, f"{failed} failed"])]
-    if indexed.in_cache:
-        lines.append(f"{indexed.in_cache} of them in the cache directory, because the trace's folder is read-only.")
+    in_cache = sum(place.parent == cache_directory() for place in indexed.written.values())
+    if in_cache:
+        lines.append(f"{in_cache} of them in the cache directory, because the trace's folder is read-only.")
     if interrupted:
         lines.append("Interrupted. Run it again for the rest.")
     return lines
@@ -194,9 +214,7 @@ def _is_fresh(span: FoundSpan, keep_paths: bool, names_from: AnyPath | None) -> 
     summary = fresh_summary(span.trace, span.summary)
     if summary is None or summary.keeps_paths != keep_paths:
         return False
-    return not (
-        _may_be_named_now(span, summary) if names_from is None else _lacks_names(span.trace, summary, names_from)
-    )
+    return names_from is None or not _lacks_names(span.trace, summary, names_from)
 
 
 def _lacks_names(trace: AnyPath, summary: MeasuredSpan, names_from: AnyPath) -> bool:
@@ -209,14 +227,17 @@ def _lacks_names(trace: AnyPath, summary: MeasuredSpan, names_from: AnyPath) -> 
     return not is_named_from(trace, NamePlaces((names_from,)), summary.names)
 
 
-def _may_be_named_now(span: FoundSpan, summary: MeasuredSpan) -> bool:
-    """Whether a recording that might name the kernels of its CUDA graphs arrived after the summary was written."""
-    if not summary.names.wanted or not isinstance(span.trace, Path):
+def _may_be_named_now(span: FoundSpan) -> bool:
+    """A trace whose summary cannot be read is not read once more: the first reading has reported the problem."""
+    if not isinstance(span.trace, Path):
         return False
-    from tb_steptime.ingest.graph_names import arrived_since
+    with contextlib.suppress(OSError, DamagedSummary, KeyError):
+        summary = fresh_summary(span.trace, span.trace.with_name(span.trace.name + SUFFIX))
+        if summary is not None and summary.names.wanted:
+            from tb_steptime.ingest.graph_names import may_be_named_now
 
-    written = max(place.stat().st_mtime_ns for place in places_for(span.trace) if is_file(place))
-    return arrived_since(span.trace, NamePlaces(log_directory=span.log_directory), written)
+            return may_be_named_now(span.trace, NamePlaces(log_directory=span.log_directory), summary)
+    return False
 
 
 def _size(trace: AnyPath) -> int:

@@ -241,6 +241,7 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     step_pace       the cost of profiling per step, as timed by the recorder; None if it was not timed
     kernel_labels   what the kernels of CUDA graphs do, from an eager recording of the job; None without one
     named_from      the recording from which they come; None if none was available
+    graphs_searched  what the search for that recording could judge, as a digest; empty without a search
     whole_recording  the user wants it as one step, whatever the marks or repeats
     only_steps       the user wants only these steps: numbers of the first and the last
     averaged_steps   places of the steps, among these, that figures are about; None for all
@@ -279,6 +280,7 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     step_pace: StepPace | None = None
     kernel_labels: KernelLabels | None = None
     named_from: NamedFrom | None = None
+    graphs_searched: str = ""
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
     averaged_steps: tuple[int, ...] | None = None

@@ -4,6 +4,7 @@ from a log directory or from a named path."""
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -12,6 +13,7 @@ from tb_steptime import cli
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.summaries import SUFFIX, fresh_summary
 from tests.drawn.graph_job import write_captured, write_eager
+from tests.drawn.stores import until
 
 EAGER = "host_2.1700000000000.pt.trace.json"
 CAPTURED = "host_1.1700000900000.pt.trace.json"
@@ -97,6 +99,42 @@ def test_index_reads_again_what_a_new_recording_may_name(logs, captured, capsys)
     assert [note.id for note in summary.facts.notes if note.id.startswith("graphs_")] == ["graphs_named"]
     assert "host_2" not in json.dumps([note.id + repr(note.values) for note in summary.facts.notes])
     assert captured.with_name(captured.name + SUFFIX).exists()
+
+
+@pytest.mark.parametrize("run", ["a_graphs", "z_graphs"])  # read first, and read last
+def test_the_order_of_reading_does_not_decide_what_is_named(logs, capsys, run):
+    traces = [write_eager(logs / f"other_{each}" / EAGER, other_model=True) for each in range(4)]
+    captured = write_captured(logs / run / CAPTURED)
+    for each in [*traces, captured, write_eager(logs / "same_job" / EAGER)]:
+        os.utime(each, (1, 1))
+
+    def told_names(command):
+        spans = told(capsys, command, logs)["spans"]
+        return [note["id"] for span in spans for note in span["notes"] if note["id"].startswith("graphs_")]
+
+    assert cli.main(["index", str(logs), "--jobs", "1"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["6 summary files written, 0 up to date, 0 failed"]
+    assert told_names("summarize") == ["graphs_named"]
+    (span,) = [span for span in told(capsys, "operators", logs)["spans"] if span["run"] == run]
+    assert {row["name"]: row["launches"] for row in span["operators"] if row["launches"]} == LAUNCHED
+    assert cli.main(["index", str(logs), "--jobs", "1"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["0 summary files written, 6 up to date, 0 failed"]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_the_tab_names_them_when_all_others_are_read(logs, opened):
+    traces = [write_eager(logs / f"other_{each}" / EAGER, other_model=True) for each in range(4)]
+    captured = write_captured(logs / "a_graphs" / CAPTURED)
+    for each in [*traces, captured, write_eager(logs / "same_job" / EAGER)]:
+        os.utime(each, (1, 1))
+
+    def is_named():
+        return any(span.measured and span.measured.names.file for span in opened.directory.spans()[1])
+
+    until(lambda: opened.index(work=True) and is_named())
+    assert [note.id for note in fresh_summary(captured).facts.notes if note.id.startswith("graphs_")] == [
+        "graphs_named"
+    ]
 
 
 def test_index_keeps_names_from_a_place_that_the_user_names(logs, captured, apart, capsys):

@@ -71,8 +71,9 @@ class SummaryHead(msgspec.Struct, frozen=True):
     release       the release in which an analysis failed, empty if none did
     names         the recording that named the kernels in CUDA graphs
 
-    The summary is stale when that recording has other content. A recording that arrives later makes it stale only for
-    `tb-steptime index`, so that the traces of a job that writes one after the other are not all read again.
+    The summary is stale when that recording has other content. A recording that arrives later does not make it stale:
+    `tb-steptime index` and the tab decide by its summary whether the trace is read again, so that the traces of a job
+    that writes one after the other are not all read again.
     """
 
     format: int

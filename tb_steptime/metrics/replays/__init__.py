@@ -21,7 +21,8 @@ the device time of all ops, plus that of work which no op launched, still equals
 
 `ingest/graph_names.py` looks for the eager recording next to the trace and in its log directory, reads at most three
 files, and skips those whose summaries show other kernels. A summary records which file provided the names, and is
-measured again if that file changes. An eager recording that appears later is only noticed by `tb-steptime index`: the
-log directory of a running job gets new files all the time, and rereading every captured run for each of them would
-never end.
+measured again if that file changes. A captured run without names is measured again when a summary shows that another
+recording may have its kernels. The log directory of a running job gets new files all the time, and rereading every
+captured run for each of them would never end. So `tb-steptime index` and the tab decide this by summaries, after all
+traces that were to be read have been read.
 """

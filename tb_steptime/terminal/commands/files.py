@@ -19,6 +19,7 @@ from tb_steptime.terminal.commands.base import FAILED, Command, add_names_from, 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
     from tb_steptime.terminal.export.tables import ExportedSpan
+    from tb_steptime.terminal.indexing import IndexingOutcome
 
 
 def _add_index_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +54,8 @@ def _positive(text: str) -> int:
 
 def _run_index(options: argparse.Namespace) -> int:
     from tb_steptime.ingest.discovery import find_spans
-    from tb_steptime.terminal.cluster import ClusterReaders, NoClusterError
-    from tb_steptime.terminal.indexing import LocalReaders, find_work, outcome_lines, write_summaries
+    from tb_steptime.terminal.cluster import NoClusterError
+    from tb_steptime.terminal.indexing import find_unnamed, find_work, outcome_lines
     from tb_steptime.terminal.output import print_lines
 
     problems: list[Problem] = []
@@ -62,10 +63,10 @@ def _run_index(options: argparse.Namespace) -> int:
     indexed = find_work(spans, keep_paths=options.keep_paths, names_from=options.names_from)
     indexed.problems[:0] = problems
     try:
-        by_cluster = options.dask and indexed.to_write
-        write_summaries(
-            indexed, ClusterReaders(options.dask, options.jobs) if by_cluster else LocalReaders(options.jobs)
-        )
+        _write_summaries(indexed, options)
+        if options.names_from is None:
+            indexed = find_unnamed(indexed, spans, keep_paths=options.keep_paths)
+            _write_summaries(indexed, options)
     except NoClusterError as error:
         return refused(str(error))
     except KeyboardInterrupt:
@@ -73,6 +74,16 @@ def _run_index(options: argparse.Namespace) -> int:
         raise
     print_lines(outcome_lines(indexed))
     return exit_code(indexed.problems)
+
+
+def _write_summaries(indexed: IndexingOutcome, options: argparse.Namespace) -> None:
+    """Raises NoClusterError."""
+    from tb_steptime.terminal.cluster import ClusterReaders
+    from tb_steptime.terminal.indexing import LocalReaders, write_summaries
+
+    if indexed.to_write:
+        readers = ClusterReaders(options.dask, options.jobs) if options.dask else LocalReaders(options.jobs)
+        write_summaries(indexed, readers)
 
 
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.ingest import graph_names
-from tb_steptime.ingest.graph_names import arrived_since, with_graph_names
+from tb_steptime.ingest.graph_names import may_be_named_now, with_graph_names
 from tb_steptime.ingest.measure import measure_file, read_file
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
 from tb_steptime.ingest.names import NamePlaces
@@ -60,7 +61,7 @@ def test_without_an_eager_recording_it_says_how_to_get_names(logs, captured):
     span = measured(captured, logs)
     assert device_time(span) == NOT_NAMED
     assert note(span) == ("graphs_unnamed", {"share": 1.0})
-    assert span.names == GraphNames(graphs=True, wanted=True)
+    assert replace(span.names, searched="") == GraphNames(graphs=True, wanted=True, share=1.0)
 
 
 @pytest.mark.parametrize("run", ["graphs", "eager", "2024/may/eager"])
@@ -149,14 +150,33 @@ def test_a_summary_is_stale_when_what_named_it_has_another_content(logs, capture
     assert fresh_summary(captured).names.folder == "../eager"
 
 
-def test_one_that_arrives_later_is_seen_by_its_date(logs, captured):
-    summary = summarized(captured, logs)
-    places = NamePlaces(log_directory=logs)
-    written = summary.stat().st_mtime_ns
-    assert not arrived_since(captured, places, written)
+def is_searched_for_again(captured: Path, logs: Path) -> bool:
+    return may_be_named_now(captured, NamePlaces(log_directory=logs), fresh_summary(captured))
+
+
+def test_one_that_arrives_later_is_seen_whatever_its_date(logs, captured):
+    summarized(captured, logs)
+    assert not is_searched_for_again(captured, logs)
     eager = write_eager(logs / "eager" / "host_2.1700000000000.pt.trace.json")
-    os.utime(eager, ns=(written + 1, written + 1))
-    assert arrived_since(captured, places, written)
+    os.utime(eager, (1, 1))
+    assert is_searched_for_again(captured, logs)
+
+
+def test_only_a_summary_that_shows_such_kernels_begins_a_search(logs, captured):
+    others = [write_eager(logs / f"a{each}" / "host_2.1.pt.trace.json", other_model=True) for each in range(4)]
+    eager = write_eager(logs / "b" / "host_2.1.pt.trace.json")
+    for each in (captured, *others, eager):
+        os.utime(each, (1, 1))
+    assert device_time(measured(captured, logs)) == NOT_NAMED
+    summarized(eager, logs / "nowhere")
+    summarized(captured, logs)
+    for each in others:
+        summarized(each, logs / "nowhere")
+    assert is_searched_for_again(captured, logs)
+    assert device_time(measured(captured, logs)) == NAMED
+    write_eager(eager, other_model=True)
+    summarized(eager, logs / "nowhere")
+    assert not is_searched_for_again(captured, logs)
 
 
 def test_names_are_given_once(logs, captured):
