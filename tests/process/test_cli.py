@@ -170,7 +170,7 @@ def test_the_json_is_the_contract(tmp_path, capsys):
     }
     assert verdict == {
         "bound": "host",
-        "text": "The CPU sets the pace: an instant GPU would still leave a step of est. 100 µs.",
+        "text": "The CPU sets the pace: an instant GPU would leave a step of est. 100 µs.",
         "confidence": "low",
     }
     assert "no_workers" in [insight["id"] for insight in insights]
@@ -253,7 +253,7 @@ def test_the_table_is_the_summary_of_a_span(tmp_path, capsys):
     assert printed.startswith(
         "resnet · host · span 1                                  2 steps, 11 events, 2 kB\n"
         "eager · Tesla V100-SXM2-16GB\n"
-        "The CPU sets the pace: an instant GPU would still leave a step of est. 100 µs.\n"
+        "The CPU sets the pace: an instant GPU would leave a step of est. 100 µs.\n"
     )
     assert (
         "\n\nMean step              100 µs  from 100 µs to 100 µs, median 100 µs\n"
@@ -356,7 +356,7 @@ def test_calls_that_cost_gpu_time_are_told(tmp_path, capsys):
     }]  # fmt: skip
     assert (
         span["verdict"]["text"]
-        == "The GPU is idle for 41 % of the step because blocking calls make the CPU wait for it."
+        == "The GPU is idle for 40 % of the step because blocking calls make the CPU wait for it."
     )
 
 
