@@ -230,10 +230,10 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         title, how = _OF_MODEL
     elif _are_created(rows):
         title, how = _OF_CREATED
+    elif (op := _made_by(facts)) is not None:
+        how = _MADE.format(op=op) + _AHEAD
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
         how = f"{how}\n{_OFFLOADED}"
-    if (op := _made_by(facts)) is not None and not _are_of_model(calls_of(facts, "pageable")):
-        how = _MADE.format(op=op) + _AHEAD
     return _alone_card(facts, "HtoD", rows, _alone_ns(*rows), title, how, _waits_ns(facts))
 
 

@@ -1377,11 +1377,14 @@ def test_copies_without_recorded_bytes_are_of_tensors():
 
 @pytest.mark.parametrize(("created_us", "created"), [(100, True), (51, True), (50, False)])
 def test_what_an_op_creates_right_before_its_copy_is_no_batch(created_us: int, created: bool):
-    row = msgspec.structs.replace(copy(), created_ns=created_us * US)
+    row = msgspec.structs.replace(copy(), created_ns=created_us * US, made_by="aten::randn")
     host = host_result(blocking=[batch(50 * US, bytes=1_000_000)], copies=[row])
-    titles = {plain(each.title) for each in judged(host).insights if each.id.startswith("pageable")}
-    of_batch = {"Pin the memory of the copied tensors", "Copy the next batch while kernels run"}
-    assert titles == ({"Create on the GPU what is copied there"} if created else of_batch)
+    found = [each for each in judged(host).insights if each.id.startswith("pageable")]
+    of_batch = ["Pin the memory of the copied tensors", "Copy the next batch while kernels run"]
+    assert {plain(each.title) for each in found} == (
+        {"Create on the GPU what is copied there"} if created else {*of_batch}
+    )
+    assert {"device=x.device" in (each.how or "") for each in found} == {created}
 
 
 @pytest.mark.parametrize(
