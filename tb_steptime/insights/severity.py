@@ -58,7 +58,8 @@ def severity(fraction: float, best: Confidence, confidence: Confidence, in_all_n
     confidence: in this one. in_all_ns: what it gains in all recorded steps.
 
     A guess of the cause is a hint, whatever it would gain. A cause that is measured, but in one or two steps, or in a
-    trace that lacks launches, is no reason to drop everything else. Few microseconds of so little are noise.
+    trace that lacks launches, is no reason to drop everything else. A gain of a few microseconds in so few steps is
+    noise.
     """
     due = severity_of_gain(fraction)
     if best is Confidence.LOW or (confidence is Confidence.LOW and in_all_ns < LEAST_OF_FEW_STEPS_NS):

@@ -119,7 +119,7 @@ function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "
       <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>
-      <span class="of">{now && `${share(part)} of the step`}</span>
+      {now && <span class="of">{share(part)} of the step</span>}
       {tick && !tick.ticked && <span class="then">{thenText(tick)}</span>}
     </div>
   );

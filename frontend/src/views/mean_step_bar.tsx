@@ -31,6 +31,9 @@ export interface MeanStep {
   leftOut_ns?: number;
 }
 
+/** The name of the bar of a recording of so many steps. */
+export const stepName = (steps: number): string => (steps > 1 ? "Mean step" : "Step");
+
 /** How much of the time under a brace does not repeat, and which kinds of time that is. */
 export interface LeftOut {
   ns: number;

@@ -110,7 +110,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
         least_ns=_least_ns(trace, activity, steps) if each.direction in _OVER_LINK else None,
         in_a_row=_in_a_row(trace, activity) / steps,
         created_ns=int(events.dur_ns[activity[is_created(trace, rows)]].sum()) // steps if to_device else 0,
-        made_by=_made_by(trace, rows) if each.direction == "HtoD" else None,
+        made_by=_made_by(trace, rows) if to_device else None,
     )
 
 
@@ -125,14 +125,15 @@ def _made_by(trace: Trace, rows: Int64) -> str | None:
     """
     events, launches = trace.events, find_launches(trace)
     call, nbytes = launches.call[rows], np.maximum(copied_bytes(trace, launches.activity[rows]), 0)
+    thread = np.where(call >= 0, events.thread[call], -1)  # a copy without a launch call has none
     ops = events.rows(Kind.CPU_OP)
     ops = ops[events.dur_ns[ops] >= MAKES_NS]
     ops = ops[loader_intervals(trace).overlap_ns(events.start_ns[ops], events.start_ns[ops] + 1) == 0]
     ops, made = ops[np.argsort(events.ends(ops), kind="stable")], np.full(len(rows), -1, np.int64)
     calls = events.rows(*CALL_KINDS)
-    for thread in distinct(events.thread[ops]).tolist():
-        here, copies = ops[events.thread[ops] == thread], np.flatnonzero(events.thread[call] == thread)
-        begins = np.sort(events.start_ns[calls[events.thread[calls] == thread]])
+    for number in distinct(events.thread[ops]).tolist():
+        here, copies = ops[events.thread[ops] == number], np.flatnonzero(thread == number)
+        begins = np.sort(events.start_ns[calls[events.thread[calls] == number]])
         last = np.searchsorted(events.ends(here), events.start_ns[call[copies]], side="right") - 1
         copies, maker = copies[last >= 0], here[last[last >= 0]]
         since = np.searchsorted(begins, (events.start_ns[maker], events.start_ns[call[copies]]))

@@ -51,7 +51,7 @@ from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.steady.host import UNDISTURBED_HOST_TIME
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan, matrix_values
-from tb_steptime.trace.table import Float64, Int64, distinct
+from tb_steptime.trace.table import Float64, Int64, distinct, is_in
 
 #: Minimum share of the delay, and minimum time, that a cause has to explain.
 LEAST_SHARE, LEAST_NS = 0.2, 200_000
@@ -280,7 +280,7 @@ def _since_exchange(span: RankSpan, rows: Int64) -> Int64:
     exchange                   x                   x        3, 7 -> 0 to 7
     """
     exchanges = distinct(unpacked(span.ranks_result.exchanges.step))
-    if not np.isin(rows, exchanges).all():
+    if not is_in(rows, exchanges).all():
         return rows
     last = np.append(-1, exchanges)[np.searchsorted(exchanges, rows)]
     return np.concatenate(

@@ -17,7 +17,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.table import Bool, Int64, Kind, StringTable
+from tb_steptime.trace.table import Bool, Int64, Kind, StringTable, is_in
 
 _NEXT = expression(r"(?:.*[/\\])?torch[/\\]utils[/\\]data[/\\]dataloader\.py\(\d+\): __next__$")
 _FROM_WORKERS = expression(r"(?:.*[/\\])?torch[/\\]utils[/\\]data[/\\]dataloader\.py\(\d+\): _get_data$")
@@ -43,4 +43,4 @@ def with_loader_marks(trace: Trace) -> Trace:
 def _has_workers(trace: Trace, frames: Int64) -> Bool:
     """Says which frames of iterators get their data from workers."""
     inside = innermost(trace, frames, rows_named(trace, (Kind.PYTHON,), _FROM_WORKERS.match))
-    return np.isin(frames, inside)
+    return is_in(frames, inside)

@@ -11,7 +11,7 @@ import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, totalsOf } from "../choices";
 import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
-import { type MeanStep, MeanStepBar } from "../mean_step_bar";
+import { type MeanStep, MeanStepBar, stepName } from "../mean_step_bar";
 import { type HostPart, type SpanViewProps, titleOf } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import { More, SeriesTiles } from "../tiles";
@@ -173,7 +173,7 @@ function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
     <>
       <MeanStepBar
         label={(scale) => spokenOf(result, scale)}
-        step={meanStep(result, compared?.own ?? (result.steps.length > 1 ? "Mean step" : "Step"), tab.meanings)}
+        step={meanStep(result, compared?.own ?? stepName(result.steps.length), tab.meanings)}
         other={other && meanStep(other, compared!.name, tab.meanings)}
         apart={compared?.unlike ?? false}
         braces={[

@@ -29,7 +29,7 @@ import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { hiddenParts, keysOfHidden, markOf, readingOf, selectedStep, sorting } from "../choices";
 import { MeanStepDifferences } from "../compare/parts";
-import { type LeftOut, type MeanStep, MeanStepBar } from "../mean_step_bar";
+import { type LeftOut, type MeanStep, MeanStepBar, stepName } from "../mean_step_bar";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf, type ViewPart } from "../props";
 import { nameColumn } from "../table_picture";
 import { More, SeriesTiles } from "../tiles";
@@ -68,7 +68,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
       <MeanStepBar
         label={() => spokenOf(result, couldBe?.ns ?? null, page.head.job.machine, compared)}
         step={{
-          ...meanStep(result, compared?.own ?? (several ? "Mean step" : "Step"), tab.meanings),
+          ...meanStep(result, compared?.own ?? stepName(result.steps.length), tab.meanings),
           details: steadyText(result.steady_step_ns, page.excess),
         }}
         other={compared && meanStep(compared.page.result, compared.name, tab.meanings)}

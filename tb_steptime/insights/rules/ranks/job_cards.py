@@ -12,7 +12,7 @@ from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.ranks.delays.late import FEW_STEPS
 from tb_steptime.ranks.result import JobRanks
-from tb_steptime.text import Phrase, as_phrase
+from tb_steptime.text import Phrase, as_phrase, phrase
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -47,6 +47,20 @@ def job_card(
         gain_formula=as_phrase(formula),
         confidence=here.level,
         why_confidence=here.why,
+        view="ranks",
+        colour="comm",
+        part="communication",
+        **words,
+    )
+
+
+def uncomputed_job_card(formula: str, certainty: Certainty, **words: Unpack[Words]) -> Insight:
+    """Returns a card whose gain is not computed. formula: why it is not."""
+    words["instead"] = phrase("gain not computed")
+    return Insight(
+        gain_formula=phrase(formula),
+        confidence=certainty.level,
+        why_confidence=certainty.why,
         view="ranks",
         colour="comm",
         part="communication",

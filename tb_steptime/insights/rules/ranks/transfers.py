@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from statistics import median
 
-from tb_steptime.insights.base import Confidence, Insight, low, medium
+from tb_steptime.insights.base import Insight, low, medium
 from tb_steptime.insights.rules.communication.exchange_cards import (
     COMPILE_OUTSIDE,
     LITTLE_BYTES,
@@ -16,13 +16,13 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     how_to_overlap,
     how_to_send_less,
 )
-from tb_steptime.insights.rules.ranks.job_cards import job_card
+from tb_steptime.insights.rules.ranks.job_cards import job_card, uncomputed_job_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.job_what_if import SCHEDULE_NAMES
 from tb_steptime.insights.wording.ranks import rank_name, replayed, step_ns
 from tb_steptime.ranks.pipeline.result import BubbleCause, Pipeline, StageRow
 from tb_steptime.ranks.result import ExchangeTime, JobCollective, JobRanks, Role
-from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, count, joined, ns, phrase, text
 
 #: Minimum number of groups that do the same. Among fewer groups, it is not clear which one is the exception.
 FEWEST_GROUPS = 3
@@ -203,18 +203,13 @@ def larger_gathers(job: JobRanks) -> Insight | None:
         "result takes longer on every rank, too, so it gathers more. The Overview of each rank says how to avoid it."
     )
     values = {"last": ns(last_ns), "others": ns((row.transfer_ns - row.larger_ns) // max(1, others * row.ranks))}
-    return Insight(
+    return uncomputed_job_card(
+        formula="Not computed: how much of the result is needed is not recorded.",
+        certainty=medium("Measured on all ranks; what it gathers is not recorded."),
         id="larger_gathers",
         title=phrase("Gather less at the end of the step"),
         why=Phrase(template, values),
-        gain_formula=phrase("Not computed: how much of the result is needed is not recorded."),
-        confidence=Confidence.MEDIUM,
-        why_confidence=phrase("Measured on all ranks; what it gathers is not recorded."),
-        view="ranks",
-        colour="comm",
-        part="communication",
         about_ns=larger_ns,
-        instead=phrase("gain not computed"),
     )
 
 
@@ -253,23 +248,16 @@ def layers_over_machines(job: JobRanks) -> Insight | None:
     often = leading.count >= _FEWEST_OF_LAYERS * steps
     if not (apart and often) or exposed_ns < WARNING_FRACTION * step_ns(job):
         return None
-    template = "The {ranks} ranks that share each layer are on {machines} machines. "
-    why = _why(exposed_ns, leading, job.matched_steps)
-    return Insight(
+    template = "The {ranks} ranks that share each layer are on {machines} machines."
+    shared = phrase(template, ranks=count(leading.ranks), machines=count(len(machines)))
+    return uncomputed_job_card(
+        formula="Not computed: what an exchange takes within a machine is not recorded.",
+        certainty=low("Which links connect the machines is not recorded."),
         id="layers_over_machines",
         title=phrase("Keep tensor parallelism within one machine"),
-        why=Phrase(
-            template + why.template, why.values | {"ranks": count(leading.ranks), "machines": count(len(machines))}
-        ),
+        why=joined(shared, _why(exposed_ns, leading, job.matched_steps)),
         how=_IN_A_MACHINE,
-        gain_formula=phrase("Not computed: what an exchange takes within a machine is not recorded."),
-        confidence=Confidence.LOW,
-        why_confidence=phrase("Which links connect the machines is not recorded."),
-        view="ranks",
-        colour="comm",
-        part="communication",
         about_ns=exposed_ns,
-        instead=phrase("gain not computed"),
     )
 
 

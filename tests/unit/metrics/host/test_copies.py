@@ -173,6 +173,7 @@ def test_a_pageable_batch(trace_path: Callable[[str], object]):
         ("ll..........", "..iiiiii....", "....k...hhh.", None),  # the op itself launches
         ("ll..........", "........iiii", "..hhh.......", None),  # it comes later
         ("ll..........", "............", "........hhh.", None),
+        ("............", "..iiiiii...j", "............", None),  # the copy's call is not recorded
     ],
 )
 def test_what_is_copied_is_made_by_an_op_of_the_loop(loader: str, op: str, calls: str, made_by: str | None):
@@ -183,7 +184,7 @@ def test_what_is_copied_is_made_by_an_op_of_the_loop(loader: str, op: str, calls
         op            | {op} |
         runtime       | {calls} |
         memcpy 9      | ..........h. |
-        kernel 7      | ...........k |""",
+        kernel 7      | .........k.. |""",
         names={"i": "aten::index_select", "h": "Memcpy HtoD (Pageable -> Device)"},
         nbytes={"h": 1 << 20},
         cell_ns=1_000_000,
