@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import subprocess
 import sys
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
@@ -31,7 +34,7 @@ def recorded_job(folder: Path, *arguments: str) -> tuple[Pipeline, JobReplay]:
 
 
 def analysed_job(folder: Path, *arguments: str) -> JobRanks:
-    """On busy cores a stage takes 2 to 5 ms longer than it sleeps, so the declared times are long."""
+    """A stage takes longer than it sleeps, by 2 to 20 ms, so the declared times are long."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
     def record(folder: Path) -> Path:
@@ -45,6 +48,30 @@ def analysed_job(folder: Path, *arguments: str) -> JobRanks:
     return job
 
 
+def taken(folder: Path, parts: int, forward: list[float], backward: list[float]) -> tuple[list[int], list[int]]:
+    """How long a forward and a backward pass of each stage took, ns: the declared ms, and by the same factor what the
+    stage added. That is what a rank does in a step besides receiving.
+
+    A rank that has slept finds the caches of a shared machine cold, and needs up to 20 ms for what else takes 1 ms.
+    """
+    times: tuple[list[int], list[int]] = ([], [])
+    for path, *declared in zip(sorted(folder.glob("rank*.json.gz")), forward, backward, strict=True):
+        events = [
+            each for each in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if each.get("ph") == "X"
+        ]
+        spans = {
+            name: sorted((each["ts"], each["ts"] + each["dur"]) for each in events if each["name"].startswith(name))
+            for name in ("ProfilerStep", "gloo:recv")
+        }
+        busy_us = [
+            end - start - sum(max(min(end, until) - max(start, since), 0) for since, until in spans["gloo:recv"])
+            for start, end in spans["ProfilerStep"][1:]
+        ]
+        for of_pass, ms in zip(times, declared, strict=True):
+            of_pass.append(round(1000 * mean(busy_us) / parts * ms / sum(declared)))
+    return times
+
+
 @pytest.mark.live
 @pytest.mark.timed
 @pytest.mark.parametrize("stages", [3, pytest.param(8, marks=pytest.mark.crowded)])
@@ -56,20 +83,22 @@ def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path:
     times = ["--forward", *map(str, forward), "--backward", *map(str, backward)]
     counts = ["--stages", str(stages), "--micro-batches", str(parts), "--steps", "3"]
     found, what_if = recorded_job(tmp_path, *counts, *times)
-    slow = DrawnPipeline(in_turns(stages, parts), [each * MS for each in forward], [each * MS for each in backward])
-    mean = [sum(each) * MS // stages for each in (forward, backward)]
-    even = DrawnPipeline(in_turns(stages, parts), [mean[0]] * stages, [mean[1]] * stages)
+    took = taken(tmp_path, parts, forward, backward)
+    even = [[round(mean(each))] * stages for each in took]
+    as_fast = [[round(mean(each[:1] + each[2:]))] * stages for each in took]
+    whole, whole_even, whole_as_fast = (
+        DrawnPipeline(in_turns(stages, parts), *each).window for each in (took, even, as_fast)
+    )
     assert (found.schedule, found.stages, found.micro_batches, found.odd_ranks) == ("1f1b", stages, parts, [])
     assert [row.stages for row in found.rows] == [[stage] for stage in range(stages)]
-    assert found.schedule_ns == pytest.approx((stages - 1) * sum(mean), rel=0.05)
-    assert found.imbalance_ns == pytest.approx(slow.window - even.window, rel=0.05)
+    assert found.schedule_ns == pytest.approx((stages - 1) * (even[0][0] + even[1][0]), rel=0.05)
+    assert found.imbalance_ns == pytest.approx(whole - whole_even, rel=0.05)
     assert found.ordering_ns == 0
-    assert found.perfect_ns == pytest.approx(parts * 360 * MS, rel=0.05)
-    as_fast = DrawnPipeline(in_turns(stages, parts), [80 * MS] * stages, [160 * MS] * stages)
+    assert found.perfect_ns == pytest.approx(parts * (took[0][1] + took[1][1]), rel=0.05)
     (change,) = [each for each in what_if.changes if each.ranks == [1]]
     assert what_if.wrong_by < 0.02
-    assert change.step_ns == pytest.approx(as_fast.window + found.other_ns, rel=0.05)
-    assert change.gain_ns == pytest.approx(slow.window - as_fast.window, rel=0.1)
+    assert change.step_ns == pytest.approx(whole_as_fast + found.other_ns, rel=0.05)
+    assert change.gain_ns == pytest.approx(whole - whole_as_fast, rel=0.1)
 
 
 @pytest.mark.live
@@ -81,10 +110,11 @@ def test_balanced_stages_wait_for_their_schedule(tmp_path: Path, schedule: str, 
     parts, times = max(6, stages), ["--forward", "120", "--backward", "240", "--steps", "3"]
     arguments = ["--schedule", schedule, "--stages", str(stages), "--micro-batches", str(parts), *times]
     found = recorded(tmp_path, *arguments)
-    drawn = DrawnPipeline(order(stages, parts), [120 * MS] * stages, [240 * MS] * stages)
+    took = [round(mean(each)) for each in taken(tmp_path, parts, [120] * stages, [240] * stages)]
+    drawn = DrawnPipeline(order(stages, parts), *([each] * stages for each in took))
     assert (found.schedule, found.stages, found.micro_batches) == (schedule.lower(), stages, parts)
-    assert found.schedule_ns == pytest.approx(drawn.window - parts * 360 * MS, rel=0.05)
-    assert found.imbalance_ns < 0.05 * found.schedule_ns
+    assert found.schedule_ns == pytest.approx(drawn.window - parts * sum(took), rel=0.05)
+    assert found.imbalance_ns < 0.1 * found.schedule_ns
 
 
 @pytest.mark.live
@@ -120,7 +150,8 @@ def test_one_micro_batch_after_the_other_is_the_order_s_cost(tmp_path: Path):
     arguments = ["--schedule", "GPipe", "--stages", "3", "--micro-batches", "4", "--one-by-one", *times]
     found = recorded(tmp_path, *arguments)
     assert found.schedule is None
-    assert found.ordering_ns == pytest.approx(4 * 720 * MS - (4 + 2) * 240 * MS, rel=0.05)
+    each = mean(map(sum, zip(*taken(tmp_path, 4, [80] * 3, [160] * 3), strict=True)))
+    assert found.ordering_ns == pytest.approx(4 * 3 * each - (4 + 2) * each, rel=0.05)
 
 
 @pytest.mark.live
