@@ -70,14 +70,20 @@ class _Walk:
 def deciding_path(
     matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], names: Sequence[str], steps: Int64
 ) -> DecidingPath | None:
-    """Returns the mean over the given steps of the job (names), each followed from the end of its slowest rank; None
-    where no rank recorded any of them."""
+    """Returns the mean over the given steps of the job (names), each followed from its end on the rank on which they
+    together take longest; None where no rank recorded any of them.
+
+    The steps of one rank follow each other. Those of the slowest rank of each step overlap, if ranks that are early in
+    one step are late in the next, and are together longer than the recording."""
     meets, by_rank = _columns(matched, len(spans))
+    windows = [[span.step_window(names[step]) for step in steps.tolist()] for span in spans]
+    longest = max(range(len(spans)), key=lambda place: sum(length for _, length in windows[place]))
     total, counted = _Walk(), 0
-    for step in steps.tolist():
-        place, end, length = _slowest(spans, names[step])
+    for of_ranks in zip(*windows, strict=True):
+        place = longest if of_ranks[longest][1] else _slowest(of_ranks)
+        start, length = of_ranks[place]
         if length:
-            _follow(total, meets, by_rank, place, end, length)
+            _follow(total, meets, by_rank, place, start + length, length)
             counted += 1
     return _mean(total, spans, counted) if counted else None
 
@@ -87,17 +93,17 @@ def path_of_step(
 ) -> tuple[list[PathPiece], list[int]]:
     """Returns the path in time order, and the meetings that it passes, by their places among those of all groups one
     after another. matched: collectives of this step alone. Both are empty where no rank recorded the step."""
-    walk = _Walk()
-    _follow(walk, *_columns(matched, len(spans)), *_slowest(spans, name))
+    walk, windows = _Walk(), [span.step_window(name) for span in spans]
+    place = _slowest(windows)
+    start, length = windows[place]
+    _follow(walk, *_columns(matched, len(spans)), place, start + length, length)
     return walk.pieces[::-1], walk.met[::-1]
 
 
-def _slowest(spans: Sequence[RankSpan], name: str) -> tuple[int, int, int]:
-    """Returns the place of the rank on which the step takes longest, the end (epoch time) and the length of the step on
-    it; a length of 0 where no rank recorded it."""
-    windows = [span.step_window(name) for span in spans]
-    place = max(range(len(windows)), key=lambda at: windows[at][1])
-    return place, sum(windows[place]), windows[place][1]
+def _slowest(windows: Sequence[tuple[int, int]]) -> int:
+    """Returns the place of the rank on which a step takes longest. windows: start (epoch time) and length of the step
+    on each rank; a length of 0 where the rank did not record it."""
+    return max(range(len(windows)), key=lambda place: windows[place][1])
 
 
 def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, list[_RankMeetings]]:

@@ -140,7 +140,7 @@ class RunLines:
         first = next((card for card in judge_job(ranks) if card.gain_ns > 0), None)
         if first is None or is_surer(own, first):
             return None
-        return job_advice(first, len(job.recorded), round(step_ns(ranks)))
+        return job_advice(first, len(job.recorded), step_ns(ranks))
 
     def _work(self, span: ServedSpan) -> int | None:
         """Returns the number of its work; None where that cannot be told."""

@@ -142,7 +142,7 @@ class Runs:
 
         for job in jobs:
             if cards := judge_job(job.ranks):
-                self._of_jobs[run_key(job.recorded[0].found), 0] = cards[0], round(step_ns(job.ranks))
+                self._of_jobs[run_key(job.recorded[0].found), 0] = cards[0], step_ns(job.ranks)
 
     def table(self, width: int | None) -> Iterator[str]:
         """See `run_table`."""

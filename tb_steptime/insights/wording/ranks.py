@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median
+from statistics import fmean
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -87,18 +87,11 @@ def _balanced(job: JobRanks) -> Phrase:
     transfer_ns = job.exchange.exposed_transfer_ns - job.exchange.exposed_stall_ns if job.exchange else 0
     if transfer_ns >= WARNING_FRACTION * step_ns(job):
         template = "[Ranks only exchange data for {transfer} a step] ({share} of it); no rank delays the others."
-        return phrase(template, transfer=ns(transfer_ns), share=fraction(transfer_ns / _exchanging_step_ns(job)))
+        return phrase(template, transfer=ns(transfer_ns), share=fraction(transfer_ns / step_ns(job)))
     if (few := _in_few_steps(job)) is not None:
         return few
     waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
     return phrase(waits, **_mean_wait(job))
-
-
-def _exchanging_step_ns(job: JobRanks) -> float:
-    """Returns the length of a step of those that exchange. With gradient accumulation, a profiler that steps with each
-    micro-batch records others, too."""
-    all_exchange = job.matched_steps >= len(job.steps) - 1  # the first one is left out
-    return step_ns(job) if all_exchange or job.path is None else max(step_ns(job), job.path.step_ns)
 
 
 #: One step has most of the waits from this share of all of them on, and so have several steps of one rank from the
@@ -135,7 +128,7 @@ def _straggler(job: JobRanks, rank: LateRank) -> Phrase:
         "[Rank {rank} makes the others wait {wait} a step] ({share} of it).",
         rank=rank_name(rank.rank),
         wait=ns(rank.wait_ns),
-        share=fraction(rank.wait_ns / _exchanging_step_ns(job)),
+        share=fraction(rank.wait_ns / step_ns(job)),
     )
 
 
@@ -144,7 +137,7 @@ def _together(job: JobRanks, group: LateGroup) -> Phrase:
         "[The other ranks wait {wait} a step for {ranks}] ({share} of it).",
         ranks=text(ranks_name(group)),
         wait=ns(group.wait_ns),
-        share=fraction(group.wait_ns / _exchanging_step_ns(job)),
+        share=fraction(group.wait_ns / step_ns(job)),
     )
 
 
@@ -366,10 +359,8 @@ def always_latest(job: JobRanks) -> Phrase | None:
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
-    """The wait and its share of the mean step, in which waits of few steps count as they do in their own mean."""
     wait = mean_wait_ns(job)
-    mean_ns = max(_exchanging_step_ns(job), job.path.step_ns if job.path else 0)
-    return {"wait": ns(wait), "share": fraction(wait / mean_ns)}
+    return {"wait": ns(wait), "share": fraction(wait / step_ns(job))}
 
 
 def mean_wait_ns(job: JobRanks) -> float:
@@ -452,9 +443,14 @@ def _clocks(job: JobRanks) -> Phrase:
     )
 
 
-def step_ns(job: JobRanks) -> float:
-    """Returns the slowest rank's median step; at least 1, so that it can be a divisor."""
-    return max(1.0, median(step.slowest_ns for step in job.steps)) if job.steps else 1.0
+def step_ns(job: JobRanks) -> int:
+    """Returns the mean step of the job, of which gains and waits are shares: of the steps whose exchanges are matched,
+    because others exchange nothing, as most steps of gradient accumulation. At least 1, so that it can be a divisor."""
+    if job.path is not None:
+        return max(1, job.path.step_ns)
+    if job.pipeline is not None:
+        return max(1, job.pipeline.step_ns)
+    return max([1, *(rank.mean_step_ns for rank in job.ranks)])
 
 
 def one_rank_headline(world_size: int | None, recorded: int, unread: int, workers: int) -> Headline:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tb_steptime.ranks.deciding_path import deciding_path
 from tb_steptime.ranks.result import DecidingPath, PathRank
+from tests.drawn.exchanging_ranks import rank
 from tests.drawn.met_ranks import met_group, met_span, met_spans
 from tests.drawn.simulated_ranks import MS, job_of
 from tests.truth.simulate.rank_jobs import Declared, run
@@ -45,6 +46,14 @@ def test_a_step_that_ends_within_a_wait_is_decided_by_the_rank_that_is_waited_fo
 
 def test_a_step_that_no_rank_recorded_has_no_path():
     assert deciding_path([met_group("..==", "...=")], met_spans("....", "...."), ["7"], np.array([0])) is None
+
+
+def test_its_steps_are_those_of_one_rank():
+    """Ranks end their steps in turns: the longest of each step are together longer than the recording."""
+    first, second = rank(0, "a a"), rank(1, "a a")
+    first.step_ns[:], second.step_ns[:] = (10, 6), (5, 12)
+    found = deciding_path([], [first, second], first.step_names, np.arange(2))
+    assert found == DecidingPath(2, 9, 9, 0, [])
 
 
 @given(
