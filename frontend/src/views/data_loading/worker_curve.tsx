@@ -62,9 +62,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
           `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}` +
           `${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`
         }
-        height={HEIGHT}
         points={points}
-        axis="num_workers"
         scale={scale}
         others={others}
         measured={{ workers, ns: now_ns, text: `${ns(now_ns)} now` }}
@@ -186,7 +184,7 @@ const MARKED_PX = 9;
  * Step time against number of workers: measurements as marks, predictions as a line, the loader's own time dashed, and
  * what the recommended number saves as a bar between the two.
  */
-const WorkerCurveChart = sized<CurveProps>(CurvePlot, ({ height }) => height);
+const WorkerCurveChart = sized<CurveProps>(CurvePlot, HEIGHT);
 
 /** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function CurvePlot(props: CurveProps & { width: number }) {
@@ -200,7 +198,7 @@ export function CurvePlot(props: CurveProps & { width: number }) {
       class="chart worker-curve"
       label={props.label}
       width={props.width}
-      height={props.height}
+      height={HEIGHT}
       at={hovered}
       count={stops.length}
       content={content}
@@ -217,8 +215,8 @@ export function CurvePlot(props: CurveProps & { width: number }) {
 }
 
 function layout(props: CurveProps & { width: number }): Drawn {
-  const { points, measured, recommended, others, scale, width, height } = props;
-  const frame = { left: LEFT, right: width, top: TOP, bottom: height - BELOW };
+  const { points, measured, recommended, others, scale, width } = props;
+  const frame = { left: LEFT, right: width, top: TOP, bottom: HEIGHT - BELOW };
   const most = [...points, measured, ...others].reduce((high, point) => Math.max(high, point.workers), 1);
   const from = Math.min(measured.workers, ...others.map((other) => other.workers), 1);
   const highest = Math.max(measured.ns, recommended.ns, ...others.map((other) => other.ns));
@@ -233,7 +231,7 @@ function layout(props: CurveProps & { width: number }): Drawn {
   };
 }
 
-function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: PartProps) {
+function Axes({ scale, cores, drawn: { frame, stops, x, y, timeAxis } }: PartProps) {
   const labels = stops.map((workers) => ({ x: x(workers), text: String(workers) }));
   const limited = cores && cores.workers <= stops[stops.length - 1]! ? cores : null;
   return (
@@ -247,7 +245,7 @@ function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: P
       />
       <AxisLabels labels={thinned(labels)} y={frame.bottom + 14} />
       <text class="mid" x={(x(stops[0]!) + x(stops[stops.length - 1]!)) / 2} y={frame.bottom + 29}>
-        {axis}
+        num_workers
       </text>
       {limited && <line class="ref" x1={x(limited.workers)} x2={x(limited.workers)} y1={frame.top} y2={frame.bottom} />}
     </g>

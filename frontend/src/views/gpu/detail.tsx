@@ -182,7 +182,6 @@ export function LaunchPicture({ shape, launches, device, tab, name }: LaunchPict
         <Waves
           label={`${title}, in the most frequent launch shape.`}
           launch={launch}
-          colour="kernel"
           height={Math.min(HEIGHT, wavesHeight(launch.waves))}
         />
       ) : (

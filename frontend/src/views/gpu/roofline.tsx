@@ -30,8 +30,6 @@ const DETAILS =
 const NO_DOTS =
   "No op of this GPU has recorded inputs whose operations and bytes are known. record_shapes=True records them.";
 
-const HEIGHT = 340;
-
 /** How each bound is drawn. */
 const LOOKS: Readonly<Record<string, { shape: DotShape; colour: string }>> = {
   compute: { shape: "square", colour: "tensor" },
@@ -78,7 +76,6 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           off={off}
           roofs={roofs}
           memory_gbs={roofline.memory_gbs}
-          height={HEIGHT}
           chosen={chosen ? keyOf(chosen) : null}
           choose={choose}
         />
