@@ -196,17 +196,9 @@ const difference = (rows: readonly LoaderStep[], compared: Compared<"data_loadin
   });
 
 function stepColumns(longest: number, meanings: Meanings): Column<LoaderStep>[] {
-  const figure = (
-    id: string,
-    label: string,
-    width: string,
-    value: (step: LoaderStep) => number,
-  ): Column<LoaderStep> => ({
-    id,
-    label,
+  const figure = (id: string, label: string, width_px: number, of: (step: LoaderStep) => number) => ({
+    ...figureColumn(id, label, width_px, "ns", of, { siblings: "time" }),
     meaning: meanings.metric(`data_loading_${id}`).meaning,
-    width,
-    figures: { of: value, unit: "ns", siblings: "time" },
   });
   return [
     { id: "step", label: "Step", width: "44px", order: (step) => step.name },
@@ -217,9 +209,9 @@ function stepColumns(longest: number, meanings: Meanings): Column<LoaderStep>[] 
       order: (step) => step.wait_ns,
       file: fileFields<LoaderStep>({ wait_ns: "Wait" }, "ns"),
     },
-    figure("exposed", "Exposed", "64px", (step) => step.exposed_ns),
+    figure("exposed", "Exposed", 64, (step) => step.exposed_ns),
     {
-      ...figure("hidden", "Hidden", "60px", (step) => step.hidden_ns),
+      ...figure("hidden", "Hidden", 60, (step) => step.hidden_ns),
       cell: (_, written) => <span class="quiet">{written}</span>,
     },
     {

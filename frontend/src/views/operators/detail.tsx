@@ -12,6 +12,7 @@ import { type Column, Table } from "../../components/table";
 import { counted, ns, percent } from "../../format";
 import { readingOf, totalsOf } from "../choices";
 import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
+import { figureColumn } from "../table_picture";
 import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
 export function OpDetails({ op, close, ...part }: OperatorPart & { op: string; close(): void }) {
@@ -157,12 +158,9 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
       numeric: true,
       cell: (row) => counts(row.calls * factorOf("recording", readingOf(tab))),
     },
-    {
-      id: "share",
-      label: onDevice ? "Share on GPU" : "Share on host",
-      width: "92px",
-      figures: { of: (row) => (whole > 0 ? of(row) / whole : null), unit: "fraction" },
-    },
+    figureColumn("share", onDevice ? "Share on GPU" : "Share on host", 92, "fraction", (row) =>
+      whole > 0 ? of(row) / whole : null,
+    ),
   ];
   return (
     <Picture
