@@ -3,6 +3,7 @@
  * what receiving a batch takes.
  */
 
+import { sum } from "d3-array";
 import type { DataLoadingResult, EpochStarts, LoaderRow, LoaderStep, Overhead } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { StopSelection } from "../../charts/pointer/pointing";
@@ -136,7 +137,7 @@ export function Shares({ result: { causes, mean, multiprocess } }: { result: Dat
     { label: "other loaders", ns: shares.others_ns },
   ].filter((part) => part.ns > 0);
   if (parts.length < 2) return null;
-  const rest = (mean?.exposed_ns ?? 0) - parts.reduce((sum, part) => sum + part.ns, 0);
+  const rest = (mean?.exposed_ns ?? 0) - sum(parts, (part) => part.ns);
   return (
     <p class="quiet small aside">
       Exposed a step:{" "}

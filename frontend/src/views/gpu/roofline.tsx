@@ -1,5 +1,6 @@
 /** How far ops are from what the GPU can do: the roofline, and apart from it a table of its dots. */
 
+import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
 import { tableData } from "../../components/data_table";
@@ -130,7 +131,7 @@ function keysOf(dots: readonly RooflineDot[], meanings: Meanings): SeriesKey[] {
 
 function hiddenOf(dots: readonly RooflineDot[], kernelNs: number): string {
   if (dots.length === 0) return "";
-  const hiddenNs = dots.reduce((sum, dot) => sum + dot.total_ns, 0);
+  const hiddenNs = sum(dots, (dot) => dot.total_ns);
   return `${counted(dots.length, "op")} with ${percent(hiddenNs / kernelNs)} of kernel time are hidden.`;
 }
 
