@@ -12,7 +12,7 @@ import { Picture } from "../../components/picture";
 import { Definitions } from "../../components/sentence";
 import { sized } from "../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../dom/text_width";
-import { ns, percent, type Scale, scaleFor, share, tick } from "../../format";
+import { ns, percent, type Scale, scaleFor, tick } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { lengthOf, middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
@@ -62,14 +62,7 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
       }
       name={`gpu over time ${name}`}
       table={() => tableOf(device, tab.meanings)}
-      tools={
-        <Ramp
-          colour="kernel"
-          low={share(0)}
-          high={share(1)}
-          label={`Scale of the rows, from ${share(0)} to ${share(1)}`}
-        />
-      }
+      tools={<Ramp colour="kernel" of="the rows" />}
     >
       <MetricRows
         label={`${sentence(title)}. Figures over ${ns(whole)}: ${spoken}.`}

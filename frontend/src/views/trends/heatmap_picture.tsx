@@ -8,7 +8,7 @@ import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { count, counted, figure, percent, scaleFor, share } from "../../format";
+import { count, counted, figure, percent, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
@@ -51,12 +51,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
             options={metrics.map((each) => ({ id: each.id, label: each.label, meaning: each.meaning }))}
             choose={(strip) => tab.update({ strip })}
           />
-          <Ramp
-            colour={metric.colour}
-            low={share(0)}
-            high={share(1)}
-            label={`Scale of ${metric.label}, from ${share(0)} to ${share(1)}`}
-          />
+          <Ramp colour={metric.colour} of={metric.label} />
         </>
       }
     >
