@@ -161,9 +161,7 @@ describe("the Host view", () => {
       allocated_bytes: null,
     };
     const others = {
-      recurrent_share: 0,
-      table_fill_ns: 0,
-      table_saved_ns: 0,
+      ...all(0, "recurrent_share table_fill_ns table_saved_ns"),
       slow_half: null,
       short_gaps_ns: 0,
       channels_last: false,

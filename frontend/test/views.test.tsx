@@ -74,19 +74,12 @@ describe("the Overview", () => {
       compute_stream_ns: 0,
       forward_ns: 0,
       in_a_row: null,
-      early_ns: 0,
-      norms_ns: 0,
-      buffers_ns: 0,
-      nodes_ns: 0,
+      ...all(0, "early_ns norms_ns buffers_ns nodes_ns"),
       in_backward: null,
       last: null,
     };
     const lengths = {
-      running_ns: 0,
-      exposed_ns: 0,
-      left_out_ns: 0,
-      computing_ns: 0,
-      free_compute_ns: 0,
+      ...all(0, "running_ns exposed_ns left_out_ns computing_ns free_compute_ns"),
       free_backward_ns: null,
       before_gradients_ns: 0,
     };
