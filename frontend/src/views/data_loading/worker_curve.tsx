@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { WorkerCurve } from "../../api.gen";
 import { AxisLabels, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
-import type { Dot } from "../../charts/lines/polyline";
+import { type Dot, pathOf } from "../../charts/lines/polyline";
 import { nearest } from "../../charts/pointer/pointing";
 import { StopsPicture } from "../../charts/pointer/stops_picture";
 import { Picture } from "../../components/picture";
@@ -252,9 +252,6 @@ function Axes({ scale, cores, drawn: { frame, stops, x, y, timeAxis } }: PartPro
   );
 }
 
-const path = (dots: readonly Dot[]): string =>
-  dots.map((dot, at) => `${at ? "L" : "M"}${dot.x.toFixed(1)} ${dot.y.toFixed(1)}`).join("");
-
 function Curves({ points, measured, drawn }: PartProps) {
   const { x, y } = drawn;
   const steps = dotsOf(points, "step_ns", drawn);
@@ -262,10 +259,10 @@ function Curves({ points, measured, drawn }: PartProps) {
   const marked = x(1) - x(0) >= MARKED_PX;
   return (
     <g>
-      <path class="line" d={path(bent(steps, drawn.frame.bottom))} />
-      <path class="loader" d={path(bent(dotsOf(points, "loader_ns", drawn), drawn.frame.bottom))} />
+      <path class="line" d={pathOf(bent(steps, drawn.frame.bottom))} />
+      <path class="loader" d={pathOf(bent(dotsOf(points, "loader_ns", drawn), drawn.frame.bottom))} />
       {measured.workers < (points[0]?.workers ?? 0) && first && (
-        <path class="ref" d={path([{ x: x(measured.workers), y: y(measured.ns) }, first])} />
+        <path class="ref" d={pathOf([{ x: x(measured.workers), y: y(measured.ns) }, first])} />
       )}
       {marked &&
         steps
@@ -305,7 +302,7 @@ function Marks(props: PartProps) {
   const drawnGain = gain.ns > 0 && goal.y - top > 2;
   return (
     <g>
-      {drawnGain && <path class="ref" d={path([now, { x: goal.x, y: now.y }])} />}
+      {drawnGain && <path class="ref" d={pathOf([now, { x: goal.x, y: now.y }])} />}
       {drawnGain && <line class="saved" x1={goal.x} x2={goal.x} y1={top} y2={Math.max(top, goal.y - GOAL)} />}
       <circle class="goal" cx={goal.x} cy={goal.y} r={GOAL} />
       <circle class="dot" cx={goal.x} cy={goal.y} r="2" />
