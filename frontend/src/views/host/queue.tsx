@@ -410,12 +410,10 @@ export function carried(bins: Bins, longest: number): Bins {
 
 type Place = (value: number) => number;
 
+type Bar = readonly [from: number, to: number, value: number];
+
 /** The bins within [low, high), cut at its ends; empty and unknown ones are left out. */
-function* within(
-  { start, bin, values }: Bins,
-  low: number,
-  high: number,
-): Generator<[from: number, to: number, value: number]> {
+function* within({ start, bin, values }: Bins, low: number, high: number): Generator<Bar> {
   const first = Math.max(0, Math.floor((low - start) / bin));
   for (let at = first; at < values.length && start + at * bin < high; at++) {
     const value = values[at];
@@ -424,17 +422,12 @@ function* within(
 }
 
 export function areaPath(level: Bins, low: number, high: number, x: Place, y: Place, foot: number): string {
-  let path = "";
-  for (const [from, to, value] of within(level, low, high)) {
-    path += `M${x(from).toFixed(1)} ${foot}V${y(value).toFixed(1)}H${x(to).toFixed(1)}V${foot}z`;
-  }
-  return path;
+  const bar = ([from, to, value]: Bar) =>
+    `M${x(from).toFixed(1)} ${foot}V${y(value).toFixed(1)}H${x(to).toFixed(1)}V${foot}z`;
+  return Array.from(within(level, low, high), bar).join("");
 }
 
 export function peakPath(level: Bins, low: number, high: number, x: Place, y: Place, foot: number): string {
-  let path = "";
-  for (const [from, to, value] of within(level, low, high)) {
-    path += `M${((x(from) + x(to)) / 2).toFixed(1)} ${foot}V${y(value).toFixed(1)}`;
-  }
-  return path;
+  const line = ([from, to, value]: Bar) => `M${((x(from) + x(to)) / 2).toFixed(1)} ${foot}V${y(value).toFixed(1)}`;
+  return Array.from(within(level, low, high), line).join("");
 }
