@@ -3,6 +3,8 @@
  * theme/tokens.css, the textures below; Python only names the meaning.
  */
 
+import { share } from "./format";
+
 export const COLOURS = [
   "kernel",
   "tensor",
@@ -97,10 +99,11 @@ function TexturePattern({ colour }: { colour: Colour }) {
   );
 }
 
-/** Explains what the levels of a row mean. */
-export function Ramp({ colour, low, high, label }: { colour: string; low: string; high: string; label: string }) {
+/** Explains what the levels of a row mean, which are shares. of: what has them. */
+export function Ramp({ colour, of }: { colour: string; of: string }) {
+  const [low, high] = [share(0), share(1)];
   return (
-    <span class="ramp" role="img" aria-label={label}>
+    <span class="ramp" role="img" aria-label={`Scale of ${of}, from ${low} to ${high}`}>
       {low}
       <svg width="110" height="10" class={`of-${colourOf(colour)}`} aria-hidden="true">
         <rect class="empty" width="110" height="10" />

@@ -1,5 +1,6 @@
 /** One unit for many values, so that neighbours can be compared at a glance. */
 
+import { sum } from "d3-array";
 import type { Unit } from "./api.gen";
 import { MS, S, type Scale, type Size, scaleFor, TIMES, US, unitScale } from "./format";
 
@@ -73,7 +74,7 @@ const LEAST_PART = 0.1;
 
 /** Returns the smallest of the largest values that together make up most of the sum. */
 function leastOfMost(sizes: Float64Array): number {
-  const most = MOST_FRACTION * sizes.reduce((sum, size) => sum + size, 0);
+  const most = MOST_FRACTION * sum(sizes);
   let at = sizes.length - 1;
   for (let covered = sizes[at]!; covered < most; covered += sizes[at]!) at--;
   return sizes[at]!;

@@ -3,6 +3,10 @@
 /** Orders names as a person does: step 9 before step 10. */
 export const byName = new Intl.Collator("en", { numeric: true }).compare;
 
+/** Orders numbers by size, and everything else as names. */
+export const bySize = (a: number | string, b: number | string): number =>
+  typeof a === "number" && typeof b === "number" ? (a === b ? 0 : a - b) : byName(String(a), String(b));
+
 /** The words that were typed, in lower case. */
 export const wordsOf = (typed: string): string[] => typed.toLowerCase().split(/\s+/).filter(Boolean);
 

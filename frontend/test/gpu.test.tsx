@@ -152,7 +152,7 @@ describe("the rows", () => {
 
   test("the hidden wait is the hatched sense of the exposed one", () => {
     expect(rows[0]).toMatchObject({ key: "loader_exposed_share", value: "50.0\u00a0%", thin: true });
-    expect(rows[0]!.layers.map(({ name, hatched }) => [name, hatched])).toEqual([
+    expect(rows[0]!.layers.map(({ label, hatched }) => [label, hatched])).toEqual([
       ["Data loading, exposed", false],
       ["Data loading, hidden", true],
     ]);

@@ -16,12 +16,10 @@ describe("the curve over workers", () => {
       <CurvePlot
         label="Curve."
         width={624}
-        height={206}
         points={curve.points}
         measured={{ workers: curve.measured_workers, ns: curve.measured_step_ns, text: "now" }}
         others={[]}
         scale={scale}
-        axis="num_workers"
         recommended={{ workers: curve.recommended, ns: curve.floor_ns, text: recommended }}
         gain={{ ns: curve.gain_ns, text: "up to 20 ms" }}
         loader="loader"
@@ -140,12 +138,9 @@ describe("waits in the order of batches", () => {
       <ColumnsPlot
         label="Waits."
         width={600}
-        height={168}
         columns={BURST.waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))}
         periods={periodsOf(BURST.waits, 3)}
         periodText="3 batches"
-        axis="step"
-        colour="data"
         scale={scaleFor(60 * MS, "ns")}
         hovered={null}
         selected="8"

@@ -1,4 +1,3 @@
-import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult, LoaderActivities, PageOf, WaitCauses } from "../src/api.gen";
 import { meaningsOf } from "../src/meanings";
@@ -9,7 +8,7 @@ import { LOADER, loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { BURST, RECORDED, TITLES, WORKERS } from "./fixtures/loading";
 import { CATALOGUE } from "./fixtures/meanings";
 import { plain } from "./fixtures/pages";
-import { detailsOf, hintsOf, rowsOf, words } from "./fixtures/words";
+import { detailsOf, hintsOf, htmlOf, rowsOf, words } from "./fixtures/words";
 
 const MS = 1_000_000;
 type Titles = PageOf<"data_loading">["titles"];
@@ -17,6 +16,10 @@ const drawn = (more: Partial<DataLoadingResult> = {}, titles: Titles = {}) => (
   <DataLoading page={loaderPage({ ...WORKERS, ...more }, { ...TITLES, ...titles })} tab={tab()} compared={null} />
 );
 const view = (more: Partial<DataLoadingResult> = {}, titles: Titles = {}): string => words(drawn(more, titles));
+const beside = (result: DataLoadingResult): string => {
+  const compared = { name: "b", own: "a", page: loaderPage(result) };
+  return words(<DataLoading page={loaderPage(WORKERS, TITLES)} tab={tab()} compared={compared} />);
+};
 const SHARES = { first_ns: 0, late_ns: 20 * MS, jitter_ns: 0, overhead_ns: 0, others_ns: 0 };
 const CAUSES: WaitCauses = { shares: SHARES, starts: null, jitter: null, overhead: null };
 const STARTS = {
@@ -74,8 +77,7 @@ describe("the view of worker processes", () => {
 
   test("a period that is not the workers' is said without a length", () => {
     const burst = { ...BURST, workers: null, workers_from: null, long_wait_ns: null, short_wait_ns: null };
-    const unchecked = loaderPage({ ...WORKERS, burst }, { ...TITLES, burst_check: plain("") });
-    expect(detailsOf(<DataLoading page={unchecked} tab={tab()} compared={null} />)).toContain(
+    expect(detailsOf(drawn({ burst }, { burst_check: plain("") }))).toContain(
       "Waits 3 batches apart correlate by 0.9.",
     );
     expect(
@@ -175,14 +177,7 @@ describe("the view of worker processes", () => {
   });
 
   test("next to another span each step says how much more of it is exposed", () => {
-    const other = { ...WORKERS, steps: WORKERS.steps.map((step) => ({ ...step, exposed_ns: 0 })) };
-    const page = words(
-      <DataLoading
-        page={loaderPage(WORKERS, TITLES)}
-        tab={tab()}
-        compared={{ name: "b", own: "a", page: loaderPage(other) }}
-      />,
-    );
+    const page = beside({ ...WORKERS, steps: WORKERS.steps.map((step) => ({ ...step, exposed_ns: 0 })) });
     expect(page).toContain("|vs b|");
     const first = WORKERS.steps[0]!;
     expect(first.exposed_ns).toBeGreaterThan(0);
@@ -190,14 +185,6 @@ describe("the view of worker processes", () => {
   });
 
   test("another span has its point where its number of workers is known, and a line where it is not", () => {
-    const beside = (result: DataLoadingResult) =>
-      words(
-        <DataLoading
-          page={loaderPage(WORKERS, TITLES)}
-          tab={tab()}
-          compared={{ name: "b", own: "a", page: loaderPage(result) }}
-        />,
-      );
     const unknown = "|b measured 150.0 ms; its trace does not show the number of workers.|";
     expect(beside({ ...WORKERS, curve: null, burst: { ...BURST, workers: null } })).toContain(unknown);
     const known = beside({ ...WORKERS, curve: null });
@@ -227,14 +214,7 @@ describe("a loader in the main process", () => {
   });
 
   test("all lines of an activity are on hover, with their paths and times", () => {
-    const html = renderToString(
-      <DataLoading
-        page={loaderPage({ ...LOADER, activities: { ...LOADER.activities!, rows: [{ ...op!, lines }] } })}
-        tab={tab()}
-        compared={null}
-      />,
-    );
-    expect(html.replaceAll(/[\u00a0\u202f]/g, " ")).toContain(
+    expect(htmlOf(shown({ rows: [{ ...op!, lines }] }))).toContain(
       'data-hint="torchvision/transforms/functional.py(138): to_tensor, 7.0 ms\ndata.py(3): crop, 2.0 ms"',
     );
   });
@@ -275,7 +255,8 @@ const UNMARKED: DataLoadingResult = {
 const html = (
   page = loaderPage(UNMARKED, { ...TITLES, steps: plain("Another thread reads it") }),
   of = tab(),
-): string => renderToString(<DataLoading page={page} tab={of} compared={null} />);
+): string => htmlOf(<DataLoading page={page} tab={of} compared={null} />);
+
 describe("a loader that a thread reads of which no trace says", () => {
   const page = words(html());
 

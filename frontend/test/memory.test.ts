@@ -1,10 +1,10 @@
 /** Pictures of Memory: the curve, the blocks of segments, and settings by memory and time. */
 
 import { expect, test } from "vitest";
-import type { FitSetting } from "../src/api.gen";
+import type { FitSetting, Strip } from "../src/api.gen";
 import { areaOf, type Curve, outlineOf, valuesAt } from "../src/views/memory/charts/memory_chart";
 import { placed } from "../src/views/memory/fit/fits";
-import { marksOf, type StripBlocks } from "../src/views/memory/snapshot/segments";
+import { marksOf } from "../src/views/memory/snapshot/segments";
 
 const CURVE: Curve = {
   from: 100,
@@ -29,10 +29,11 @@ test("an instant has the values of its bin, and none beyond the ends", () => {
   expect(valuesAt(CURVE, 140)).toEqual({ least: null, most: null, reserved: null });
 });
 
-const strip = (sizes: readonly number[], used: readonly boolean[]): StripBlocks => ({
+const strip = (sizes: number[], used: boolean[]): Strip => ({
   address: "7f",
   bytes: sizes.reduce((sum, each) => sum + each, 0),
   free_bytes: 0,
+  in_use_bytes: 0,
   offset: sizes.map((_, at) => sizes.slice(0, at).reduce((sum, each) => sum + each, 0)),
   size: sizes,
   used,

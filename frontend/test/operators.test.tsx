@@ -58,9 +58,7 @@ const module = (name: string, parent: number, more: Partial<ModuleRow> = {}): Mo
   launches: 3,
   kernel_ns: 12e6,
   tensor_ns: 6e6,
-  allocated_bytes: null,
-  allocated_self_bytes: null,
-  backward_allocated_bytes: null,
+  ...all(null, "allocated_bytes allocated_self_bytes backward_allocated_bytes"),
   slowest_ns: 7e6,
   ...more,
 });

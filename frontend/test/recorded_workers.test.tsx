@@ -1,4 +1,3 @@
-import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult, Recorded } from "../src/api.gen";
 import { DataLoading } from "../src/views/data_loading/data_loading";
@@ -6,7 +5,7 @@ import { loaderNames } from "../src/views/data_loading/production";
 import { loaderPage, tab } from "./fixtures/figures";
 import { RECORDED, TITLES, WORKERS } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";
-import { hintsOf, rowsOf, words } from "./fixtures/words";
+import { hintsOf, htmlOf, rowsOf, words } from "./fixtures/words";
 
 const MS = 1_000_000;
 const drawn = (more: Partial<DataLoadingResult> = {}) => (
@@ -78,9 +77,6 @@ describe("recorded workers", () => {
       slowest: [slowest[0]!, second(slowest[1]!)],
       queues: [queues[0]!, { ...queues[0]!, loader: 1, late_share: 0 }],
     };
-    const html = renderToString(
-      <DataLoading page={loaderPage({ ...WORKERS, recorded: both }, TITLES)} tab={tab()} compared={null} />,
-    );
     const two = view({ recorded: both });
 
     test("a worker, a batch and the settings have the name that the table of loaders has", () => {
@@ -108,7 +104,7 @@ describe("recorded workers", () => {
     });
 
     test("no number of the recorder's is shown", () => {
-      expect(html).not.toMatch(/[Ll]oader [01]\b/);
+      expect(htmlOf(drawn({ recorded: both }))).not.toMatch(/[Ll]oader [01]\b/);
     });
 
     test("they stand in the order of the table when sorted", () => {
@@ -140,11 +136,10 @@ describe("recorded workers", () => {
       const page = view({ recorded: some(1) });
       expect(page).toContain("|What do the workers spend their time on?|on 4 cores|");
       expect(page).toContain("|95.0 %|2.0 %|");
-      const html = renderToString(
-        <DataLoading page={loaderPage({ ...WORKERS, recorded: some(1) }, TITLES)} tab={tab()} compared={null} />,
-      ).replaceAll("\u00a0", " ");
       // There are two such figures for each of two workers.
-      expect(html.match(/data-hint="Of 1 of its 3 batches: the others were not sampled"/g)).toHaveLength(4);
+      expect(
+        htmlOf(drawn({ recorded: some(1) })).match(/data-hint="Of 1 of its 3 batches: the others were not sampled"/g),
+      ).toHaveLength(4);
     });
 
     test("are unknown where there is none", () => {

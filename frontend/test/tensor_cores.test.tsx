@@ -1,6 +1,5 @@
 /** Tensor Cores: the split of kernel time, what could move, rates of products, and the table of kernels. */
 
-import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
 import type { DeviceSplit, KernelRow, Opportunity, ProductRates } from "../src/api.gen";
@@ -32,7 +31,7 @@ import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
 import { coresPage, DEVICE, rate, split, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
 import { because } from "./fixtures/pages";
-import { rowsOf, words } from "./fixtures/words";
+import { htmlOf, rowsOf, words } from "./fixtures/words";
 
 const MS = 1_000_000;
 
@@ -96,7 +95,7 @@ describe("what could use the tensor cores", () => {
       "|aten::mm| 128×64, 64×32, float|gemm f32 64x64|Copy|FP32 inputs, which the tensor cores " +
         "of this GPU do not take.|4|40.0 ms|35.0 ms|",
     );
-    const html = renderToString(table).replaceAll(/[\u00a0\u202f]/g, " ");
+    const html = htmlOf(table);
     expect(html).toContain('data-hint="40.0 ms x (1 - 15.7 / 125)."');
     expect(html).toContain('data-hint="FP32 inputs, which the tensor cores of this GPU do not take.\ntorch.autocast"');
     expect(html).toContain('class="kernel-name" data-hint="volta_sgemm_64x64"');

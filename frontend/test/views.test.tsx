@@ -1,31 +1,32 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import type { NoteText, Phrase } from "../src/api.gen";
+import type { NoteText, PageOf, Phrase } from "../src/api.gen";
 import { sparkRuns } from "../src/components/tile";
 import { readState } from "../src/frame/bar";
 import { Top } from "../src/frame/top";
 import { Empty, Failed, Reading } from "../src/states/states";
 import { Overview } from "../src/views/overview/overview";
+import type { Compared } from "../src/views/props";
 import { ToDo } from "../src/views/to_do";
 import { all } from "./fixtures/all";
 import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
-import { detailsOf, hintsOf, words } from "./fixtures/words";
+import { detailsOf, hintsOf, htmlOf, words } from "./fixtures/words";
+
+type OverviewPage = PageOf<"overview">;
+const overview = (more: Partial<OverviewPage> = {}, tab = TAB, compared: Compared<"overview"> | null = null) => (
+  <Overview page={{ ...PAGE, ...more }} tab={tab} compared={compared} />
+);
 
 describe("the Overview", () => {
-  const page = words(<Overview page={PAGE} tab={TAB} compared={null} />);
+  const page = words(overview());
 
   test("says what the step is spent on, in the order of the catalogue", () => {
     expect(page).toContain(
       "|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|Kernel 98.0|Memcpy 2.0|Data loading 60.0|" +
         "Could be |118 ms|26 % less|",
     );
-    const could = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).split('class="stack thin"')[1]!;
-    expect(
-      could
-        .replaceAll("\u00a0", " ")
-        .match(/(?<=data-hint=")[^"]*/g)!
-        .slice(0, 3),
-    ).toEqual([
+    const could = htmlOf(overview()).split('class="stack thin"')[1]!;
+    expect(could.match(/(?<=data-hint=")[^"]*/g)!.slice(0, 3)).toEqual([
       "Kernel 98.0 ms, 83 %. What Kernel means.",
       "Memcpy 2.0 ms, 2 %. What Memcpy means.",
       "Data loading 18.0 ms, 15 %. What Data loading means.",
@@ -37,16 +38,13 @@ describe("the Overview", () => {
     expect(page).toContain(
       "|Step time|160.0|ms|-22.7 ms since span 1|Exposed data loading|60.0|ms|all of it|1 figure without values|",
     );
-    expect(detailsOf(<Overview page={PAGE} tab={TAB} compared={null} />)).toContain(
-      "GPU utilization. This trace has no GPU activity.",
-    );
+    expect(detailsOf(overview())).toContain("GPU utilization. This trace has no GPU activity.");
   });
 
   test("of many cards the first four are in sight at first", () => {
     const many = (count: number) =>
       Array.from({ length: count }, (_, at) => ({ ...PAGE.insights[0]!, id: `card${at}` }));
-    const shown = (count: number) =>
-      words(<Overview page={{ ...PAGE, insights: many(count) }} tab={TAB} compared={null} />);
+    const shown = (count: number) => words(overview({ insights: many(count) }));
     expect(shown(8)).toContain("|Show all 8|");
     expect(shown(5)).not.toContain("Show all");
   });
@@ -62,7 +60,7 @@ describe("the Overview", () => {
   test("a card that saves no time says what it gives in place of a gain", () => {
     const [first] = PAGE.insights;
     const cards = [plain("less memory"), null].map((instead) => ({ ...first!, gain_ns: 0, gain_fraction: 0, instead }));
-    const page = words(<Overview page={{ ...PAGE, insights: cards }} tab={TAB} compared={null} />);
+    const page = words(overview({ insights: cards }));
     expect(page).toContain("|less memory|Load batches in worker processes|");
     expect(page).toContain("|no gain now|Load batches in worker processes|");
   });
@@ -76,34 +74,25 @@ describe("the Overview", () => {
       compute_stream_ns: 0,
       forward_ns: 0,
       in_a_row: null,
-      early_ns: 0,
-      norms_ns: 0,
-      buffers_ns: 0,
-      nodes_ns: 0,
+      ...all(0, "early_ns norms_ns buffers_ns nodes_ns"),
       in_backward: null,
       last: null,
     };
     const lengths = {
-      running_ns: 0,
-      exposed_ns: 0,
-      left_out_ns: 0,
-      computing_ns: 0,
-      free_compute_ns: 0,
+      ...all(0, "running_ns exposed_ns left_out_ns computing_ns free_compute_ns"),
       free_backward_ns: null,
       before_gradients_ns: 0,
     };
     const waits = { wait_ns: 0, steady_wait_ns: null, reducer: null, passes: 0, examples: [], waits: [] };
     const communication = { ...lengths, ...waits, rows: [known, unknown].map((each) => ({ ...each, ...rest })) };
-    const page = words(
-      <Overview page={{ ...PAGE, result: { ...OVERVIEW, communication } }} tab={TAB} compared={null} />,
-    );
+    const page = words(overview({ result: { ...OVERVIEW, communication } }));
     expect(page).toContain("|Collective|Type|Group|Calls|Bytes|Runs|Exposed|Est. waits|");
     expect(page).toContain("|all-reduce|Float|0, 8 ranks|5|102 MB|15.0 ms|13.0 ms|2.0 ms|");
     expect(page).toContain("|broadcast|–|–|5|–|15.0 ms|13.0 ms|0 ms|");
   });
 
   test("every picture has a sentence", () => {
-    const html = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
+    const html = htmlOf(overview());
     expect(html).toContain(
       '<figure class="step-bar" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It ' +
         'could be about 118 ms."',
@@ -113,8 +102,7 @@ describe("the Overview", () => {
   test("says how much of the mean step does not repeat, and why, from a hundredth of it on", () => {
     const drawn = (once_ns: number) => {
       const steps = OVERVIEW.steps.map((step) => ({ ...step, once_ns }));
-      const page = { ...PAGE, result: { ...OVERVIEW, steps } };
-      return renderToString(<Overview page={page} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
+      return htmlOf(overview({ result: { ...OVERVIEW, steps } }));
     };
     expect(drawn(20e6).replace(/<[^>]+>/g, "")).toContain("GPU waits 60.0 ms, 38 %; 20.0 ms does not repeat");
     expect(drawn(20e6)).toContain('data-hint="Once: 20.0 ms. No verdict and no gain counts it."');
@@ -130,9 +118,7 @@ describe("the Overview", () => {
       est_achieved_occupancy: 0.4,
       kineto_achieved_occupancy: 0.3,
     }));
-    const html = renderToString(
-      <Overview page={{ ...PAGE, result: { ...OVERVIEW, devices } }} tab={TAB} compared={null} />,
-    ).replaceAll("\u00a0", " ");
+    const html = htmlOf(overview({ result: { ...OVERVIEW, devices } }));
     expect(html.replace(/<[^>]+>/g, "")).toContain("A GPU works 100.0 ms, 63 %No GPU works 60.0 ms, 38 %");
     expect(html).toContain("Mean step of 160.0 ms: a GPU works 100.0 ms and no GPU works 60.0 ms.");
   });
@@ -140,14 +126,14 @@ describe("the Overview", () => {
   test("its halves say of what they are a share, as the list of views does", () => {
     const gpu = { id: "gpu", title: "GPU", tiles: [], share: "Share of the mean step in which a GPU works." };
     const meanings = { ...TAB.meanings, views: [...TAB.meanings.views, gpu] };
-    const html = renderToString(<Overview page={PAGE} tab={{ ...TAB, meanings }} compared={null} />);
+    const html = htmlOf(overview({}, { ...TAB, meanings }));
     expect(html).toMatch(/<span data-hint="Share of the mean step in which a GPU works\." tabindex="0">GPU works/);
   });
 
   test("a trace without a GPU has one brace, without the length that the axis says", () => {
     const result = { ...OVERVIEW, has_device: false, works_ns: 0, waits_ns: OVERVIEW.mean_duration_ns };
     const head = { ...HEAD, job: { ...HEAD.job, machine: plain("GPU part of the file cut off") } };
-    expect(words(<Overview page={{ ...PAGE, head, result, could_be: null }} tab={TAB} compared={null} />)).toContain(
+    expect(words(overview({ head, result, could_be: null }))).toContain(
       "|GPU part of the file cut off|Kernel 98.0|Memcpy 2.0|Data loading 60.0|0|",
     );
   });
@@ -155,7 +141,7 @@ describe("the Overview", () => {
   test("next to another span tiles show both figures and the anatomy both steps on one scale", () => {
     const tiles = [series("step_time", 200e6, []), series("gpu_utilization", 0.5, [])];
     const other = { ...PAGE, result: { ...OVERVIEW, mean_duration_ns: 200e6, tiles } };
-    const page = words(<Overview page={PAGE} tab={TAB} compared={{ name: "b", own: "a", page: other }} />);
+    const page = words(overview({}, TAB, { name: "b", own: "a", page: other }));
     const bar = "Kernel 98.0|Memcpy 2.0|Data loading 60.0|";
     expect(page).toContain(
       `|a| |160.0 ms|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|${bar}b| |200.0 ms|${bar}0|20|`,
@@ -176,29 +162,23 @@ describe("the Overview", () => {
       kineto_achieved_occupancy: 0,
     });
     const result = { ...OVERVIEW, devices: [device(3, 0.9), device(0, 0.125)] };
-    const page = words(<Overview page={{ ...PAGE, result }} tab={TAB} compared={null} />);
+    const page = words(overview({ result }));
     expect(page).toContain("|3|GPU 3|90.0 %|50.0 %|0 %|0|GPU 0|12.5 %|50.0 %|0 %|");
-    expect(
-      words(
-        <Overview page={{ ...PAGE, result: { ...OVERVIEW, devices: [device(0, 1)] } }} tab={TAB} compared={null} />,
-      ),
-    ).not.toContain("GPU 0");
+    expect(words(overview({ result: { ...OVERVIEW, devices: [device(0, 1)] } }))).not.toContain("GPU 0");
   });
 
   test("where nothing on a GPU is recorded there are no tiles of one", () => {
     const result = { ...OVERVIEW, has_device: false };
-    const page = words(<Overview page={{ ...PAGE, result }} tab={TAB} compared={null} />);
+    const page = words(overview({ result }));
     expect(page).not.toContain("GPU utilization");
     expect(page).toContain("Exposed data loading");
   });
 
   test("with nothing to do it says so", () => {
-    expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain(
-      "|What to do|No recommendation for this span.|",
-    );
+    expect(words(overview({ insights: [] }))).toContain("|What to do|No recommendation for this span.|");
     const action = { template: "Record the GPU, too.", values: {} };
-    const asks = { ...PAGE, insights: [], headline: { ...PAGE.headline, action, view: null } };
-    expect(words(<Overview page={asks} tab={TAB} compared={null} />)).toContain(
+    const headline = { ...PAGE.headline, action, view: null };
+    expect(words(overview({ insights: [], headline }))).toContain(
       "|What to do|This trace shows too little for a recommendation.|",
     );
   });

@@ -1,5 +1,6 @@
 /** Texts that rows of a table share, such as a reason: each stands once above the rows, with the number of its rows. */
 
+import { sum } from "d3-array";
 import type { Phrase } from "../api.gen";
 import { count } from "../format";
 import { grouped } from "../lists";
@@ -57,7 +58,7 @@ function shared(texts: readonly (Prose | null)[]): ReadonlyMap<string, Shared> {
     whole,
     { ...group[0]!, rows: group.length, mark: group.length === texts.length ? "" : String.fromCharCode(A + at) },
   ]);
-  const rows = found.reduce((sum, [, each]) => sum + each.rows, 0);
+  const rows = sum(found, ([, each]) => each.rows);
   const worth = found.length <= MOST && 2 * rows >= texts.length;
   return new Map(found.filter(([, each]) => each.mark === "" || (worth && sentence(each.text).length >= SHORT)));
 }

@@ -7,7 +7,7 @@ import { type BarSegment, FigureBar } from "../charts/bars/split_bar";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
-import { byName } from "../words";
+import { bySize } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { besideShared, type Prose, ProseCell, SharedTextLines, type SharedTexts, sharedTexts } from "./shared_texts";
@@ -352,13 +352,9 @@ export function sorted<Row>(
   if (!order) return rows;
   const keyed = rows.map((row) => [order(row), row] as const);
   keyed.sort(([a], [b]) =>
-    a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * compare(a, b),
+    a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * bySize(a, b),
   );
   return keyed.map(([, row]) => row);
-}
-
-function compare(a: number | string, b: number | string): number {
-  return typeof a === "number" && typeof b === "number" ? a - b : byName(String(a), String(b));
 }
 
 /**

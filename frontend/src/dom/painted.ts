@@ -3,6 +3,7 @@
  * HTML where the page has them. What floats above the page is left out.
  */
 
+import { sum } from "d3-array";
 import { type Body, escaped, type LegendEntry } from "./drawing";
 
 /** Menus, tips and text for screen readers only. */
@@ -116,7 +117,7 @@ function outOfSight(element: Element): number {
   const hidden = canvases.map(
     (canvas) => (canvasMarks.get(canvas)?.height ?? 0) - canvas.getBoundingClientRect().height,
   );
-  return hidden.reduce((sum, px) => sum + Math.max(0, px), 0);
+  return sum(hidden, (px) => Math.max(0, px));
 }
 
 function image(canvas: HTMLCanvasElement, at: At): string {

@@ -1,5 +1,6 @@
 /** The narrow bar at the top: a path of run, worker and span, what is being read, a search, and a link to share. */
 
+import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { encode } from "../address/keys";
 import {
@@ -240,8 +241,8 @@ function spanText(span: SpanEntry, worker: WorkerEntry): { value: string; rest?:
 /** What is being read, or what is new, not read or failed; empty where all is read. */
 export function readState(index: Index, spansAtFirst: number): string {
   const reading = readingNow(index);
-  const total = reading.reduce((sum, span) => sum + span.progress!.total_bytes, 0);
-  const read = reading.reduce((sum, span) => sum + span.progress!.read_bytes, 0);
+  const total = sum(reading, (span) => span.progress!.total_bytes);
+  const read = sum(reading, (span) => span.progress!.read_bytes);
   if (total > 0) return `Reading ${bytesOf(read, total)}`;
   const { spans_ready: ready, spans_total: all } = index;
   const fresh = all - spansAtFirst;

@@ -265,34 +265,31 @@ async function answered<T>(response: Response): Promise<Answer<T>> {
   return { kind: gone ? "gone" : "problem", value: value as Problem };
 }
 
+/** A problem that concerns no file. */
+export const withoutFile = (problem: string, hint: string): Problem => ({ problem, file: "", hint });
+
 /** Nothing listens at the address. */
-export const SILENT: Problem = {
-  problem: "TensorBoard does not answer",
-  file: "",
-  hint: "Is it still running? Does the network reach it?",
-};
+export const SILENT = withoutFile("TensorBoard does not answer", "Is it still running? Does the network reach it?");
 
-const SLOW: Problem = {
-  problem: `TensorBoard did not answer within ${PATIENCE_MS / 1000} s`,
-  file: "",
-  hint: "It may be busy with large traces, or with another plugin.",
-};
+const SLOW = withoutFile(
+  `TensorBoard did not answer within ${PATIENCE_MS / 1000} s`,
+  "It may be busy with large traces, or with another plugin.",
+);
 
-const BROKEN: Problem = {
-  problem: "The answer of TensorBoard cannot be read: it is not whole JSON",
-  file: "",
-  hint: "Was the connection cut, or does a proxy change answers?",
-};
+const BROKEN = withoutFile(
+  "The answer of TensorBoard cannot be read: it is not whole JSON",
+  "Was the connection cut, or does a proxy change answers?",
+);
 
-const fault = (response: Response): Problem => ({
-  problem: `The server answered with error ${response.status}`,
-  file: "",
-  hint: "A proxy answers so while TensorBoard starts or is busy. If not, see the terminal that runs TensorBoard.",
-});
+const fault = (response: Response) =>
+  withoutFile(
+    `The server answered with error ${response.status}`,
+    "A proxy answers so while TensorBoard starts or is busy. If not, see the terminal that runs TensorBoard.",
+  );
 
 /** An answer that is not the plugin's: a proxy's login page, a TensorBoard without the plugin. */
-const foreign = (response: Response): Problem => ({
-  problem: `The server sent status ${response.status} instead of figures`,
-  file: "",
-  hint: "Is a login needed, or does TensorBoard run without this plugin? Reload the page.",
-});
+const foreign = (response: Response) =>
+  withoutFile(
+    `The server sent status ${response.status} instead of figures`,
+    "Is a login needed, or does TensorBoard run without this plugin? Reload the page.",
+  );

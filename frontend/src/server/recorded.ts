@@ -22,33 +22,26 @@ import type {
   ViewId,
 } from "../api.gen";
 import { byName } from "../words";
-import type { Answer, Client } from "./client";
+import { type Answer, type Client, withoutFile } from "./client";
 
 /** A report contains no answer to this. */
-export const NOT_HELD: Problem = {
-  problem: "This is not in the report",
-  file: "",
-  hint: "Open the log directory in TensorBoard.",
-};
+export const NOT_HELD = withoutFile("This is not in the report", "Open the log directory in TensorBoard.");
 
-export const NO_EVENTS: Problem = {
-  problem: "Single events are not in the report",
-  file: "",
-  hint: "Open the log directory in TensorBoard, or write the report with --timeline.",
-};
+export const NO_EVENTS = withoutFile(
+  "Single events are not in the report",
+  "Open the log directory in TensorBoard, or write the report with --timeline.",
+);
 
 /** The report contains events of this span, but not this one. */
-export const OTHER_EVENT: Problem = {
-  problem: "This event is not in the report",
-  file: "",
-  hint: "Open the log directory in TensorBoard, or write the report with its step: --timeline --steps.",
-};
+export const OTHER_EVENT = withoutFile(
+  "This event is not in the report",
+  "Open the log directory in TensorBoard, or write the report with its step: --timeline --steps.",
+);
 
-export const NO_FLAME: Problem = {
-  problem: "The flame graph is not in the report",
-  file: "",
-  hint: "Open the log directory in TensorBoard, or write the report with --flame.",
-};
+export const NO_FLAME = withoutFile(
+  "The flame graph is not in the report",
+  "Open the log directory in TensorBoard, or write the report with --flame.",
+);
 
 const FINAL: ReadonlySet<string> = new Set([NOT_HELD, NO_EVENTS, OTHER_EVENT, NO_FLAME].map(({ problem }) => problem));
 

@@ -238,7 +238,7 @@ function Lengths({ edges, axis, scale, ...props }: HistogramProps & { width: num
   const { counts, width } = props;
   const foot = HEIGHT - BELOW;
   const bars = placed(edges, LEFT, width - 8);
-  const all = counts.reduce((sum, each) => sum + each, 0);
+  const all = sum(counts);
   const lengthOf = (from: number, to: number) =>
     from === to ? scale.text(from) : `${scale.number(from)} to ${scale.text(to)}`;
   return (

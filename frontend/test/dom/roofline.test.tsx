@@ -81,7 +81,6 @@ const plotOf = (points: readonly RooflineMark[], more: Partial<ComponentProps<ty
     off={NONE}
     roofs={ROOFS}
     memory_gbs={1000}
-    height={200}
     chosen={null}
     choose={() => {}}
     {...more}

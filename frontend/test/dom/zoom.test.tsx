@@ -48,7 +48,7 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
           meaning: "",
           value: "",
           thin: false,
-          layers: [{ name: "Busy", colour: "kernel", hatched: false, levels: [BINS] }],
+          layers: [{ label: "Busy", colour: "kernel", hatched: false, levels: [BINS] }],
         },
       ]}
     />
@@ -63,7 +63,7 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
       means={[BINS]}
       peaks={[BINS]}
       runAhead={[BINS]}
-      device={[{ name: "Kernel", colour: "kernel", hatched: false, levels: [BINS] }]}
+      device={[{ label: "Kernel", colour: "kernel", hatched: false, levels: [BINS] }]}
       {...props}
     />
   ),

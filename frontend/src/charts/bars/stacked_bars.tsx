@@ -1,6 +1,6 @@
 /** A stacked bar per step. Each part is one path, so that thousands of steps cost as little as six. */
 
-import { max } from "d3-array";
+import { max, sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { type Filled, svgFill, svgPaint } from "../../colour";
 import { sized } from "../../dom/size";
@@ -108,7 +108,7 @@ type BarsProps = Pick<StackedBarsProps, "names" | "parts" | "leftOut" | "heads" 
 function layout(props: BarsProps, width: number, height: number) {
   const { names, parts, leftOut, unit } = props;
   const foot = height - BELOW;
-  const totals = names.map((_, bar) => parts.reduce((sum, part) => sum + part.values[bar]!, 0));
+  const totals = names.map((_, bar) => sum(parts, (part) => part.values[bar]!));
   const hatched = totals.map((total, bar) => Math.min(leftOut?.[bar] ?? 0, total));
   const judged = totals.map((total, bar) => total - hatched[bar]!);
   const { end, ticks } = zeroAxis(max(totals) ?? 0);
@@ -194,7 +194,7 @@ function outline(
 ): string {
   return values
     .map((value, bar) => {
-      const from = below.reduce((sum, part) => sum + part.values[bar]!, 0);
+      const from = sum(below, (part) => part.values[bar]!);
       const tall = y(from) - y(from + value);
       if (tall < LEAST_PX) return "";
       const drawn = tall > 1.5 ? tall - 1 : tall;

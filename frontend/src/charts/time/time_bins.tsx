@@ -126,12 +126,15 @@ export function binsPerPixel(
 
 /** One figure of a row; a second figure may be the hatched sense of the same colour. */
 export interface BinLayer extends Filled {
-  name: string;
+  label: string;
   /** From coarse to fine; a full bin is 1000. */
   levels: readonly Bins[];
 }
 
-export const FULL = 1000;
+const FULL = 1000;
+
+export const shareOf = (permille: number | null): number | null => (permille === null ? null : permille / FULL);
+
 const LEVELS = 10;
 
 interface BinLayersProps {
@@ -150,7 +153,7 @@ export function BinLayers({ layers, visible: { from, to }, time, top, height }: 
       {layers.map((layer, at) => {
         const all = aggregates(levelFor(layer.levels, from, to, pixels), from, to, pixels);
         return (
-          <g key={layer.name} class={`of-${colourOf(layer.colour)}`}>
+          <g key={layer.label} class={`of-${colourOf(layer.colour)}`}>
             {at === 0 && <path class="empty" d={path(knownRanges(all))} />}
             {[...byLevel(all, LEVELS, FULL)].map(([level, ranges]) => (
               <path

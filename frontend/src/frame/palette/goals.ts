@@ -1,5 +1,6 @@
 /** What the palette can go to: each goal with its figure, ordered by size; and which goals match the typed words. */
 
+import { sum } from "d3-array";
 import type { Changes } from "../../address/keys";
 import { compareKey, endOfComparison, inRun, keysOf, type Selection, stepInTimeline } from "../../address/selection";
 import type { Index, PageOf } from "../../api.gen";
@@ -63,7 +64,7 @@ export function runGoals({ runs }: Index, like: Selection): Goal[] {
   return runs.flatMap((run): Goal[] => {
     const chosen = inRun(run, like);
     if (!chosen) return [];
-    const spans = run.workers.reduce((sum, { spans }) => sum + spans.length, 0);
+    const spans = sum(run.workers, ({ spans }) => spans.length);
     const { mean_step_ns: step, state } = chosen.span;
     return [
       {

@@ -1,6 +1,6 @@
 /** Experiments as stacked columns, in the order in which they were recorded. */
 
-import { max } from "d3-array";
+import { max, sum } from "d3-array";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Parts, StepChange } from "../../api.gen";
 import { ValueGrid, zeroAxis } from "../../charts/axes";
@@ -288,7 +288,7 @@ function Columns({ columns, scale, width }: PictureProps) {
   );
   const top = LINE * (max(lines, (each) => each.length) ?? 0) + LINE;
   const foot = HEIGHT - BELOW;
-  const totals = columns.map(({ parts }) => parts.reduce((sum, { value }) => sum + scale.of(value), 0));
+  const totals = columns.map(({ parts }) => sum(parts, ({ value }) => scale.of(value)));
   const { end, ticks } = zeroAxis(max(totals) ?? 0);
   const y = (value: number) => foot - (value / end) * (foot - top);
   return (

@@ -11,6 +11,7 @@ import { scaleOf } from "../../scale";
 import { hiddenParts, readingOf, sorting } from "../choices";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import type { Pair, PairViewProps, Tab } from "../props";
+import { figureColumn } from "../table_picture";
 import { More } from "../tiles";
 import { ChangeTables, isChanged } from "./change_tables";
 import { Experiments } from "./experiments";
@@ -213,8 +214,8 @@ function gainColumns({ found, name, own }: Pair, { meanings }: Tab, scale: Scale
   const partOf = ({ of }: Prediction): string =>
     of === null ? "The step" : (meanings.parts.find(({ id }) => id === of)?.label ?? of);
   const gain = (id: "predicted_ns" | "measured_ns", label: string, meaning: string): Column<Prediction> => ({
-    ...{ id, label, meaning, width: "104px" },
-    figures: { of: (row) => row[id], unit: "ns", siblings: "gain" },
+    ...figureColumn(id, label, 104, "ns", (row) => row[id], { siblings: "gain" }),
+    meaning,
   });
   return [
     {

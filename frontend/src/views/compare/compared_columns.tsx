@@ -1,6 +1,6 @@
 /** Columns that show for each row what it takes in the other span, and how much more it takes here. */
 
-import { max } from "d3-array";
+import { max, sum } from "d3-array";
 import type { Column } from "../../components/table";
 import { DASH, scaleFor, shortened } from "../../format";
 import type { Names } from "../props";
@@ -134,7 +134,7 @@ export function OnlyThere({ rows, whole, name, own, per }: OnlyThereProps) {
   const scale = scaleFor(longest[0]!.ns, "ns");
   const more = longest.slice(MOST);
   const texts = longest.slice(0, MOST).map((row) => `${shortened(row.name, SHOWN_LENGTH)} (${scale.text(row.ns)})`);
-  const rest = more.reduce((sum, row) => sum + row.ns, 0);
+  const rest = sum(more, (row) => row.ns);
   if (more.length > 0) texts.push(`${more.length} more (${scale.text(rest)})`);
   return (
     <p class="quiet small aside only-there">

@@ -13,6 +13,7 @@ import { grouped } from "../../lists";
 import { failureOf, type Requested } from "../../server/use_answer";
 import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
+import { figureColumn } from "../table_picture";
 import { ChainPicture } from "./chain_picture";
 import { chainRuns, type Experiment } from "./chain_runs";
 import { changeOf, intervalText, type StepScales, signed, stepScales } from "./difference";
@@ -230,11 +231,10 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
       order: ({ name }) => name,
     },
     {
-      ...{ id: "step", label: "Mean step", width: "96px" },
-      figures: { of: ({ link }) => link.step_ns, unit: "ns" },
+      ...figureColumn("step", "Mean step", 96, "ns", ({ link }) => link.step_ns),
       cell: ({ link }) => scales.of(link.step_ns).text(link.step_ns),
     },
-    { ...{ id: "steps", label: "Steps", width: "64px" }, figures: { of: ({ link }) => link.steps, unit: "count" } },
+    figureColumn("steps", "Steps", 64, "count", ({ link }) => link.steps),
     choice("base", "Base"),
     choice("candidate", "Candidate"),
     change("from_previous", "From the one before", "Change of the mean step and its 95 % interval."),

@@ -12,7 +12,7 @@ import { sentence } from "../../phrase";
 import { differences } from "../compare/compared_columns";
 import { shortName } from "../operators/source/rows";
 import type { Compared, Titles, ViewPart } from "../props";
-import { barColumn, figureColumn, TablePicture } from "../table_picture";
+import { barColumn, figureColumn, nameColumn, TablePicture } from "../table_picture";
 
 /** What the training thread does inside the loader, and in which line, as self time per batch. */
 interface ActivitiesProps extends ViewPart {
@@ -78,7 +78,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
     },
     ...(lines ? [line] : []),
     barColumn((row) => [{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]),
-    figureColumn("batch", "A batch", 68, "ns", (row) => row.ns_per_batch),
+    batchColumn(68),
   ];
 }
 
@@ -114,7 +114,7 @@ export function SlowLines({ lines, tab, name }: ViewPart & { lines: readonly Loa
       columns={[
         lineColumn("60%"),
         barColumn<LoaderLine>((row) => [{ share: row.ns_per_batch / longest, colour: "data" }]),
-        batchColumn("72px"),
+        batchColumn(72),
       ]}
       rows={lines}
       rowKey={(line) => line.line}
@@ -125,21 +125,11 @@ export function SlowLines({ lines, tab, name }: ViewPart & { lines: readonly Loa
   );
 }
 
-const lineColumn = (width: string): Column<LoaderLine> => ({
-  id: "line",
-  label: "Line",
-  width,
-  order: (row) => row.line,
-  cell: (row) => shortName(row.line),
-  hint: (row) => row.line,
-});
+const lineColumn = (width: string): Column<LoaderLine> =>
+  nameColumn("line", "Line", (row) => row.line, { width, cell: (row) => shortName(row.line) });
 
-const batchColumn = (width: string): Column<LoaderLine> => ({
-  id: "batch",
-  label: "A batch",
-  width,
-  figures: { of: (row) => row.ns_per_batch, unit: "ns" },
-});
+const batchColumn = (width_px: number): Column<Pick<LoaderLine, "ns_per_batch">> =>
+  figureColumn("batch", "A batch", width_px, "ns", (row) => row.ns_per_batch);
 
 const WHICH_LINES = "Which lines does batch production spend its time in?";
 
@@ -185,5 +175,5 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
     cell: (row) => <span class="quiet">{share(row.error)}</span>,
     file: fileFields<RecordedLine>({ error: "Standard deviation" }, "fraction"),
   },
-  batchColumn("76px"),
+  batchColumn(76),
 ];

@@ -1,3 +1,4 @@
+import { sum } from "d3-array";
 import type { Recorded, RecordedLoader } from "../../api.gen";
 import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
@@ -31,7 +32,7 @@ const inTraining = ({ workers }: Recorded): boolean =>
 export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedProps) {
   const title = titles.batch_split!;
   const stages = stagesOf(recorded, tab.meanings).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
-  const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
+  const whole = sum(stages, (stage) => stage.ns ?? 0);
   const waits = partOf(tab.meanings, byReader ? "reader_waits" : "loop_waits");
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
   const several = recorded.loaders.length > 1;

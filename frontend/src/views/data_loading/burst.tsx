@@ -5,7 +5,7 @@ import { AxisLabels, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
 import { indexOf, nearest, type StopSelection } from "../../charts/pointer/pointing";
 import { StopsPicture } from "../../charts/pointer/stops_picture";
 import type { TipContent } from "../../charts/pointer/tip";
-import { colourOf, Swatch } from "../../colour";
+import { Swatch } from "../../colour";
 import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
@@ -52,10 +52,7 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
           `batches of steps ${rangeText(waits[0]!.step, waits[waits.length - 1]!.step)}: ` +
           `${spoken(waits)}.`
         }
-        height={HEIGHT}
         columns={columns}
-        colour="data"
-        axis="step that takes the batch"
         scale={scale}
         periods={period === null || off.has("long") ? [] : periodsOf(waits, period)}
         periodText={period === null ? "" : counted(period, "batch", "batches")}
@@ -172,14 +169,11 @@ interface WaitColumn {
 
 interface ColumnsProps extends StopSelection {
   label: string;
-  height: number;
   columns: readonly WaitColumn[];
   /** Pairs of long columns, by index, that a bracket joins. */
   periods: readonly (readonly [from: number, to: number])[];
   /** Written below the first bracket that has room. */
   periodText: string;
-  axis: string;
-  colour: string;
   scale: Scale;
   tip(column: number): TipContent;
 }
@@ -200,11 +194,11 @@ const BRACKET_PX = 9;
  * Waits in the order of the batches, one column each; brackets above join a long wait with the next, where long waits
  * recur.
  */
-const WaitColumns = sized<ColumnsProps>(ColumnsPlot, ({ height }) => height);
+const WaitColumns = sized<ColumnsProps>(ColumnsPlot, HEIGHT);
 
 /** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function ColumnsPlot(props: ColumnsProps & { width: number }) {
-  const { columns, width, height, scale, hovered, selected } = props;
+  const { columns, width, scale, hovered, selected } = props;
   const top = TOP + (props.periods.length > 0 ? BRACKETS : 0);
   const pace = (width - LEFT) / Math.max(1, columns.length);
   const xs = useMemo(() => columns.map((_, at) => LEFT + pace * (at + 0.5)), [columns, pace]);
@@ -214,18 +208,19 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
     props.hover(at === null ? null : columns[at]!.key);
   };
   const select = (at: number | null) => props.select(at === null ? null : columns[at]!.key);
-  const { periods, periodText, axis } = props;
+  const { periods, periodText } = props;
   const bars = useMemo(
-    () => <Bars {...{ columns, periods, periodText, axis, scale, width, height, xs, pace, top }} />,
-    [columns, periods, periodText, axis, scale, width, height, xs, pace, top],
+    () => <Bars {...{ columns, periods, periodText, scale, width, xs, pace, top }} />,
+    [columns, periods, periodText, scale, width, xs, pace, top],
   );
   const chosen = indexOf(columns, ({ key }) => key === (hovered ?? selected));
   const content = pointed === null || !columns[pointed] ? null : props.tip(pointed);
   return (
     <StopsPicture
-      class={`chart wait-columns of-${colourOf(props.colour)}`}
+      class="chart wait-columns of-data"
       label={props.label}
-      {...{ width, height, hover, select }}
+      {...{ width, hover, select }}
+      height={HEIGHT}
       at={chosen}
       count={columns.length}
       content={chosen === null ? null : props.tip(chosen)}
@@ -241,7 +236,7 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
               x={xs[at]! - pace / 2}
               y={top - 6}
               width={pace}
-              height={height - BELOW - top + 6}
+              height={HEIGHT - BELOW - top + 6}
             />
           ),
       )}
@@ -250,7 +245,7 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
   );
 }
 
-type BarsProps = Pick<ColumnsProps, "columns" | "periods" | "periodText" | "axis" | "scale" | "height"> & {
+type BarsProps = Pick<ColumnsProps, "columns" | "periods" | "periodText" | "scale"> & {
   width: number;
   xs: readonly number[];
   pace: number;
@@ -258,8 +253,8 @@ type BarsProps = Pick<ColumnsProps, "columns" | "periods" | "periodText" | "axis
 };
 
 /** The part of the picture that the pointer does not change. */
-function Bars({ columns, periods, periodText, axis, scale, width, height, xs, pace, top }: BarsProps) {
-  const foot = height - BELOW;
+function Bars({ columns, periods, periodText, scale, width, xs, pace, top }: BarsProps) {
+  const foot = HEIGHT - BELOW;
   const { end, ticks } = zeroAxis(scale.of(max(columns, (column) => column.ns) ?? 0), 3);
   const y = (ns: number) => foot - (scale.of(ns) / end) * (foot - top);
   const wide = Math.max(1, Math.min(WIDEST, pace > 3 ? pace - 1.5 : pace));
@@ -283,7 +278,7 @@ function Bars({ columns, periods, periodText, axis, scale, width, height, xs, pa
       )}
       <AxisLabels labels={thinned(columns.map(({ key }, at) => ({ x: xs[at]!, text: key })))} y={foot + 14} />
       <text class="mid" x={(LEFT + width) / 2} y={foot + 29}>
-        {axis}
+        step that takes the batch
       </text>
     </g>
   );

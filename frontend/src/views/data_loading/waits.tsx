@@ -3,6 +3,7 @@
  * what receiving a batch takes.
  */
 
+import { sum } from "d3-array";
 import type { DataLoadingResult, EpochStarts, LoaderRow, LoaderStep, Overhead } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { StopSelection } from "../../charts/pointer/pointing";
@@ -136,7 +137,7 @@ export function Shares({ result: { causes, mean, multiprocess } }: { result: Dat
     { label: "other loaders", ns: shares.others_ns },
   ].filter((part) => part.ns > 0);
   if (parts.length < 2) return null;
-  const rest = (mean?.exposed_ns ?? 0) - parts.reduce((sum, part) => sum + part.ns, 0);
+  const rest = (mean?.exposed_ns ?? 0) - sum(parts, (part) => part.ns);
   return (
     <p class="quiet small aside">
       Exposed a step:{" "}
@@ -196,17 +197,9 @@ const difference = (rows: readonly LoaderStep[], compared: Compared<"data_loadin
   });
 
 function stepColumns(longest: number, meanings: Meanings): Column<LoaderStep>[] {
-  const figure = (
-    id: string,
-    label: string,
-    width: string,
-    value: (step: LoaderStep) => number,
-  ): Column<LoaderStep> => ({
-    id,
-    label,
+  const figure = (id: string, label: string, width_px: number, of: (step: LoaderStep) => number) => ({
+    ...figureColumn(id, label, width_px, "ns", of, { siblings: "time" }),
     meaning: meanings.metric(`data_loading_${id}`).meaning,
-    width,
-    figures: { of: value, unit: "ns", siblings: "time" },
   });
   return [
     { id: "step", label: "Step", width: "44px", order: (step) => step.name },
@@ -217,9 +210,9 @@ function stepColumns(longest: number, meanings: Meanings): Column<LoaderStep>[] 
       order: (step) => step.wait_ns,
       file: fileFields<LoaderStep>({ wait_ns: "Wait" }, "ns"),
     },
-    figure("exposed", "Exposed", "64px", (step) => step.exposed_ns),
+    figure("exposed", "Exposed", 64, (step) => step.exposed_ns),
     {
-      ...figure("hidden", "Hidden", "60px", (step) => step.hidden_ns),
+      ...figure("hidden", "Hidden", 60, (step) => step.hidden_ns),
       cell: (_, written) => <span class="quiet">{written}</span>,
     },
     {

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { WorkerCurve } from "../../api.gen";
 import { AxisLabels, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
-import type { Dot } from "../../charts/lines/polyline";
+import { type Dot, pathOf } from "../../charts/lines/polyline";
 import { nearest } from "../../charts/pointer/pointing";
 import { StopsPicture } from "../../charts/pointer/stops_picture";
 import { Picture } from "../../components/picture";
@@ -62,9 +62,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
           `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}` +
           `${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`
         }
-        height={HEIGHT}
         points={points}
-        axis="num_workers"
         scale={scale}
         others={others}
         measured={{ workers, ns: now_ns, text: `${ns(now_ns)} now` }}
@@ -186,7 +184,7 @@ const MARKED_PX = 9;
  * Step time against number of workers: measurements as marks, predictions as a line, the loader's own time dashed, and
  * what the recommended number saves as a bar between the two.
  */
-const WorkerCurveChart = sized<CurveProps>(CurvePlot, ({ height }) => height);
+const WorkerCurveChart = sized<CurveProps>(CurvePlot, HEIGHT);
 
 /** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function CurvePlot(props: CurveProps & { width: number }) {
@@ -200,7 +198,7 @@ export function CurvePlot(props: CurveProps & { width: number }) {
       class="chart worker-curve"
       label={props.label}
       width={props.width}
-      height={props.height}
+      height={HEIGHT}
       at={hovered}
       count={stops.length}
       content={content}
@@ -217,8 +215,8 @@ export function CurvePlot(props: CurveProps & { width: number }) {
 }
 
 function layout(props: CurveProps & { width: number }): Drawn {
-  const { points, measured, recommended, others, scale, width, height } = props;
-  const frame = { left: LEFT, right: width, top: TOP, bottom: height - BELOW };
+  const { points, measured, recommended, others, scale, width } = props;
+  const frame = { left: LEFT, right: width, top: TOP, bottom: HEIGHT - BELOW };
   const most = [...points, measured, ...others].reduce((high, point) => Math.max(high, point.workers), 1);
   const from = Math.min(measured.workers, ...others.map((other) => other.workers), 1);
   const highest = Math.max(measured.ns, recommended.ns, ...others.map((other) => other.ns));
@@ -233,7 +231,7 @@ function layout(props: CurveProps & { width: number }): Drawn {
   };
 }
 
-function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: PartProps) {
+function Axes({ scale, cores, drawn: { frame, stops, x, y, timeAxis } }: PartProps) {
   const labels = stops.map((workers) => ({ x: x(workers), text: String(workers) }));
   const limited = cores && cores.workers <= stops[stops.length - 1]! ? cores : null;
   return (
@@ -247,15 +245,12 @@ function Axes({ scale, axis, cores, drawn: { frame, stops, x, y, timeAxis } }: P
       />
       <AxisLabels labels={thinned(labels)} y={frame.bottom + 14} />
       <text class="mid" x={(x(stops[0]!) + x(stops[stops.length - 1]!)) / 2} y={frame.bottom + 29}>
-        {axis}
+        num_workers
       </text>
       {limited && <line class="ref" x1={x(limited.workers)} x2={x(limited.workers)} y1={frame.top} y2={frame.bottom} />}
     </g>
   );
 }
-
-const path = (dots: readonly Dot[]): string =>
-  dots.map((dot, at) => `${at ? "L" : "M"}${dot.x.toFixed(1)} ${dot.y.toFixed(1)}`).join("");
 
 function Curves({ points, measured, drawn }: PartProps) {
   const { x, y } = drawn;
@@ -264,10 +259,10 @@ function Curves({ points, measured, drawn }: PartProps) {
   const marked = x(1) - x(0) >= MARKED_PX;
   return (
     <g>
-      <path class="line" d={path(bent(steps, drawn.frame.bottom))} />
-      <path class="loader" d={path(bent(dotsOf(points, "loader_ns", drawn), drawn.frame.bottom))} />
+      <path class="line" d={pathOf(bent(steps, drawn.frame.bottom))} />
+      <path class="loader" d={pathOf(bent(dotsOf(points, "loader_ns", drawn), drawn.frame.bottom))} />
       {measured.workers < (points[0]?.workers ?? 0) && first && (
-        <path class="ref" d={path([{ x: x(measured.workers), y: y(measured.ns) }, first])} />
+        <path class="ref" d={pathOf([{ x: x(measured.workers), y: y(measured.ns) }, first])} />
       )}
       {marked &&
         steps
@@ -307,7 +302,7 @@ function Marks(props: PartProps) {
   const drawnGain = gain.ns > 0 && goal.y - top > 2;
   return (
     <g>
-      {drawnGain && <path class="ref" d={path([now, { x: goal.x, y: now.y }])} />}
+      {drawnGain && <path class="ref" d={pathOf([now, { x: goal.x, y: now.y }])} />}
       {drawnGain && <line class="saved" x1={goal.x} x2={goal.x} y1={top} y2={Math.max(top, goal.y - GOAL)} />}
       <circle class="goal" cx={goal.x} cy={goal.y} r={GOAL} />
       <circle class="dot" cx={goal.x} cy={goal.y} r="2" />

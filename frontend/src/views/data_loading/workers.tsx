@@ -2,7 +2,7 @@ import type { RecordedWorker, SlowBatch } from "../../api.gen";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, fine, ns, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { barColumn, figuresOf, TablePicture } from "../table_picture";
+import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import {
   type LoaderNames,
   limitOf,
@@ -156,10 +156,6 @@ function slowColumns(
   meanings: Meanings,
 ): Column<SlowBatch>[] {
   const figure = figuresOf<SlowBatch>(meanings);
-  const time = (id: string, label: string, width: string, of: (row: SlowBatch) => number): Column<SlowBatch> => ({
-    ...{ id, label, width },
-    figures: { of, unit: "ns", siblings: "time" },
-  });
   return [
     ...(names.several ? [loaderColumn<SlowBatch>(names, "116px")] : []),
     {
@@ -194,8 +190,8 @@ function slowColumns(
       { share: row.dataset_ns / longest, colour: "data" },
       { share: row.collate_ns / longest, colour: "cpu" },
     ]),
-    time("dataset", "Dataset", "72px", (row) => row.dataset_ns),
-    time("collate", "Collate", "68px", (row) => row.collate_ns),
+    figureColumn("dataset", "Dataset", 72, "ns", (row) => row.dataset_ns, { siblings: "time" }),
+    figureColumn("collate", "Collate", 68, "ns", (row) => row.collate_ns, { siblings: "time" }),
     {
       ...figure("cpu", "batch_cpu_share", 58, (row) => row.cpu_share),
       cell: (row) => percent(row.cpu_share),

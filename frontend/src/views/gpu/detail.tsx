@@ -1,5 +1,6 @@
 /** One kernel: how long its launches are, when they run, and how one of them fills the GPU. */
 
+import { sum } from "d3-array";
 import type { DeviceGpu, GpuResult, KernelDetail, LaunchShape, LaunchSite, Phrase } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { quoted } from "../../components/filter";
@@ -79,13 +80,7 @@ function Pictures({ detail, device, result, tab, name }: PicturesProps) {
     <div class="kernel-pictures">
       <LengthsPicture of={LAUNCHES} lengths={detail.lengths} name={name} />
       <CallsOverTime detail={detail} result={result} name={name} />
-      <LaunchPicture
-        shape={detail.shape}
-        launches={detail.lengths.count.reduce((sum, each) => sum + each, 0)}
-        device={device}
-        tab={tab}
-        name={name}
-      />
+      <LaunchPicture shape={detail.shape} launches={sum(detail.lengths.count)} device={device} tab={tab} name={name} />
     </div>
   );
 }
@@ -94,7 +89,7 @@ const LAUNCHES = { one: "launch", many: "launches", colour: "kernel" } as const;
 
 function CallsOverTime({ detail: { calls }, result, name }: { detail: KernelDetail; result: GpuResult; name: string }) {
   const title = `It runs for ${percent(busyShare(calls, result))} of the span`;
-  const all = calls.count.reduce((sum, each) => sum + each, 0);
+  const all = sum(calls.count);
   const [first, last] = [calls.count.findIndex((each) => each > 0), calls.count.findLastIndex((each) => each > 0)];
   const within = `${ns(first * calls.bin_ns)} and ${ns((last + 1) * calls.bin_ns)}`;
   return (
@@ -182,7 +177,6 @@ export function LaunchPicture({ shape, launches, device, tab, name }: LaunchPict
         <Waves
           label={`${title}, in the most frequent launch shape.`}
           launch={launch}
-          colour="kernel"
           height={Math.min(HEIGHT, wavesHeight(launch.waves))}
         />
       ) : (

@@ -228,17 +228,11 @@ export function columnsOf(
     if (fits) room -= wide;
     return fits;
   });
-  const about = (id: string) => ({ id, ...columnHead(meanings, id) });
-  const figure = ([id, wide]: readonly [Figure, number]): Column<KernelGroup> => ({
-    ...about(id),
-    width: `${wide}px`,
+  const figure = figuresOf<KernelGroup>(meanings);
+  const filling = ([id, wide]: readonly [Figure, number]): Column<KernelGroup> => ({
+    ...figure(id, id, wide, (row) => row[id], id.endsWith("_ns") ? { siblings: "launch" } : {}),
     missing: id === "blocks_per_sm" ? NO_GRID : NO_ROOM,
     extra: [...less, ...WIDE.filter((each) => !more.includes(each))].some(([each]) => each === id),
-    figures: {
-      of: (row) => row[id],
-      unit: meanings.metric(id).unit,
-      ...(id.endsWith("_ns") && { siblings: "launch" }),
-    },
     ...(id === "est_achieved_occupancy" && {
       cell: (row) => percent(row.est_achieved_occupancy),
       hint: (row) => theirOccupancy(row, meanings),
@@ -260,7 +254,8 @@ export function columnsOf(
     },
     ...(beside === undefined ? [] : [{ ...BESIDE_COLUMNS[beside](meanings), file: [], extra: width < BESIDE_FROM_PX }]),
     {
-      ...about("tensor_core"),
+      id: "tensor_core",
+      ...columnHead(meanings, "tensor_core"),
       width: `${CORES}px`,
       order: answerOf,
       cell: (row) => (row.eligible === false ? <span class="faint">{answerOf(row)}</span> : answerOf(row)),
@@ -270,23 +265,17 @@ export function columnsOf(
         ...fileFields<KernelGroup>({ tensor_core_reason: "Why" }),
       ],
     },
-    figuresOf<KernelGroup>(meanings)("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
+    figure("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
     {
-      ...about("mean_ns"),
-      id: "mean",
-      width: `${MEAN}px`,
-      figures: { of: (row) => row.mean_ns, unit: "ns", siblings: "launch" },
+      ...figure("mean", "mean_ns", MEAN, (row) => row.mean_ns, { siblings: "launch" }),
       cell: (row, written, write) => <span data-hint={`${write(row.min_ns)} to ${write(row.max_ns)}`}>{written}</span>,
     },
     {
-      ...about("total_ns"),
-      id: "total",
-      width: `${total}px`,
-      figures: { of: (row) => row.total_ns, unit: "ns", adds: "recording" },
+      ...figure("total", "total_ns", total, (row) => row.total_ns, { adds: "recording" }),
       bar: (row) => splitOf(row, longest, meanings),
     },
-    figuresOf<KernelGroup>(meanings)("share", "share", SHARE, (row) => row.share),
-    ...[...FILLING, ...WIDE].map(figure),
+    figure("share", "share", SHARE, (row) => row.share),
+    ...[...FILLING, ...WIDE].map(filling),
   ];
 }
 

@@ -2,17 +2,17 @@ import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase } from "../../api.gen";
 import { moved, type StopSelection } from "../../charts/pointer/pointing";
-import type { TipContent } from "../../charts/pointer/tip";
+import { partRow, type TipContent } from "../../charts/pointer/tip";
 import { useTimeZoom } from "../../charts/pointer/zoom";
-import { type BinLayer, BinLayers, FULL, levelFor, valueAt } from "../../charts/time/time_bins";
+import { type BinLayer, BinLayers, levelFor, shareOf, valueAt } from "../../charts/time/time_bins";
 import { hasRoom, StepRings, ZoomedPicture } from "../../charts/time/zoomed_picture";
-import { Ramp, Swatch } from "../../colour";
+import { Ramp } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Definitions } from "../../components/sentence";
 import { sized } from "../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../dom/text_width";
-import { ns, percent, type Scale, scaleFor, share, tick } from "../../format";
+import { ns, percent, type Scale, scaleFor, tick } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { lengthOf, middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
@@ -62,14 +62,7 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
       }
       name={`gpu over time ${name}`}
       table={() => tableOf(device, tab.meanings)}
-      tools={
-        <Ramp
-          colour="kernel"
-          low={share(0)}
-          high={share(1)}
-          label={`Scale of the rows, from ${share(0)} to ${share(1)}`}
-        />
-      }
+      tools={<Ramp colour="kernel" of="the rows" />}
     >
       <MetricRows
         label={`${sentence(title)}. Figures over ${ns(whole)}: ${spoken}.`}
@@ -129,9 +122,7 @@ function rowOf(device: DeviceGpu, binned: MetricLevels, meanings: Meanings): Met
 function layerOf(binned: MetricLevels, meanings: Meanings, hatched: boolean): BinLayer {
   const { label, colour } = meanings.metric(binned.metric);
   return {
-    name: label,
-    colour,
-    hatched,
+    ...{ label, colour, hatched },
     levels: binned.levels.map((level) => ({ start: 0, bin: level.bin_ns, values: level.permille })),
   };
 }
@@ -149,8 +140,6 @@ function tableOf(device: DeviceGpu, meanings: Meanings): TableData {
   ]);
   return { columns: [{ label: "Time", unit: "ns" }, ...columns], rows };
 }
-
-const shareOf = (permille: number | null): number | null => (permille === null ? null : permille / FULL);
 
 interface MetricRow {
   key: string;
@@ -295,11 +284,7 @@ function tipOf(
     rows: rows.flatMap((row) =>
       row.layers.map((layer) => {
         const value = valueAt(levelFor(layer.levels, from, to, pixels), ns);
-        return {
-          mark: <Swatch colour={layer.colour} hatched={layer.hatched} />,
-          name: layer.name,
-          value: percent(value === null ? null : value / FULL),
-        };
+        return partRow(layer, percent(shareOf(value)));
       }),
     ),
   };

@@ -1,5 +1,6 @@
 /** How far ops are from what the GPU can do: the roofline, and apart from it a table of its dots. */
 
+import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
 import { tableData } from "../../components/data_table";
@@ -29,8 +30,6 @@ const DETAILS =
 
 const NO_DOTS =
   "No op of this GPU has recorded inputs whose operations and bytes are known. record_shapes=True records them.";
-
-const HEIGHT = 340;
 
 /** How each bound is drawn. */
 const LOOKS: Readonly<Record<string, { shape: DotShape; colour: string }>> = {
@@ -78,7 +77,6 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           off={off}
           roofs={roofs}
           memory_gbs={roofline.memory_gbs}
-          height={HEIGHT}
           chosen={chosen ? keyOf(chosen) : null}
           choose={choose}
         />
@@ -133,7 +131,7 @@ function keysOf(dots: readonly RooflineDot[], meanings: Meanings): SeriesKey[] {
 
 function hiddenOf(dots: readonly RooflineDot[], kernelNs: number): string {
   if (dots.length === 0) return "";
-  const hiddenNs = dots.reduce((sum, dot) => sum + dot.total_ns, 0);
+  const hiddenNs = sum(dots, (dot) => dot.total_ns);
   return `${counted(dots.length, "op")} with ${percent(hiddenNs / kernelNs)} of kernel time are hidden.`;
 }
 

@@ -7,7 +7,7 @@ import { columnHead } from "../../meanings";
 import { totalsOf } from "../choices";
 import { differences } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
-import { figuresOf, TablePicture, timesOf } from "../table_picture";
+import { figureColumn, figuresOf, nameColumn, TablePicture, timesOf } from "../table_picture";
 
 /** Calls that block the host, and how long the GPU idles for each. */
 export function BlockingCalls(part: HostPart) {
@@ -101,15 +101,11 @@ function columnsOf(
       hint: (row) => row.user_range,
       file: fileFields<BlockingRow>({ phase: "Phase", user_range: "Range" }),
     },
-    {
-      id: "call",
-      label: "Call",
+    nameColumn("call", "Call", (row) => row.call, {
       width: "17%",
       extra: width < ROOM.call,
-      order: (row) => row.call,
-      hint: (row) => row.call,
       file: fileFields<BlockingRow>({ call: "Call", kind: "Kind" }),
-    },
+    }),
     {
       id: "line",
       ...columnHead(meanings, "blocking_source"),
@@ -126,11 +122,8 @@ function columnsOf(
       }),
     },
     {
-      id: "count",
-      label: "Count",
+      ...figureColumn("count", "Count", 44, "number", (row) => row.count, { adds: "step" }),
       extra: width < ROOM.count,
-      width: "44px",
-      figures: { of: (row) => row.count, unit: "number", adds: "step" },
     },
     figure("blocked", "blocked_ns", 66, (row) => row.blocked_ns, TIME),
     {

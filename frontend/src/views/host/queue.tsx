@@ -2,11 +2,10 @@ import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import type { HostResult, HostStep } from "../../api.gen";
 import { ValueGrid, zeroAxis } from "../../charts/axes";
-import type { TipContent } from "../../charts/pointer/tip";
+import { partRow, type TipContent } from "../../charts/pointer/tip";
 import { useTimeZoom } from "../../charts/pointer/zoom";
 import { type BinLayer, BinLayers, type Bins, binsPerPixel, maxOf, meanOf, valueAt } from "../../charts/time/time_bins";
 import { ZoomedPicture } from "../../charts/time/zoomed_picture";
-import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Chevron } from "../../components/popup";
@@ -121,12 +120,8 @@ function levelsOf(result: HostResult) {
     peaks: result.queue.map((level) => bins(level.bin_ns, level.peak)),
     runAhead: levels.map((level) => bins(level.bin_ns, level.run_ahead_ns)),
     device: WORK.map(([id, field]): BinLayer => {
-      const {
-        label: name,
-        colour,
-        hatched,
-      } = result.segments.find((segment) => segment.id === id) ?? { label: id, colour: id, hatched: false };
-      return { name, colour, hatched, levels: levels.map((level) => bins(level.bin_ns, level[field])) };
+      const work = result.segments.find((segment) => segment.id === id) ?? { label: id, colour: id, hatched: false };
+      return { ...work, levels: levels.map((level) => bins(level.bin_ns, level[field])) };
     }),
   };
 }
@@ -264,11 +259,7 @@ function tipOf({ from, phases, scale }: QueueChartProps, { mean, peak, ahead, wo
       { name: "Queue, mean", value: text(depth === null ? null : depth / PERMILLE, "number") },
       { name: "Queue, peak", value: text(valueAt(peak, at), "count") },
       { name: "Run-ahead, mean", value: ns(valueAt(ahead, at)) },
-      ...work.map((layer) => ({
-        mark: <Swatch colour={layer.colour} hatched={layer.hatched} />,
-        name: layer.name,
-        value: text((valueAt(layer.levels[0]!, at) ?? 0) / PERMILLE, "fraction"),
-      })),
+      ...work.map((layer) => partRow(layer, text((valueAt(layer.levels[0]!, at) ?? 0) / PERMILLE, "fraction"))),
     ],
   };
 }
@@ -419,12 +410,10 @@ export function carried(bins: Bins, longest: number): Bins {
 
 type Place = (value: number) => number;
 
+type Bar = readonly [from: number, to: number, value: number];
+
 /** The bins within [low, high), cut at its ends; empty and unknown ones are left out. */
-function* within(
-  { start, bin, values }: Bins,
-  low: number,
-  high: number,
-): Generator<[from: number, to: number, value: number]> {
+function* within({ start, bin, values }: Bins, low: number, high: number): Generator<Bar> {
   const first = Math.max(0, Math.floor((low - start) / bin));
   for (let at = first; at < values.length && start + at * bin < high; at++) {
     const value = values[at];
@@ -433,17 +422,12 @@ function* within(
 }
 
 export function areaPath(level: Bins, low: number, high: number, x: Place, y: Place, foot: number): string {
-  let path = "";
-  for (const [from, to, value] of within(level, low, high)) {
-    path += `M${x(from).toFixed(1)} ${foot}V${y(value).toFixed(1)}H${x(to).toFixed(1)}V${foot}z`;
-  }
-  return path;
+  const bar = ([from, to, value]: Bar) =>
+    `M${x(from).toFixed(1)} ${foot}V${y(value).toFixed(1)}H${x(to).toFixed(1)}V${foot}z`;
+  return Array.from(within(level, low, high), bar).join("");
 }
 
 export function peakPath(level: Bins, low: number, high: number, x: Place, y: Place, foot: number): string {
-  let path = "";
-  for (const [from, to, value] of within(level, low, high)) {
-    path += `M${((x(from) + x(to)) / 2).toFixed(1)} ${foot}V${y(value).toFixed(1)}`;
-  }
-  return path;
+  const line = ([from, to, value]: Bar) => `M${((x(from) + x(to)) / 2).toFixed(1)} ${foot}V${y(value).toFixed(1)}`;
+  return Array.from(within(level, low, high), line).join("");
 }

@@ -8,7 +8,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { totalsOf } from "../choices";
 import { differences } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
-import { figureColumn, nameColumn, TablePicture } from "../table_picture";
+import { figureColumn, figuresOf, nameColumn, TablePicture } from "../table_picture";
 import { IdleCell, idleOf, reasonOf } from "./reasons";
 
 /** Where work is launched, and how long the GPU idled before it. */
@@ -74,18 +74,12 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
       missing: NO_LAUNCHES,
     },
     {
-      id: "ahead",
-      label: "Run-ahead",
-      width: "74px",
+      ...figureColumn("ahead", "Run-ahead", 74, "ns", (row) => row.run_ahead_p50_ns),
       meaning: meanings.metric("run_ahead_p50").meaning,
-      figures: { of: (row) => row.run_ahead_p50_ns, unit: "ns" },
       missing: NO_LAUNCHES,
     },
     {
-      id: "idle",
-      ...columnHead(meanings, "site_idle_ns"),
-      width: "124px",
-      figures: { of: (row) => idleOf(row.idle_ns), unit: "ns", adds: "step" },
+      ...figuresOf<SiteRow>(meanings)("idle", "site_idle_ns", 124, (row) => idleOf(row.idle_ns), { adds: "step" }),
       cell: ({ idle_ns: idle }, _, write) => (
         <IdleCell idle={idle} reasons={meanings.idle_reasons} longest={longest} write={write} />
       ),

@@ -2,6 +2,7 @@
  * One op: how long its calls last, when they run, its kernels, and the shapes and lines on which it spends its time.
  */
 
+import { sum } from "d3-array";
 import { rangeInTimeline } from "../../address/selection";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
@@ -12,6 +13,7 @@ import { type Column, Table } from "../../components/table";
 import { counted, ns, percent } from "../../format";
 import { readingOf, totalsOf } from "../choices";
 import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
+import { figureColumn } from "../table_picture";
 import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
 export function OpDetails({ op, close, ...part }: OperatorPart & { op: string; close(): void }) {
@@ -67,7 +69,7 @@ const CALLS = { one: "call", many: "calls", colour: "cpu" } as const;
 
 function CallsOverTime({ detail: { calls }, result, name }: OperatorPart & { detail: OperatorDetail }) {
   const title = `The host is in it for ${percent(busyShare(calls, result))} of the span`;
-  const all = calls.count.reduce((sum, each) => sum + each, 0);
+  const all = sum(calls.count);
   return (
     <CallsPicture
       of={CALLS}
@@ -90,7 +92,7 @@ function Kernels(props: OperatorPart & { detail: OperatorDetail }) {
     name,
   } = props;
   if (!result.has_device) return null;
-  const whole = kernels.reduce((sum, each) => sum + each.total_ns, 0);
+  const whole = sum(kernels, (each) => each.total_ns);
   const factor = factorOf("recording", readingOf(tab));
   return (
     <Picture
@@ -137,7 +139,7 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
     (result.has_device ? row.device_self_ns : null) || row.host_self_ns + row.runtime_ns;
   const onDevice = result.has_device && rows.some((row) => (row.device_self_ns ?? 0) > 0);
   const of = (row: OperatorRow) => (onDevice ? (row.device_self_ns ?? 0) : own(row));
-  const listed = rows.reduce((sum, row) => sum + of(row), 0);
+  const listed = sum(rows, of);
   const all = tableOf(result, "name", where).rows.find((row) => row.name === op);
   const whole = Math.max(listed, all ? of(all) : 0);
   const columns: Column<OperatorRow>[] = [
@@ -157,12 +159,9 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
       numeric: true,
       cell: (row) => counts(row.calls * factorOf("recording", readingOf(tab))),
     },
-    {
-      id: "share",
-      label: onDevice ? "Share on GPU" : "Share on host",
-      width: "92px",
-      figures: { of: (row) => (whole > 0 ? of(row) / whole : null), unit: "fraction" },
-    },
+    figureColumn("share", onDevice ? "Share on GPU" : "Share on host", 92, "fraction", (row) =>
+      whole > 0 ? of(row) / whole : null,
+    ),
   ];
   return (
     <Picture

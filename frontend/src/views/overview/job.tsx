@@ -8,10 +8,11 @@ import { Section } from "../../components/picture";
 import { Details, Remark, Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH, ns } from "../../format";
-import type { Meanings } from "../../meanings";
+import { columnHead, type Meanings } from "../../meanings";
 import { sorting, totalsOf } from "../choices";
 import { JobPath } from "../mean_step_bar";
 import type { Tab } from "../props";
+import { figuresOf } from "../table_picture";
 import { jobFirst } from "./job_first";
 
 interface OfJobProps {
@@ -82,12 +83,11 @@ const NO_WAITS = "Without a GPU, waits for slower ranks cannot be estimated from
 const NO_GROUP = "The trace does not record the process group.";
 
 function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
-  const figure = (metric: string, of: (row: CollectiveRow) => number | null): Column<CollectiveRow> => {
-    const { label, meaning, unit } = meanings.metric(metric);
-    const siblings = unit === "ns" ? { siblings: "time" } : {};
-    return { id: metric, label, meaning, width: "112px", figures: { of, unit, adds: "step", ...siblings } };
-  };
-  const group = meanings.metric("collective_group");
+  const figure = (metric: string, of: (row: CollectiveRow) => number | null) =>
+    figuresOf<CollectiveRow>(meanings)(metric, metric, 112, of, {
+      adds: "step",
+      ...(metric.endsWith("_ns") && { siblings: "time" }),
+    });
   return [
     { id: "kind", label: "Collective", order: (row) => row.label },
     {
@@ -99,8 +99,7 @@ function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
     },
     {
       id: "group",
-      label: group.label,
-      meaning: group.meaning,
+      ...columnHead(meanings, "collective_group"),
       width: "140px",
       cell: groupText,
       missing: NO_GROUP,

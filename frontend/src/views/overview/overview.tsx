@@ -1,5 +1,6 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
+import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/selection";
 import type {
@@ -163,7 +164,7 @@ const meanStep = (result: OverviewResult, name: string, meanings: Meanings): Mea
 
 /** The mean of what is left out of a step; 0 where that is less than a hundredth of it. */
 function meanLeftOut({ steps, mean_duration_ns: whole }: OverviewResult): number {
-  const mean = steps.reduce((sum, step) => sum + leftOut(step), 0) / Math.max(1, steps.length);
+  const mean = sum(steps, leftOut) / Math.max(1, steps.length);
   return mean < LEAST_LEFT_OUT * whole ? 0 : mean;
 }
 
@@ -209,7 +210,7 @@ function leftOutOf(result: OverviewResult, meanings: Meanings): LeftOut | null {
   const length = meanLeftOut(result);
   if (!length) return null;
   const kinds = Object.entries(LEFT_OUT)
-    .map(([id, of]) => ({ id, mean: result.steps.reduce((sum, step) => sum + of(step), 0) / result.steps.length }))
+    .map(([id, of]) => ({ id, mean: sum(result.steps, of) / result.steps.length }))
     .filter(({ mean }) => mean > 0)
     .map(({ id, mean }) => `${labelOf(id, meanings.idle_reasons)}: ${rough(mean)}.`);
   return { ns: length, kinds: `${kinds.join(" ")} No verdict and no gain counts it.` };
@@ -277,7 +278,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
 /** The bars without hidden parts; the number above a bar is the sum of the remaining parts. */
 function stepBars(steps: OverviewResult["steps"], all: readonly PartMeaning[], off: ReadonlySet<string>) {
   const shown = all.filter((part) => !off.has(part.id));
-  const lengths = steps.map((step) => shown.reduce((sum, part) => sum + lengthOf(step.parts_ns, part), 0));
+  const lengths = steps.map((step) => sum(shown, (part) => lengthOf(step.parts_ns, part)));
   const longest = steps.reduce((most, step) => Math.max(most, step.duration_ns), 0);
   const scale = scaleFor(longest, "ns");
   return {
@@ -314,7 +315,7 @@ const LEFT_OUT = {
 };
 
 /** The sum of the excluded times, ns. */
-export const leftOut = (step: Step): number => Object.values(LEFT_OUT).reduce((sum, of) => sum + of(step), 0);
+export const leftOut = (step: Step): number => sum(Object.values(LEFT_OUT), (of) => of(step));
 
 const labelOf = (id: string, reasons: readonly PartMeaning[]): string =>
   reasons.find((reason) => reason.id === id)?.label ?? id;

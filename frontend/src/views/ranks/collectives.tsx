@@ -6,7 +6,7 @@ import type { JobCollective, JobRanks, MessagePair, RanksPage, Messages as Sent 
 import { ValueGrid, valueAxis } from "../../charts/axes";
 import { Filter } from "../../components/filter";
 import { type Column, fileFields, Table } from "../../components/table";
-import { Sized } from "../../dom/size";
+import { sized } from "../../dom/size";
 import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { grouped } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
@@ -341,9 +341,7 @@ const FOOT = 22;
 const LEFT = 64;
 const RIGHT = 28;
 
-function Bandwidth(props: BandwidthProps) {
-  return <Sized height={HEIGHT}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+const Bandwidth = sized<BandwidthProps>(Plot, HEIGHT);
 
 /** Sizes are placed by their logarithm to base 2: each doubling is the same distance. */
 function Plot({ label, points, scale, width }: BandwidthProps & { width: number }) {

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/selection";
-import type { Pipeline, PipelineStep, StageRow } from "../../api.gen";
+import type { BubblePiece, PassPiece, Pipeline, PipelineStep, StageRow } from "../../api.gen";
 import { type Pen, stripes } from "../../charts/canvas/canvas";
 import type { TipContent } from "../../charts/pointer/tip";
 import { type Colour, Swatch } from "../../colour";
@@ -148,26 +148,7 @@ const tableOf = ({ passes, bubbles }: PipelineStep, rows: readonly StageRow[]) =
   ],
 });
 
-type Cause = "schedule" | "imbalance" | "ordering" | "transfer";
-
-/** A piece of a row, from one instant of the picture to another. */
-interface Piece {
-  row: number;
-  from_ns: number;
-  to_ns: number;
-}
-
-/** One step; kind: index into `KINDS`. */
-interface DrawnStep {
-  length_ns: number;
-  passes: readonly (Piece & { kind: number; stage: number; micro_batch: number })[];
-  bubbles: readonly (Piece & { cause: Cause })[];
-}
-
-interface StageLane {
-  rank: number;
-  stages: readonly number[];
-}
+type Cause = BubblePiece["cause"];
 
 const CAUSE_COLOURS: Readonly<Record<Cause, Colour>> = {
   schedule: "other",
@@ -180,8 +161,8 @@ const CAUSE_COLOURS: Readonly<Record<Cause, Colour>> = {
 const KINDS = ["forward", "backward", "backward, inputs", "backward, weights"] as const;
 
 interface StagesProps extends Pick<LanePlotProps, "label" | "zoom" | "setZoom" | "open"> {
-  step: DrawnStep;
-  rows: readonly StageLane[];
+  step: PipelineStep;
+  rows: readonly StageRow[];
   words: Readonly<Record<Cause, string>>;
 }
 
@@ -207,19 +188,19 @@ function Stages({ step, rows, words, ...plot }: StagesProps) {
   );
 }
 
-const nameOf = ({ rank, stages }: StageLane): string =>
+const nameOf = ({ rank, stages }: StageRow): string =>
   `stage ${stages.length > 2 ? `${stages[0]} …` : stages.join(", ")} · rank ${rank}`;
 
 function tipOf(
-  step: DrawnStep,
-  rows: readonly StageLane[],
+  step: PipelineStep,
+  rows: readonly StageRow[],
   words: Readonly<Record<Cause, string>>,
   { row, at }: { row: number; at: number },
 ): TipContent {
-  const here = (each: Piece) => each.row === row && each.from_ns <= at && at < each.to_ns;
+  const here = (each: PassPiece | BubblePiece) => each.row === row && each.from_ns <= at && at < each.to_ns;
   const pass = step.passes.find(here);
   const bubble = pass ? undefined : step.bubbles.find(here);
-  const length = ({ from_ns, to_ns }: Piece) => ns(to_ns - from_ns);
+  const length = ({ from_ns, to_ns }: PassPiece | BubblePiece) => ns(to_ns - from_ns);
   return {
     title: `${nameOf(rows[row]!)}, ${fine(at)}`,
     rows: [
@@ -236,7 +217,7 @@ function tipOf(
 /** A pass shows the number of its micro-batch where it is at least this wide. */
 const NUMBER_PX = 16;
 
-function paintStages(pen: Pen, step: DrawnStep, { layout, time, palette, width }: Painted): void {
+function paintStages(pen: Pen, step: PipelineStep, { layout, time, palette, width }: Painted): void {
   pen.clearRect(0, 0, width, layout.height);
   const hatches = new Map<Cause, CanvasPattern | string>();
   for (const { row, cause, from_ns, to_ns } of step.bubbles) {

@@ -7,6 +7,7 @@ import { useMemo } from "preact/hooks";
 import type { JobRanks, Problem, RankMap, RanksPage } from "../../api.gen";
 import type { ViewSource } from "../../server/client";
 import { useRequested } from "../../server/requested";
+import { bySize } from "../../words";
 import type { ViewPart } from "../props";
 import { type Matrix, meanOf, type Worst } from "./charts/cells";
 
@@ -70,15 +71,8 @@ export function orderOf(rows: readonly MapRow[], by: Order, matrix: UnpackedMap,
     value: ({ at }) => sign * (meanOf(matrix, [at]) ?? -sign * Infinity),
   };
   const of = new Map(shown.map((each) => [each, key[by](each)]));
-  shown.sort((a, b) => compared(of.get(a)!, of.get(b)!) || compared(key.rank(a), key.rank(b)));
+  shown.sort((a, b) => bySize(of.get(a)!, of.get(b)!) || bySize(key.rank(a), key.rank(b)));
   return shown.map(({ at }) => at);
-}
-
-const BY_NAME = new Intl.Collator("en", { numeric: true });
-
-function compared(a: number | string, b: number | string): number {
-  if (typeof a === "string" || typeof b === "string") return BY_NAME.compare(String(a), String(b));
-  return a === b ? 0 : a - b;
 }
 
 /** "rank 3"; several consecutive ones are "ranks 16–31", others "16 ranks". */

@@ -1,5 +1,6 @@
 /** The table of all runs of the log directory; those that compute the same are grouped. */
 
+import { sum } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
@@ -267,7 +268,7 @@ function Line({ run, machine, tab, marked, typed }: LineProps) {
 
 function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; machine: string }) {
   const { step_ns: step, parts_ns: parts, trend_ns: trend, gain_ns: gain } = line;
-  const whole = Object.values(parts).reduce((sum, length) => sum + length, 0); // of one rank: less than its job's step
+  const whole = sum(Object.values(parts)); // of one rank: less than its job's step
   const segments = meanings.parts.map(({ id, colour, hatched }) => ({
     share: whole ? parts[id as keyof Parts] / whole : 0,
     colour,

@@ -8,7 +8,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { totalsOf } from "../choices";
 import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
 import type { ViewPart } from "../props";
-import { figuresOf, TablePicture } from "../table_picture";
+import { figureColumn, figuresOf, TablePicture, timesOf } from "../table_picture";
 import { type Bin, binOf, binsOf, matrixUnits, shownBins } from "./bins";
 import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
@@ -247,20 +247,14 @@ export function splitColumns(
     figure("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
     ...bins.map(
       (bin): Column<SplitRow> => ({
-        id: bin.id,
-        label: bin.short,
+        ...figureColumn(bin.id, bin.short, TIME, "ns", (row) => bin.of(row.split), timesOf("recording")),
         meaning: `${bin.label}. ${bin.meaning}`,
-        width: `${TIME}px`,
-        figures: { of: (row) => bin.of(row.split), unit: "ns", adds: "recording", siblings: "time" },
         cell: (row, written) => <span class={bin.of(row.split) === 0 ? "faint" : ""}>{written}</span>,
         file: [],
       }),
     ),
     {
-      ...figure("total", "shown_ns", SPLIT_TOTAL, (row) => timeIn(bins, row.split), {
-        adds: "recording",
-        siblings: "time",
-      }),
+      ...figure("total", "shown_ns", SPLIT_TOTAL, (row) => timeIn(bins, row.split), timesOf("recording")),
       bar: ({ split }) => bins.map((bin) => ({ ...bin, share: bin.of(split) / longest })),
       file: [ALL, ...binsOf(meanings)].map(({ label, of }) => ({ label, unit: "ns", of: (row) => of(row.split) })),
     },

@@ -1,6 +1,6 @@
 /** Kernel time by bin: of the span, of the span that is compared with, and of each step. */
 
-import { max } from "d3-array";
+import { max, sum } from "d3-array";
 import { stepInTimeline } from "../../address/selection";
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
@@ -134,7 +134,7 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
         names={names}
         unit={scale.unit}
         axis="step"
-        heads={steps.map((step) => scale.number(shown.reduce((sum, bin) => sum + bin.of(step.split), 0)))}
+        heads={steps.map((step) => scale.number(sum(shown, (bin) => bin.of(step.split))))}
         firm={names.map(() => false)}
         parts={shown.map((bin) => ({
           id: bin.id,

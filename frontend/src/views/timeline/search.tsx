@@ -1,5 +1,6 @@
 /** The search over all available events: how many it finds, on which tracks, and buttons to go from one to the next. */
 
+import { sum } from "d3-array";
 import type { RefObject } from "preact";
 import type { SearchPage, Track } from "../../api.gen";
 import { SearchField } from "../../components/filter";
@@ -65,7 +66,7 @@ function foundText({ at }: Found, { count: all, total_ns }: SearchPage, inReport
 /** The number of hits per track; the search can be limited to one of them. */
 function Where(props: Pick<SearchProps, "tracks" | "track" | "within"> & { page: SearchPage }) {
   const { page, tracks, track, within } = props;
-  const all = page.tracks.reduce((sum, each) => sum + each.count, 0);
+  const all = sum(page.tracks, (each) => each.count);
   return (
     <select
       class="field"

@@ -3,6 +3,7 @@
  * do to it.
  */
 
+import { sum } from "d3-array";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Sheet } from "../../charts/canvas/canvas";
@@ -64,7 +65,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         aria-label={label}
         tabIndex={0}
         data-takes-keys
-        data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}
+        data-boxes={sum(layers, ({ boxes }) => boxes.from.length)}
         onScroll={() => setScroll(scroller.current!.scrollTop)}
         onKeyDown={type}
         {...handlers}

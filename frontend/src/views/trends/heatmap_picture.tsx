@@ -1,13 +1,14 @@
 /** Figures within the spans: one row for each span and device. */
 
+import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { Metric, MetricBins, Phrase } from "../../api.gen";
-import { meanWithin } from "../../charts/time/time_bins";
+import { meanWithin, shareOf } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { count, counted, figure, percent, scaleFor, share } from "../../format";
+import { count, counted, figure, percent, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
@@ -22,8 +23,6 @@ interface HeatmapPictureProps {
   chosen: TrendSelection;
   tab: Tab;
 }
-
-const FULL = 1000;
 
 export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps) {
   const metrics = useMemo(() => binnedMetrics(runs, tab.meanings), [runs, tab.meanings]);
@@ -52,12 +51,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
             options={metrics.map((each) => ({ id: each.id, label: each.label, meaning: each.meaning }))}
             choose={(strip) => tab.update({ strip })}
           />
-          <Ramp
-            colour={metric.colour}
-            low={share(0)}
-            high={share(1)}
-            label={`Scale of ${metric.label}, from ${share(0)} to ${share(1)}`}
-          />
+          <Ramp colour={metric.colour} of={metric.label} />
         </>
       }
     >
@@ -119,7 +113,7 @@ function placedBins(runs: readonly Run[], metric: string): Placed[] {
 /** More rows than a person reads one after the other. */
 const MANY_ROWS = 40;
 
-const countOf = (runs: readonly Run[]): number => runs.reduce((sum, { spans }) => sum + spans.length, 0);
+const countOf = (runs: readonly Run[]): number => sum(runs, ({ spans }) => spans.length);
 const isMany = (runs: readonly Run[]): boolean => countOf(runs) > MANY_ROWS;
 
 const meanStep = ({ result: { steps } }: ReadSpan): number =>
@@ -173,7 +167,7 @@ function tipOf([span, binned]: Placed, row: HeatmapRow, at: number, metric: Metr
   const step = row.steps[at]!;
   const series = span.result.series.find((each) => each.metric === metric.id && each.device === binned.device);
   const bins = series ? null : meanWithin(row.bins, step.from, step.to);
-  const value = series ? (series.steps[at] ?? null) : bins === null ? null : bins / FULL;
+  const value = series ? (series.steps[at] ?? null) : shareOf(bins);
   const scale = scaleFor(step.to - step.from, "ns");
   return {
     title: `${row.name}, ${stopTitle(step.key)}`,
@@ -192,7 +186,7 @@ function tableOf(placed: readonly Placed[], metric: Metric): TableData {
       span.number,
       binned.device,
       binned.start_ns + bin * binned.bin_ns,
-      value === null ? null : value / FULL,
+      shareOf(value),
     ]),
   );
   return {

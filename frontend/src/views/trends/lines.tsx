@@ -1,6 +1,6 @@
 /** A metric of all chosen runs as a picture, large or small. */
 
-import { max, min } from "d3-array";
+import { max, min, sum } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase, Unit } from "../../api.gen";
@@ -129,7 +129,7 @@ export function TrendPicture(props: TrendPictureProps) {
 
 /** Whether there is one point: nothing that it could be compared with. */
 const isAlone = ({ lines, crowd }: Shown): boolean =>
-  crowd.value.length + lines.reduce((sum, { points }) => sum + points.filter((point) => point !== null).length, 0) < 2;
+  crowd.value.length + sum(lines, ({ points }) => points.filter((point) => point !== null).length) < 2;
 
 /** Applies to all pictures of the view: what is cut off in one is often cut off in the next. */
 export function WholeAxis({ whole, tab }: { whole: boolean; tab: Tab }) {

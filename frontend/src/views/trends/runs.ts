@@ -4,6 +4,7 @@
  * to which it belongs.
  */
 
+import { sum } from "d3-array";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
@@ -136,7 +137,7 @@ export function valueOver({ members }: StepAggregate, of: SeriesOf): AggregateVa
     const { median, low, high } = bandOf(measured)!;
     return { value: median, low, high };
   }
-  const value = measured.reduce((sum, each) => sum + each, 0) / measured.length;
+  const value = sum(measured) / measured.length;
   return measured.length === 1
     ? { value, low: null, high: null }
     : { value, low: Math.min(...measured), high: Math.max(...measured) };

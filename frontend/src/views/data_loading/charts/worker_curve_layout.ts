@@ -14,7 +14,6 @@ export interface CurveMark {
 
 export interface CurveProps {
   label: string;
-  height: number;
   points: readonly { workers: number; step_ns: number; loader_ns: number }[];
   /** This span's mean step. */
   measured: CurveMark;
@@ -27,7 +26,6 @@ export interface CurveProps {
   loader: string;
   /** More workers than this compete for cores. */
   cores: { workers: number; text: string } | null;
-  axis: string;
   scale: Scale;
   tip(workers: number): TipContent;
 }

@@ -38,11 +38,11 @@ interface RooflineProps {
   off: ReadonlySet<string>;
   roofs: readonly FlatRoof[];
   memory_gbs: number | null;
-  height: number;
   chosen: string | null;
   choose(key: string | null): void;
 }
 
+const HEIGHT = 340;
 const LEFT = 56;
 const TOP = 14;
 const BELOW = 36;
@@ -51,13 +51,13 @@ const RIGHT = 12;
 /** How near the pointer must be to a dot's edge, px. */
 const NEAR = 6;
 
-export const RooflinePlot = sized<RooflineProps>(Plot, ({ height }) => height);
+export const RooflinePlot = sized<RooflineProps>(Plot, HEIGHT);
 
 function Plot(props: RooflineProps & { width: number }) {
-  const { label, points: all, off, roofs, memory_gbs, height, width, chosen, choose } = props;
+  const { label, points: all, off, roofs, memory_gbs, width, chosen, choose } = props;
   const [hovered, setHovered] = useState<number | null>(null);
   const points = useMemo(() => all.filter(({ group }) => !off.has(group)), [all, off]);
-  const frame = useMemo(() => ({ left: LEFT, right: width - RIGHT, top: TOP, foot: height - BELOW }), [width, height]);
+  const frame = useMemo(() => ({ left: LEFT, right: width - RIGHT, top: TOP, foot: HEIGHT - BELOW }), [width]);
   const scales = useMemo(() => scalesOf(all, roofs, memory_gbs, frame), [all, roofs, memory_gbs, frame]);
   const placed = useMemo(() => placedOn(points, max(all, ({ area }) => area) ?? 1, scales), [points, all, scales]);
   const dots = useMemo(
@@ -72,7 +72,8 @@ function Plot(props: RooflineProps & { width: number }) {
   return (
     <StopsPicture
       class="chart roofline"
-      {...{ label, width, height, content }}
+      {...{ label, width, content }}
+      height={HEIGHT}
       at={hovered}
       count={points.length}
       stopAt={(x, y) => nearDot(placed, x, y)}
@@ -105,7 +106,7 @@ function Plot(props: RooflineProps & { width: number }) {
       <text x={LEFT + 4} y={TOP - 3}>
         TFLOP/s
       </text>
-      <text class="mid" x={(LEFT + frame.right) / 2} y={height - 4}>
+      <text class="mid" x={(LEFT + frame.right) / 2} y={HEIGHT - 4}>
         FLOP/byte at most, log scale
       </text>
       {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}

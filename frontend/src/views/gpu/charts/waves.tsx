@@ -1,13 +1,12 @@
 /** Waves as rows: the filled part is used; the last wave is hatched where it leaves room. */
 
-import { colourOf, svgFill } from "../../../colour";
+import { svgFill } from "../../../colour";
 import { sized } from "../../../dom/size";
 import { count, counted } from "../../../format";
 
 interface WavesProps {
   label: string;
   launch: Launch;
-  colour: string;
   height: number;
 }
 
@@ -26,12 +25,12 @@ export const wavesHeight = (waves: number): number => TOP + BELOW + Math.min(wav
 
 export const Waves = sized<WavesProps>(Rows, ({ height }) => height);
 
-function Rows({ label, launch, colour, height, width }: WavesProps & { width: number }) {
+function Rows({ label, launch, height, width }: WavesProps & { width: number }) {
   const rows = waveRows(launch, MOST_ROWS);
   const pitch = Math.min(HIGHEST + APART, (height - TOP - BELOW) / rows.length);
   const right = width - RIGHT;
   return (
-    <svg class={`chart of-${colourOf(colour)}`} width={width} height={height} role="img" aria-label={label}>
+    <svg class="chart of-kernel" width={width} height={height} role="img" aria-label={label}>
       {rows.map((row, at) => (
         <Wave
           key={row.first}
@@ -40,7 +39,6 @@ function Rows({ label, launch, colour, height, width }: WavesProps & { width: nu
           top={TOP + at * pitch}
           deep={pitch - APART}
           right={right}
-          colour={colour}
         />
       ))}
       <text
@@ -58,10 +56,9 @@ interface WaveProps {
   top: number;
   deep: number;
   right: number;
-  colour: string;
 }
 
-function Wave({ row, places, top, deep, right, colour }: WaveProps) {
+function Wave({ row, places, top, deep, right }: WaveProps) {
   const middle = top + deep / 2 + 4;
   let left = LEFT;
   const segments = row.segments.map(({ wide, high }) => {
@@ -79,7 +76,7 @@ function Wave({ row, places, top, deep, right, colour }: WaveProps) {
       </text>
       <rect class="empty" x={LEFT} y={top} width={right - LEFT} height={deep} />
       {row.tail ? (
-        <path class="tail" d={segments.join("")} style={{ fill: svgFill(colour, true) }} />
+        <path class="tail" d={segments.join("")} style={{ fill: svgFill("kernel", true) }} />
       ) : (
         <path class="mark" d={segments.join("")} />
       )}

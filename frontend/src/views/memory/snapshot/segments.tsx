@@ -132,7 +132,7 @@ const GUTTER = 168;
  *     blocks   aaaaaaaa.a.b........bbbb      a: 8, then single bytes
  *     marks    |  used |mix|  free |used|
  */
-function StripRows({ strips, label }: { strips: readonly StripBlocks[]; label: string }) {
+function StripRows({ strips, label }: { strips: readonly Strip[]; label: string }) {
   const height = ROW * strips.length;
   const largest = Math.max(...strips.map((strip) => strip.bytes));
   return (
@@ -171,20 +171,6 @@ function hintOf({ use, bytes: size, blocks, line }: BlockMark): string {
   return `${bytes(size)} ${USES[use]}${blocks > 1 ? `, ${counted(blocks, "block")}` : ""}${where}`;
 }
 
-/**
- * A segment: for each block its offset, size and use, and the index of the line that allocated it, -1: not recorded.
- */
-export interface StripBlocks {
-  address: string;
-  bytes: number;
-  free_bytes: number;
-  offset: readonly number[];
-  size: readonly number[];
-  used: readonly boolean[];
-  line: readonly number[];
-  lines: readonly string[];
-}
-
 /** "mixed": narrow blocks, both used and free ones. */
 type Use = "used" | "free" | "mixed";
 
@@ -205,7 +191,7 @@ interface BlockMark {
 const LEAST_PX = 2;
 
 /** px: pixels per byte. */
-export function marksOf(strip: StripBlocks, px: number): BlockMark[] {
+export function marksOf(strip: Strip, px: number): BlockMark[] {
   const marks: BlockMark[] = [];
   strip.offset.forEach((offset, at) => {
     const [bytes, use] = [strip.size[at]!, strip.used[at] ? "used" : "free"] as const;

@@ -1,3 +1,4 @@
+import { sum } from "d3-array";
 import { useContext, useMemo, useRef } from "preact/hooks";
 import { AboutContext, fileStem } from "../../../components/about";
 import { Chips } from "../../../components/chips";
@@ -240,7 +241,7 @@ export function speedscope(tree: Tree, measure: Measure, name: string): string {
         name,
         unit: measure === "bytes" ? "bytes" : "nanoseconds",
         startValue: 0,
-        endValue: weights.reduce((sum, each) => sum + each, 0),
+        endValue: sum(weights),
         samples: stacks.map(({ path }) => path),
         weights,
       },

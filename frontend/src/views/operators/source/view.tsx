@@ -159,12 +159,8 @@ function Files({ files, file, open }: FilesProps) {
   );
 }
 
-interface TextProps {
-  part: OperatorPart;
+interface TextProps extends Omit<SourceViewProps, "span"> {
   text: SourceText;
-  chosen: CodeLine;
-  measures: readonly [Measure, ...Measure[]];
-  moved: ReadonlyMap<string, number> | null;
 }
 
 /** The arrow keys go to the previous or next line with figures. */

@@ -15,7 +15,7 @@ import { pointerY } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { scaleFor } from "../../../format";
 import { lengthOf, middleOf, type TimeRange, type TimeScale } from "../../../time_range";
 
@@ -49,9 +49,7 @@ export interface LanePlotProps {
 
 const AXIS_PX = 22;
 
-export function LanePlot(props: LanePlotProps) {
-  return <Sized height={props.layout.height + AXIS_PX}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const LanePlot = sized<LanePlotProps>(Plot, ({ layout }) => layout.height + AXIS_PX);
 
 function Plot(props: LanePlotProps & { width: number }) {
   const { label, layout, length_ns, gutter, zoom, setZoom, open, paint, of, tip, over, width } = props;

@@ -14,7 +14,7 @@ import { type Palette, usePalette } from "../../../charts/canvas/palette";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import type { Colour } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { shortenedTo, widestOf } from "../../../dom/text_width";
 import {
   bandAt,
@@ -63,9 +63,7 @@ const NAME_PX = 14;
 /** The height of a map with this many rows, whatever its number of columns, px. */
 export const mapHeight = (rows: number): number => gridLayout(rows, 1, 0, 1000).height + AXIS_PX;
 
-export function RankMap(props: RankMapProps) {
-  return <Sized height={mapHeight(props.order.length)}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const RankMap = sized<RankMapProps>(Plot, ({ order }) => mapHeight(order.length));
 
 interface Place {
   band: number;

@@ -12,7 +12,7 @@ import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { BinLayers, type Bins as TimeBins } from "../../../charts/time/time_bins";
 import { hasRoom, StepRings } from "../../../charts/time/zoomed_picture";
 import { useRowWindow } from "../../../dom/rows";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
 import { type Scale, scaleFor } from "../../../format";
 import { type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
@@ -42,8 +42,6 @@ interface HeatmapProps extends StopSelection {
   colour: string;
   scale: Scale;
   tip(row: number, step: number): TipContent;
-  /** The number of rows from which the box scrolls. */
-  maxRows?: number;
 }
 
 const ROW = 23;
@@ -61,16 +59,15 @@ interface Place {
   step: number;
 }
 
-export function Heatmap(props: HeatmapProps) {
-  const { rows, maxRows = 14 } = props;
-  const height = Math.min(maxRows, rows.length) * ROW;
-  return <Sized height={height + AXIS}>{(width) => <Plot {...props} width={width} height={height} />}</Sized>;
-}
+/** The number of rows from which the box scrolls. */
+const MOST_ROWS = 14;
 
-type PlotProps = HeatmapProps & { width: number; height: number };
+const heightOf = ({ rows }: HeatmapProps): number => Math.min(MOST_ROWS, rows.length) * ROW;
 
-function Plot(props: PlotProps) {
-  const { rows, width, height, hovered, selected, colour } = props;
+export const Heatmap = sized<HeatmapProps>(Plot, (props) => heightOf(props) + AXIS);
+
+function Plot(props: HeatmapProps & { width: number }) {
+  const { rows, width, hovered, selected, colour } = props;
   const box = useRef<HTMLDivElement>(null);
   const view = useRowWindow(box, rows.length, ROW);
   const whole = props.end || 1;
@@ -116,7 +113,7 @@ function Plot(props: PlotProps) {
       <div
         class="heatmap zoomable"
         ref={box}
-        style={{ height: `${height}px` }}
+        style={{ height: `${heightOf(props)}px` }}
         role="grid"
         aria-label={props.label}
         aria-rowcount={rows.length}
@@ -176,7 +173,7 @@ function placeAt(rows: readonly HeatmapRow[], row: number, ns: number): Place | 
 /** The left and right keys choose a step, up and down a row. */
 function typed(
   event: KeyboardEvent,
-  { rows, select }: PlotProps,
+  { rows, select }: HeatmapProps,
   place: Place | null,
   point: (next: Place | null) => void,
   reset: () => void,
@@ -232,7 +229,7 @@ type BinsProps = TimeRange & Pick<RowProps, "row" | "colour" | "end"> & { time: 
 
 /** The part of a row that the pointer does not change. */
 function Bins({ row, from, to, time, colour, end }: BinsProps) {
-  const layer = { name: row.key, colour, hatched: false, levels: [row.bins] };
+  const layer = { label: row.key, colour, hatched: false, levels: [row.bins] };
   const { x, clampedX, left } = time;
   const length = row.bins.bin * row.bins.values.length;
   const steps = row.steps.filter((step) => touches(step, { from, to }));
