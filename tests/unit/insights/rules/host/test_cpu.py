@@ -755,6 +755,27 @@ def of_table(
     return {insight.id: insight for insight in judged(trace).insights}
 
 
+def test_an_update_after_two_batches_needs_the_rows_of_both():
+    """Each has indices for a tenth of the rows: sparse gradients spare the fills 0.8 of their time, the update 0.6."""
+    node = "autograd::engine::evaluate_function: EmbeddingBackward0"
+    backward, fill = "aten::embedding_dense_backward", "aten::fill_"
+    inputs = ("[[64,8],[100],[],[],[]]", "[]"), (f"[{TABLE},[]]", "[]")
+    trace = timeline(
+        f"""
+        step | {"".join(str(step) * 12 for step in range(4))} |
+        user Optimizer.step#SGD.step | {"........ooo." * 4} |
+        op   | {"mnnn.kkkuuv." * 4} |
+        op   | {".ddd.eee...." * 4} |
+        op   | {".f...h......" * 4} |""",
+        names=NAMES | {"n": node, "k": node, "d": backward, "e": backward, "f": fill, "h": fill,
+                       "u": "aten::add_", "v": "aten::add_"},
+        inputs={"d": inputs[0], "e": inputs[0], "f": inputs[1], "h": inputs[1],
+                "u": (f"[{TABLE},[],[]]", "[]"), "v": (f"[{HEAD},[],[]]", "[]")},
+    )  # fmt: skip
+    (found,) = [each for each in judged(trace).insights if each.id == "sparse_gradients"]
+    assert found.gain_ns == round(0.8 * 2_000 + 0.6 * 2_000)
+
+
 @pytest.mark.parametrize(
     ("indices", "updates", "saved_ns"),
     [
