@@ -4092,12 +4092,14 @@ export interface Residual {
 
 /**
  * The peak rate for inputs of one type. tensor_cores: the rate of tensor cores; FP32 inputs have a second roof
- * without them.
+ * without them. products: the number of products on tensor cores for each one, 0 without them; fused attention
+ * multiplies FP32 inputs in three TF32 products.
  */
 export interface Roof {
   dtype: string;
   tensor_cores: boolean;
   tflops: number;
+  products: number;
 }
 
 /**
