@@ -93,8 +93,9 @@ def test_no_gain_is_more_than_a_step_without_its_ops(pace: StepPace | None, gain
 
 def test_a_thread_that_runs_python_meanwhile_is_to_be_a_process():
     steps = "".join(str(number) * 12 for number in range(4))
-    frames = f"python | {'m' * 48} |\npython @feeder | {'f' * 48} |"
+    frames = f"python | {'m' * 48} |\npython @feeder | {'f' * 48} |\npython @feeder | r{'.' * 47} |"
     names = NAMES | {"m": "train.py(21): loop", "f": "data.py(5): make", "p": "metrics.py(9): count"}
+    names |= {"r": "<built-in function len>"}  # something returns, so that the thread is known to run
 
     def card(calls: str) -> Insight:
         drawn = f"step | {steps} |\n{frames}\npython | {calls * 4} |\nop | {'cccc........' * 4} |"
