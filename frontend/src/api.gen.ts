@@ -2069,7 +2069,7 @@ export interface JobKind {
   transforms: boolean;
   no_grad: NoGrad;
   sequence_layer: string | null;
-  left_as_is: "onnxruntime" | "recurrent" | "scripted" | "sharded" | "tensorrt" | null;
+  left_as_is: "exported" | "onnxruntime" | "recurrent" | "scripted" | "sharded" | "tensorrt" | null;
 }
 
 /**
@@ -2632,6 +2632,7 @@ export interface LaunchTimes {
  * naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
  * if there are none
  * loss            passes over the logits of a loss with many classes; None if there is none
+ * tables          dense gradients of embeddings that could be sparse; None if there are none
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -2650,6 +2651,7 @@ export interface LaunchWaste {
   compared: Waste | null;
   naive: Waste | null;
   loss: LogitsLoss | null;
+  tables: TableGradients | null;
 }
 
 /** The memory that a line holds at the end of both snapshots; None as in `LineRow`. */
@@ -4090,12 +4092,14 @@ export interface Residual {
 
 /**
  * The peak rate for inputs of one type. tensor_cores: the rate of tensor cores; FP32 inputs have a second roof
- * without them.
+ * without them. products: the number of products on tensor cores for each one, 0 without them; fused attention
+ * multiplies FP32 inputs in three TF32 products.
  */
 export interface Roof {
   dtype: string;
   tensor_cores: boolean;
   tflops: number;
+  products: number;
 }
 
 /**
@@ -4768,6 +4772,22 @@ export interface Strip {
   used: boolean[];
   line: number[];
   lines: string[];
+}
+
+/**
+ * Kernels that fill gradients of tables with zeros, or update tables by these; means per step.
+ * saved_ns    part of their time that sparse gradients save
+ * tables      number of these gradients
+ * rows        of the largest table
+ * indices     of a batch in that table
+ * site        where the kernels come from
+ */
+export interface TableGradients {
+  saved_ns: number;
+  tables: number;
+  rows: number;
+  indices: number;
+  site: KernelSite;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

@@ -141,4 +141,15 @@ test("without a limit of the GPU no picture is drawn, and the menu has the table
   cleanup();
   render(<GpuRoofline roofline={{ ...roofline, memory_gbs: 1000 }} {...shown} />);
   expect(screen.getByRole("slider")).toBeTruthy();
+  cleanup();
+  const peaks = [
+    [19.5, 0],
+    [156, 1],
+    [52, 3],
+  ].map(([tflops, products]) => ({ tflops: tflops!, products: products! }));
+  const roofs = peaks.map((peak) => ({ dtype: "float", tensor_cores: peak.products > 0, ...peak }));
+  render(<GpuRoofline roofline={{ ...roofline, memory_gbs: 1000, roofs }} {...shown} />);
+  for (const type of ["FP32", "TF32", "3 × TF32"]) {
+    expect(screen.getByText(new RegExp(`^${type} .*TFLOP/s$`))).toBeTruthy();
+  }
 });

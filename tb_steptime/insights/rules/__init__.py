@@ -9,7 +9,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication import exposed_communication, fewer_exchanges
 from tb_steptime.insights.rules.data_loading import late_batches, loader_waits
-from tb_steptime.insights.rules.gpu import fusion, products, small_batches, types
+from tb_steptime.insights.rules.gpu import embeddings, fusion, products, small_batches, types
 from tb_steptime.insights.rules.host import (
     back_pressure,
     blocking_calls,
@@ -54,9 +54,10 @@ _OVERLAPPING: tuple[Rule, ...] = (
     needless_work.anomaly_detection, copies.pageable_batch_copies, copies.pageable_result_copies, copies.pinned_copies,
     products.dequantized_weights, types.tensor_cores_unused, products.alignment, products.slow_products,
     types.double_precision, fusion.eager_attention, fusion.fusible_chains, fusion.optimizer_passes,
-    fusion.indexed_gradients, fusion.device_copies, small_batches.small_grids, small_batches.matrix_vectors,
-    fusion.layout_conversion, cpu_outside.idle_gpu, cpu_outside.cpu_compiles, cpu_ops.cpu_optimizer, cpu_ops.slow_half,
-    cpu_ops.sparse_gradients, cpu_ops.cpu_ops, cpu_outside.cpu_outside, cpu_ops.small_ops, cpu_outside.python_loop,
+    embeddings.dense_tables, fusion.indexed_gradients, fusion.device_copies, small_batches.small_grids,
+    small_batches.matrix_vectors, fusion.layout_conversion, cpu_outside.idle_gpu, cpu_outside.cpu_compiles,
+    cpu_ops.cpu_optimizer, cpu_ops.slow_half, cpu_ops.sparse_gradients, cpu_ops.cpu_ops, cpu_outside.cpu_outside,
+    cpu_ops.small_ops, cpu_outside.python_loop,
     allocated.memory_grows, allocated.peak_of_activations, allocated.gradients_kept, fusion.loss_in_chunks,
     products.naive_convolutions,
     allocated.fragmented, room.larger_batch, room.needless_checkpoints, recordings.one_time,

@@ -66,11 +66,12 @@ class Peaks(msgspec.Struct, frozen=True):
         """Whether TF32 is faster than FP32: GeForce cards multiply TF32 no faster than FP32 without tensor cores."""
         return self.tf32 is not None and self.tf32 > 1.1 * self.fp32
 
-    def roof(self, dtype: str, tensor_cores: bool) -> float | None:
+    def roof(self, dtype: str, products: int) -> float | None:
         """The rate that a kernel with inputs of that type may reach at most; None if unknown.
 
         Halves and 8-bit floats are compared with tensor cores whatever the kernel runs on, FP32 with TF32
-        only where the kernel uses it: whether rounding is allowed is not a question of speed.
+        only where the kernel uses it: whether rounding is allowed is not a question of speed. products: the number of
+        products on tensor cores for each one of the op, 0 without tensor cores.
         """
         if dtype in HALVES:
             return self.half
@@ -80,7 +81,7 @@ class Peaks(msgspec.Struct, frozen=True):
             return self.fp64_tensor or self.fp64
         if dtype != "float" or self.fp32_matrix:
             return self.fp32_matrix if dtype == "float" else None
-        return self.tf32 if tensor_cores and self.tf32 else self.fp32
+        return self.tf32 / products if products and self.tf32 else self.fp32
 
     def plain(self, dtype: str) -> float | None:
         """The rate that kernels without tensor cores reach at most with inputs of that type; None if unknown.

@@ -7,6 +7,7 @@ op           |- fill_ [100000,64] -|     |- add_ [100000,64] -|   the optimizer'
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from math import prod
 
 import msgspec
@@ -48,33 +49,72 @@ class TableTimes(msgspec.Struct, frozen=True):
     saved_ns: int | None
 
 
+class SparedRows(msgspec.Struct, frozen=True, eq=False):
+    """What sparse gradients spare some ops.
+
+    fills     places of the ops that fill a gradient of a table
+    written   places of the optimizer's ops with recorded shapes
+    share     for each op the share of its time that sparse gradients save
+    tables    number of gradients of tables
+    rows      of the largest table; indices: of a batch in it
+    """
+
+    fills: Int64
+    written: Int64
+    share: Float64
+    tables: int
+    rows: int
+    indices: int
+
+    def saved_ns(self, trace: Trace, rows: Int64, own_ns: Int64) -> int:
+        """Returns what they save of these ops in a step in which each takes its lower median time."""
+        own = own_ns * self.share
+        return sum(_usual_ns(trace, rows[each], own[each]) for each in (self.fills, self.written))
+
+
 def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> TableTimes:
     """rows: of ops; own_ns: the self time of each; updates: which of them are the optimizer's."""
-    shapes, node = trace.events.shapes, _table_nodes(trace, rows)
+    node = _table_nodes(trace, rows)
     fills = np.flatnonzero(node >= 0)
     if not len(fills):
         return TableTimes(0, None)
-    fill_ns = _usual_ns(trace, rows[fills], own_ns[fills])
-    if shapes is None or (shapes[rows[fills]] < 0).any():
+    fill_ns, spared = _usual_ns(trace, rows[fills], own_ns[fills]), spared_rows(trace, rows, updates)
+    if spared is None:
         return TableTimes(fill_ns, None)
+    own = own_ns[spared.written]
+    share = float((own * spared.share[spared.written]).sum() / max(int(own.sum()), 1))
+    return TableTimes(fill_ns, spared.saved_ns(trace, rows, own_ns) + _freed_ns(trace, rows, share))
+
+
+def has_tables(trace: Trace) -> bool:
+    """Whether a dense gradient of a table is recorded."""
+    return len(rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)) > 0
+
+
+def spared_rows(trace: Trace, rows: Int64, updates: Bool) -> SparedRows | None:
+    """Returns what sparse gradients spare these ops; None where no gradient of a table is filled, or shapes are not
+    recorded. updates: which of the ops are the optimizer's."""
+    shapes, node = trace.events.shapes, _table_nodes(trace, rows)
+    fills = np.flatnonzero(node >= 0)
+    if not len(fills) or shapes is None or (shapes[rows[fills]] < 0).any():
+        return None
     indices = _indices(trace, node[fills], shapes)
     groups = Groups.of(shapes[rows[fills]], indices)
     keys = zip(shapes[rows[fills[groups.first]]].tolist(), indices[groups.first].tolist(), strict=True)
     tables = [_table(trace, *key) for key in keys]
     # A bag's node fills short lists, too, such as the number of indices in each bag: its table is the largest.
-    size = np.array([prod(shape) for shape, _ in tables])[groups.place]
+    size = np.array([prod(table.shape) for table in tables])[groups.place]
     largest_first = np.lexsort((-size, node[fills]))
     of_tables = largest_first[np.unique(node[fills][largest_first], return_index=True)[1]]
-    by_shape = Counter[Shape]()
-    for (shape, share), nodes in zip(tables, np.bincount(groups.place[of_tables], minlength=len(groups)), strict=True):
-        by_shape[shape] += nodes * share
-    spared = np.array([share for _, share in tables])[groups.place]
-    written = np.flatnonzero(updates & (shapes[rows] >= 0))
-    shares = _table_shares(trace, rows[written], shapes[rows[written]], by_shape)
-    saved_ns = _usual_ns(trace, rows[fills], own_ns[fills] * spared)
-    saved_ns += _usual_ns(trace, rows[written], own_ns[written] * shares)
-    share = float((own_ns[written] * shares).sum() / max(int(own_ns[written].sum()), 1))
-    return TableTimes(fill_ns, saved_ns + _freed_ns(trace, rows, share))
+    filled, saved = Counter[Shape](), Counter[Shape]()
+    for table, nodes in zip(tables, np.bincount(groups.place[of_tables], minlength=len(groups)), strict=True):
+        filled[table.shape] += nodes
+        saved[table.shape] += nodes * table.saved
+    share, written = np.zeros(len(rows)), np.flatnonzero(updates & (shapes[rows] >= 0))
+    share[fills] = np.array([table.saved for table in tables])[groups.place]
+    share[written] = _table_shares(trace, rows[written], shapes[rows[written]], filled, saved)
+    largest = tables[int(groups.place[size.argmax()])]
+    return SparedRows(fills, written, share, len(of_tables), max(largest.shape[:1], default=0), largest.indices)
 
 
 def _freed_ns(trace: Trace, rows: Int64, share: float) -> int:
@@ -112,13 +152,21 @@ def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
     return index_shape[np.searchsorted(each_node, nodes)]
 
 
-def _table(trace: Trace, filled: int, backward: int) -> tuple[Shape, float]:
-    """The shape of a table, and the share of its time that sparse gradients save; 0 where the number of indices is not
-    known. filled, backward: rows of `Trace.inputs`, of the ops that fill its gradient and that compute it."""
+class _Table(msgspec.Struct, frozen=True):
+    """The shape of a table, the number of indices of a batch, and the share of the table's time that sparse gradients
+    save; 0 where the number of indices is not known."""
+
+    shape: Shape
+    indices: int
+    saved: float
+
+
+def _table(trace: Trace, filled: int, backward: int) -> _Table:
+    """filled, backward: rows of `Trace.inputs`, of the ops that fill a table's gradient and that compute it."""
     (shape, *_), (_, indices, *_) = _shapes(trace, filled), _shapes(trace, backward)
     if not shape or not shape[0] or not indices:
-        return shape, 0.0
-    return shape, max(0.0, 1.0 - min(prod(indices), shape[0]) / shape[0] / _NO_GAIN)
+        return _Table(shape, 0, 0.0)
+    return _Table(shape, prod(indices), max(0.0, 1.0 - min(prod(indices), shape[0]) / shape[0] / _NO_GAIN))
 
 
 def _shapes(trace: Trace, inputs: int) -> list[Shape]:
@@ -126,10 +174,13 @@ def _shapes(trace: Trace, inputs: int) -> list[Shape]:
     return [*((shapes_of(trace.inputs[inputs]) if inputs >= 0 else None) or ()), (), ()]
 
 
-def _table_shares(trace: Trace, rows: Int64, shapes: Int32, by_shape: Counter[Shape]) -> Float64:
+def _table_shares(
+    trace: Trace, rows: Int64, shapes: Int32, filled: Counter[Shape], saved: Mapping[Shape, float]
+) -> Float64:
     """For each op of the optimizer the share of its elements that sparse gradients spare it. shapes: of each op;
-    by_shape: how often gradients of tables of a shape are filled. Other parameters of that shape, as of an output
-    layer, are handled by such ops, too, so these count with the tables' share of them."""
+    filled: how often gradients of tables of a shape are filled; saved: the sum of the shares that these fills save.
+    Other parameters of that shape, as of an output layer, are handled by such ops, too, so these count with the tables'
+    share of them. Where gradients of several batches add up before an update, it needs the rows of all of them."""
     groups = Groups.of(trace.events.name[rows], shapes)
     names = trace.events.name[rows[groups.first]].tolist()
     tensors = [_tensors(trace, each) for each in shapes[groups.first].tolist()]
@@ -140,8 +191,20 @@ def _table_shares(trace: Trace, rows: Int64, shapes: Int32, by_shape: Counter[Sh
     shares = []
     for name, each in zip(names, tensors, strict=True):
         whole = max(sum(map(prod, each)), 1)
-        shares.append(sum(prod(shape) / whole * min(1.0, by_shape[shape] / handled[name, shape]) for shape in each))
+        spared = (_spared(filled[shape] / handled[name, shape], saved[shape], filled[shape]) for shape in each)
+        shares.append(sum(prod(shape) / whole * share for shape, share in zip(each, spared, strict=True)))
     return np.array(shares, np.float64)[groups.place]
+
+
+def _spared(batches: float, saved: float, filled: int) -> float:
+    """Returns the share of its time that an update is spared. batches: the number of gradients of a table for each
+    update; saved: the sum of the shares that so many fills save.
+
+    >>> _spared(0.5, 3.0, 4), _spared(1, 3.0, 4), _spared(2, 3.0, 4)
+    (0.375, 0.75, 0.5)
+    """
+    each = saved / max(filled, 1)
+    return batches * each if batches <= 1 else max(0.0, 1 - batches * (1 - each))
 
 
 def _tensors(trace: Trace, inputs: int) -> list[Shape]:

@@ -320,8 +320,11 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
 
     train   op    [mm]          [mm]         [mm]      ops need no interpreter
     other   frame |---- data.py: make ----|--- make --|
-    other   call          |sleep|                      waits need none either
-    held        ....       ......   .......    ....    the training's thread runs no op, and the other one runs Python
+    other   call       |len|    |sleep|                waits need none either
+    held                   .    ..   .......    ....   the training's thread runs no op, and the other one runs Python
+
+    The profiler finds Python's functions that run as it starts, but no built-in one that these wait in. So nothing is
+    known of a thread until something on it returns, and nothing at all of one that waits from beginning to end.
     """
     threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
     rows = events.rows(Kind.PYTHON)
@@ -333,7 +336,8 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
         if thread in (*threads, *of_models):
             continue
         on_thread = rows[events.thread[rows] == thread]
-        runs = (Intervals.of_events(events, on_thread) - _busy(trace, thread, rows)) & outside
+        known = Intervals.of((int(events.ends(on_thread).min()), steps.end_ns[-1]))
+        runs = (Intervals.of_events(events, on_thread) - _busy(trace, thread, rows)) & outside & known
         if runs.total_ns < max(MOSTLY * outside.total_ns, 1):
             continue
         own = runs - Intervals.of_events(

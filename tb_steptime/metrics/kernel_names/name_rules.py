@@ -57,6 +57,12 @@ class Answer(msgspec.Struct, frozen=True):
         """Is the kernel a matrix product, a convolution or attention, on whatever cores?"""
         return self.role == "matmul"
 
+    @property
+    def products(self) -> int:
+        """The number of products on tensor cores for each one of the op; 0 without tensor cores. Three in TF32 keep the
+        digits of one in FP32."""
+        return (3 if self.family == "fmha_cutlass_3xtf32" else 1) if self.answer == "yes" else 0
+
 
 #: Words of a fused kernel that also contains a matrix product: such a kernel is not a mere helper.
 _NO_PRODUCT = r"^(?!.*(?:gemm(?!a)|matmul|attn|attention|conv|fmha|mlp|moe_kernel|(?<![a-z])(?:add|badd)?b?mm(?![a-z])|triton_tem))"

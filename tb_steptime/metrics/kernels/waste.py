@@ -49,6 +49,7 @@ from tb_steptime.metrics.kernels.fusion import (
     stream_kernels,
 )
 from tb_steptime.metrics.kernels.logits import LogitsLoss, logits_loss
+from tb_steptime.metrics.kernels.table_gradients import TableGradients, table_gradients
 from tb_steptime.metrics.kernels.weight_gradients import of_weights
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.device import steady_activity_ns
@@ -248,6 +249,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
                     if there are none
     loss            passes over the logits of a loss with many classes; None if there is none
+    tables          dense gradients of embeddings that could be sparse; None if there are none
     """
 
     small_grids: Waste | None
@@ -266,6 +268,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     compared: Waste | None = None
     naive: Waste | None = None
     loss: LogitsLoss | None = None
+    tables: TableGradients | None = None
 
 
 class _Kernels(msgspec.Struct, frozen=True, eq=False):
@@ -320,6 +323,7 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
         tries.waste(compared) if tries.within.any() else None,
         _naive(kernels),
         logits_loss(trace, device, chosen),
+        table_gradients(trace, device, chosen),
     )
 
 

@@ -2,6 +2,7 @@
 
 op       |------ aten::lstm ------|  aten::linear      "recurrent"
 op       |- tensorrt::execute_engine -|  aten::argmax  "tensorrt"
+frame    |- AOTICompiledModel.__call__ -|              "exported"
 launch     l l l l l l l l l l l       l
 """
 
@@ -23,16 +24,22 @@ from tb_steptime.trace.table import Kind, is_in
 #: modules (torch/_dynamo/eval_frame.py). It compiles modules of FSDP between FSDP's hooks, which it leaves as they are,
 #: and no graph holds their weights: FSDP frees these and allocates them again (`_dynamo_disable` and `alloc_storage` in
 #: torch/distributed/fsdp/_fully_shard).
-#: Engines of other libraries run without ops of their layers; ONNX Runtime without any op of PyTorch.
-LeftAsIs = Literal["recurrent", "scripted", "sharded", "tensorrt", "onnxruntime"]
+#: Engines of other libraries run without ops of their layers; ONNX Runtime without any op of PyTorch. A model that was
+#: exported and compiled ahead of time runs in C++, so only call stacks show it.
+LeftAsIs = Literal["recurrent", "scripted", "sharded", "tensorrt", "exported", "onnxruntime"]
 _LEFT_AS_IS: dict[LeftAsIs, re.Pattern[str]] = {
     "recurrent": expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$"),
     # TorchScript records the functions that it runs, and the pass of each graph that it differentiates
     "scripted": expression(r"(forward|<forward op>)$"),
     "tensorrt": expression(r"tensorrt::execute_engine"),
+    # AOTICompiledModel.__call__, which moved in PyTorch 2.8, and what torch._export.aot_load returned before
+    "exported": expression(
+        r"(.*/)?torch/(_inductor/package/package|export/pt2_archive/_package)\.py\(\d+\): __call__$"
+        r"|(.*/)?torch/_export/__init__\.py\(\d+\): optimized$"
+    ),
 }
 #: What torch.compile does not take at all.
-NOT_TAKEN = ("scripted", "tensorrt", "onnxruntime")
+NOT_TAKEN = ("scripted", "tensorrt", "exported", "onnxruntime")
 _ONNXRUNTIME_KERNEL = expression(r"\bonnxruntime::")
 #: Phases of the model itself; where nothing tells the phases apart, all launches count.
 _OF_MODEL = tuple(PHASES.index(phase) for phase in ("forward", "unknown"))
@@ -43,7 +50,7 @@ def left_as_is(trace: Trace) -> LeftAsIs | None:
     torch.compile does not compile. "onnxruntime" if its kernels run and most launches are in no op; "sharded" if the
     hooks of FSDP divide another model. None for the others, also where such code is a smaller part."""
     for what, names in _LEFT_AS_IS.items():
-        parts = rows_named(trace, (Kind.CPU_OP,), names.match)
+        parts = rows_named(trace, (Kind.CPU_OP, Kind.PYTHON), names.match)
         if not len(parts):
             continue
         calls = find_launches(trace).call

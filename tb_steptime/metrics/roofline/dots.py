@@ -30,7 +30,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import needs_fewer
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
 from tb_steptime.metrics.roofline.utilization import kernel_work
 from tb_steptime.metrics.tensor_cores.product_rates import EMPTY_NS
-from tb_steptime.metrics.tensor_cores.usage import MARGIN, kernel_answers
+from tb_steptime.metrics.tensor_cores.usage import MARGIN, tensor_products
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.ops import kernel_origins
@@ -84,11 +84,13 @@ class RooflineDot(msgspec.Struct, frozen=True):
 
 class Roof(msgspec.Struct, frozen=True):
     """The peak rate for inputs of one type. tensor_cores: the rate of tensor cores; FP32 inputs have a second roof
-    without them."""
+    without them. products: the number of products on tensor cores for each one, 0 without them; fused attention
+    multiplies FP32 inputs in three TF32 products."""
 
     dtype: str
     tensor_cores: bool
     tflops: float
+    products: int = 0
 
 
 class Roofline(msgspec.Struct, frozen=True):
@@ -116,7 +118,7 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
     kernel       name of its longest kernel
     kernels      number of its kernels
     total_ns     summed length of its kernels
-    cores        its longest kernel runs on tensor cores
+    products     the number of products on tensor cores for each one of the op in its longest kernel; 0 without them
     launch_ns    mean length of the runtime calls that launch its kernels; -1 where one of them launches several kernels
     few_blocks   the blocks of its longest kernel use less than half of the SMs
     fewer        the name of a kernel shows that it needs fewer operations than the formula counts
@@ -126,7 +128,7 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
     kernel: Int64
     kernels: Int64
     total_ns: Int64
-    cores: Bool
+    products: Int64
     launch_ns: Int64
     few_blocks: Bool
     fewer: Bool
@@ -143,8 +145,12 @@ def roofline(trace: Trace, device: int) -> Roofline:
     total = groups.sum(calls.total_ns)
     order = np.argsort(-total, kind="stable")
     dots = [_dot(trace, calls, groups, group, peaks) for group in order[:DOTS].tolist()]
-    with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
-    roofs = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
+    products = calls.products[groups.first[order[:DOTS]]].tolist()
+    roofs = {
+        (dot.dtype, dot.roof_tflops): Roof(dot.dtype, dot.tensor_cores, dot.roof_tflops, number)
+        for dot, number in zip(dots, products, strict=True)
+        if dot.roof_tflops
+    }
     return Roofline(
         memory_gbs=peaks.memory if peaks else None,
         roofs=sorted(roofs.values(), key=lambda each: -each.tflops),
@@ -161,7 +167,6 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
     order = np.argsort(dur, kind="stable")
     longest = np.zeros(len(groups), np.int64)
     longest[groups.place[order]] = order  # the last write stays: the longest kernel
-    on_cores = kernel_answers(trace).where(lambda answer: answer.answer == "yes")
     per_sm = blocks_per_sm(trace)[rows[longest]]
     call = kernel_origins(trace).call
     call_of_row, ordered = call[rows[longest]], np.sort(call)
@@ -171,7 +176,7 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
         kernel=events.name[event[longest]].astype(np.int64),
         kernels=groups.count(),
         total_ns=groups.sum(dur),
-        cores=on_cores[rows[longest]],
+        products=tensor_products(trace)[rows[longest]],
         launch_ns=np.where((call_of_row >= 0) & ~several, trace.events.dur_ns[call_of_row], -1),
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
         fewer=groups.sum(are_named(trace, event, needs_fewer).astype(np.int64)) > 0,
@@ -183,7 +188,7 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
     first, product = int(members[0]), kernel_work(trace).distinct[int(calls.place[members[0]])]
     name, total_ns = trace.strings[int(calls.kernel[first])], int(calls.total_ns[members].sum())
     assert product.work is not None
-    roof = peaks.roof(product.work.dtype, bool(calls.cores[first])) if peaks else None
+    roof = peaks.roof(product.work.dtype, int(calls.products[first])) if peaks else None
     at_roof = _at_roof_ns(product.work, roof, peaks)
     efficiency = None if at_roof is None or not total_ns else at_roof * len(members) / total_ns
     fewer, computes = bool(calls.fewer[members].any()), _computes(product.work, roof, peaks)
@@ -201,7 +206,7 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
         total_ns=total_ns,
         flops=_flops(product.work),
         bytes=product.work.least_bytes or 0,
-        tensor_cores=bool(calls.cores[first]),
+        tensor_cores=bool(calls.products[first]),
         roof_tflops=roof,
         efficiency=efficiency,
         above=None if efficiency is None else why_above(efficiency, product.work, fewer, computes),

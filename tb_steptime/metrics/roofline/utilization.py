@@ -49,7 +49,7 @@ from tb_steptime.metrics.gpu.activities import (
 )
 from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, beside_samples, samples
 from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
-from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins, tensor_products
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.groups import Groups
@@ -129,16 +129,16 @@ def computed_ops(trace: Trace, device: int) -> ComputingOps:
 def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
     """For each of these kernels the time that its whole op would take at the peak of its type, ns; NaN if unknown.
     Undefined for kernels that do not belong to a product."""
-    peaks, products, answers = device_peaks(trace, device), product_calls(trace), kernel_answers(trace)
+    peaks, products = device_peaks(trace, device), product_calls(trace)
     if peaks is None or not products.distinct:
         return np.full(len(rows), np.nan)
-    on_cores = answers.where(lambda answer: answer.answer == "yes")[rows]
-    times = np.array([[_at_peak_ns(peaks, each, cores) for cores in (False, True)] for each in products.distinct])
-    return times.reshape(-1, 2)[products.place[rows], on_cores.astype(np.int64)]
+    numbers, column = np.unique(tensor_products(trace)[rows], return_inverse=True)
+    times = [[_at_peak_ns(peaks, each, number) for number in numbers.tolist()] for each in products.distinct]
+    return np.array(times, np.float64)[products.place[rows], column]
 
 
-def _at_peak_ns(peaks: Peaks, product: Product, cores: bool) -> float:
-    roof = peaks.roof(product.work.dtype, cores) if product.work else None
+def _at_peak_ns(peaks: Peaks, product: Product, number: int) -> float:
+    roof = peaks.roof(product.work.dtype, number) if product.work else None
     return product.work.flops / roof / 1000 if product.work and roof else np.nan  # TFLOP/s = 1000 FLOP/ns
 
 

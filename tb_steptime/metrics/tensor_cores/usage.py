@@ -260,6 +260,13 @@ def kernel_answers(trace: Trace) -> KernelAnswers:
     return resolve(trace, KernelAnswers([_answer(trace, *pair) for pair in pairs], groups.place.astype(np.int32)))
 
 
+def tensor_products(trace: Trace) -> Int64:
+    """The number of products on tensor cores for each one of an op, by row of the kernel table; 0 without tensor
+    cores."""
+    answers = kernel_answers(trace)
+    return np.array([answer.products for answer in answers.distinct], np.int64)[answers.place]
+
+
 @shared
 def kernel_bins(trace: Trace) -> UInt8:
     """The bin of each row of the kernel table, a place in `BINS`."""

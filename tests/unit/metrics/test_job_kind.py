@@ -424,6 +424,30 @@ def test_onnx_runtime_launches_without_ops(ops: str, kernel: str, left: str | No
 
 
 @pytest.mark.parametrize(
+    ("frame", "calls", "left"),
+    [
+        ("torch/export/pt2_archive/_package.py(737): __call__", ".k.l.m.", "exported"),
+        ("/env/lib/python3.12/site-packages/torch/_inductor/package/package.py(275): __call__", ".k.l.m.", "exported"),
+        ("torch/_export/__init__.py(181): optimized", ".k.l.m.", "exported"),
+        ("torch/export/pt2_archive/_package.py(737): __call__", ".k...lm", None),  # a smaller part of the model
+        ("torch/export/pt2_archive/_package.py(812): load_pt2", ".k.l.m.", None),
+        ("torch/export/unflatten.py(320): __call__", ".k.l.m.", None),  # its ops can be compiled
+    ],
+)
+def test_a_package_that_was_compiled_ahead_of_time(frame: str, calls: str, left: str | None):
+    """Its code launches kernels without ops, so only call stacks show it."""
+    trace = timeline(
+        f"""
+        step     | 0000000 |
+        python   | fffff.. |
+        runtime  | {calls} |
+        kernel 7 | {calls} |""",
+        names={"f": frame, "k": "triton_poi_fused_add_0", "l": "triton_red_fused_sum_1", "m": "triton_poi_fused_mul_2"},
+    )
+    assert job_kind(trace).left_as_is == left
+
+
+@pytest.mark.parametrize(
     ("hook", "part", "left"),
     [
         ("FSDP::pre_forward (layers.0)", "aten::mm", "sharded"),

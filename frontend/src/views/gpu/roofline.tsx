@@ -162,8 +162,9 @@ function roofsOf(roofs: Roofline["roofs"]): FlatRoof[] {
   });
 }
 
-const roofType = ({ dtype, tensor_cores }: Roofline["roofs"][number]): string =>
-  dtype === "float" && tensor_cores ? "TF32" : typeOf(dtype);
+/** Fused attention multiplies FP32 inputs in three TF32 products. */
+const roofType = ({ dtype, products }: Roofline["roofs"][number]): string =>
+  dtype !== "float" || products === 0 ? typeOf(dtype) : products === 1 ? "TF32" : `${products} × TF32`;
 
 function markOf(dot: RooflineDot, meanings: Meanings): RooflineMark {
   const above =

@@ -80,7 +80,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
     model, waits = model_late(facts.host), behind_waits(facts)
     if in_graphs(facts) or facts.host.anomaly is not None or facts.has_finding("graphs_captured"):
         return None
-    split = _less(model.split, waits.split_ns) if _is_compiled(facts) else {}
+    pieces = _is_compiled(facts) and facts.job.left_as_is != "exported"  # a package has no graph breaks
+    split = _less(model.split, waits.split_ns) if pieces else {}
     if sum(split.values()) > sum(model.short.values()):
         return _card(facts, "launch_graphs", split, model.launches, _OF_PIECES, _NEEDED)
     if not model.short:
@@ -253,11 +254,15 @@ _OF_SEQUENCE = """layer = torch.nn.{layer}(features, hidden)  # one call for the
 #: The module before torch.jit.script, trace or freeze.
 _OF_SCRIPTED = """model = torch.compile(eager_model, mode="reduce-overhead")  # it refuses a scripted module
 # or a larger batch"""
-#: Options of other engines. A graph of ONNX Runtime reads and writes at the same addresses in each run.
+#: Options of other engines. A graph of ONNX Runtime reads and writes at the same addresses in each run. Without the
+#: option of aoti_load_package (PyTorch 2.7), capturing fails: the container asks which of its models is done.
 _OF_ENGINES: dict[str, str] = {
     "tensorrt": "torch_tensorrt.runtime.set_cudagraphs_mode(True)  # static shapes: each new one is captured again",
     "onnxruntime": """InferenceSession(path, providers=[("CUDAExecutionProvider", {"enable_cuda_graph": "1"})])
 # static shapes; inputs and outputs are bound by io_binding()""",
+    "exported": """model = torch._inductor.aoti_load_package(path, run_single_threaded=True)
+with torch.cuda.graph(graph):  # after a few calls; static shapes: copy new inputs into these
+    outputs = model(*inputs)""",
 }
 #: torch.nn.functional.grouped_mm takes the ends of the experts' rows as a tensor (`offs`), which no call reads.
 _OF_FIXED_SHAPES = """model.part = torch.compile(model.part, mode="reduce-overhead")  # a part without these calls

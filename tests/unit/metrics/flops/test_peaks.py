@@ -91,9 +91,9 @@ def test_fp32_is_held_against_tf32_only_where_it_is_used():
     h100, mi300 = peaks_of("NVIDIA H100 80GB HBM3"), peaks_of("AMD Instinct MI300X")
     assert h100 is not None
     assert mi300 is not None
-    kinds = (("c10::BFloat16", False), ("float", True), ("float", False), ("c10::Float8_e4m3fn", True), ("int", True))
-    assert [h100.roof(*kind) for kind in kinds] == [989.0, 494.0, 67.0, 1979.0, None]
-    assert [mi300.roof(*kind) for kind in kinds] == [1307.4, 163.4, 163.4, 2614.9, None]
+    kinds = ("c10::BFloat16", 0), ("float", 1), ("float", 3), ("float", 0), ("c10::Float8_e4m3fn", 1), ("int", 1)
+    assert [h100.roof(*kind) for kind in kinds] == [989.0, 494.0, 494.0 / 3, 67.0, 1979.0, None]
+    assert [mi300.roof(*kind) for kind in kinds] == [1307.4, 163.4, 163.4, 163.4, 2614.9, None]
 
 
 #: FLOPs per clock of an SM or compute unit: fp32, half, tf32, plain_half, fp64, fp64_tensor, fp8, fp32_matrix. From the

@@ -55,6 +55,32 @@ def test_dots_say_what_bounds_them_and_what_good_kernels_would_save():
     assert (found.memory_gbs, [roof.tflops for roof in found.roofs], found.unknown_ns) == (2039.0, [312.0, 19.5], 0)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "products"),
+    [
+        ("fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<float>)", 3),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16_stage4_warpsize2x2x1_tensor16x8x8_kernel", 1),
+    ],
+    ids=["three products in TF32 for one in FP32", "one"],
+)
+def test_what_multiplies_fp32_in_three_tf32_products_reaches_a_third_of_their_peak(kernel: str, products: int):
+    trace = timeline(
+        """
+        step     | 00000000000000000000000000000000000000000000000000 |
+        op       | aa................................................ |
+        runtime  | k................................................. |
+        kernel 7 | ...kkkkkkkkkkkkkkkkkkkk........................... |""",
+        names={"a": "aten::_efficient_attention_forward", "k": kernel},
+        inputs={"a": ("[[1,512,8,64],[1,512,8,64],[1,512,8,64],[],[]]", '["float","float","float","",""]')},
+        devices={0: A100},
+    )
+    (dot,), (roof,) = roofline(trace, 0).dots, roofline(trace, 0).roofs
+    assert (roof.tflops, roof.products, dot.roof_tflops) == (156 / products, products, 156 / products)
+    at_roof = 4 * 512 * 512 * 512 / (156e3 / products)
+    assert dot.efficiency == pytest.approx(at_roof / 20_000)
+    assert mfu(trace, 0).value == pytest.approx(at_roof / 50_000)
+
+
 def test_communication_has_no_operations_that_could_be_known():
     trace = timeline(
         """

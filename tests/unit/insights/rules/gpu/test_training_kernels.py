@@ -1,4 +1,4 @@
-"""Cards about kernels of optimizers and of the gradients of indexed tensors, on drawn traces."""
+"""Cards about kernels of optimizers, and of gradients of indexed tensors and of embeddings, on drawn traces."""
 
 from __future__ import annotations
 
@@ -109,3 +109,84 @@ def test_gradients_of_indexed_tensors_count_with_their_sort(cell_ns: int):
 )
 def test_a_twentieth_of_the_step_is_worth_a_card(cells: int, kernel: str, fires: bool):
     assert (card(indexed(cells, kernel=kernel), "indexed_gradients") is not None) == fires
+
+
+TABLE, HEAD = "[5000000,64]", "[64,4]"
+ADAM = ("aten::_foreach_lerp_", "aten::_foreach_addcdiv_")
+
+
+def with_table(
+    indices: str = "[500000]",
+    optimizer: str = "Adam",
+    updates: tuple[str, str] = ADAM,
+    handled: tuple[str, str] = (f"[{TABLE}]", f"[{HEAD}]"),
+    between: str = "aten::mul",
+    inside: str = "..",
+    forward: str = "mm",
+    exchange: str = "",
+) -> Trace:
+    """Steps of 10 ms on one GPU. Zeros fill the gradient of a table for 1 ms, and the optimizer's ops update for 3 and
+    1.5 ms. handled: their inputs. between: an op before them. inside: what else the table's node runs. forward: ops
+    of the forward pass. exchange: a collective."""
+    op = (forward + "n" * 6 + "..cuuvv").ljust(100, ".")
+    busy = "g" * 30 + "z" * 10 + "e" * 3 + "a" * 30 + "b" * 15
+    return timeline(
+        f"""
+        step     | {"1" * 100}{"2" * 100}{"3" * 100} |
+        user Optimizer.step#{optimizer}.step | {("." * 11 + "oooo").ljust(100, ".") * 3} |
+        op       | {op * 3} |
+        op       | {("..dddd" + inside).ljust(100, ".") * 3} |
+        op       | {"..ff".ljust(100, ".") * 3} |
+        runtime  | {"g.z.e......a.b".ljust(100, ".") * 3} |
+        kernel 7 | {busy.ljust(100, ".") * 3} |
+        {exchange and f"nccl 9   | {exchange.ljust(300, '.')} |"}""",
+        cell_ns=100_000,
+        names={"g": GEMM, "z": ELEMENTWISE, "e": "embedding_backward_feature_kernel<float>", "a": FOREACH, "b": FOREACH,
+               "m": "aten::mm", "n": "autograd::engine::evaluate_function: EmbeddingBackward0", "c": between,
+               "d": "aten::embedding_dense_backward", "f": "aten::fill_", "u": updates[0], "v": updates[1],
+               "s": "aten::add", "w": "aten::linalg_vector_norm"},
+        inputs={"d": (f"[[4096,64],{indices},[],[],[]]", "[]"), "f": (f"[{TABLE},[]]", "[]"),
+                "u": (f"[{handled[0]},[],[]]", "[]"), "v": (f"[{handled[1]},[],[]]", "[]")},
+        devices={0: A100},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "saved_us"),
+    [
+        ({}, 0.8 * (1_000 + 3_000)),
+        ({"handled": (f"[{TABLE},{TABLE}]", f"[{HEAD}]")}, 0.8 * (1_000 + 1_500)),  # an output layer of its shape
+        ({"optimizer": "SGD", "updates": ("aten::_foreach_add_", "aten::_foreach_add_")}, 0.8 * (1_000 + 3_000)),
+        ({"updates": ("aten::_fused_adam_", "aten::_fused_adam_")}, 0.8 * (1_000 + 3_000)),
+        ({"forward": "mw"}, 0.8 * (1_000 + 3_000)),  # the norm is one of the model
+    ],
+    ids=["Adam", "output layer", "SGD", "fused", "a norm in the model"],
+)
+def test_what_goes_into_rows_of_a_table_without_an_index_is_to_be_spared(given: dict[str, str], saved_us: float):
+    insight = sure(with_table(**given), "dense_tables")  # type: ignore[arg-type]
+    assert up_to(insight) == round((saved_us - 500) * 1_000)
+    assert (insight.severity, "500 000 of the 5 000 000 rows" in card_sentence(insight)) == (Severity.MINOR, True)
+    assert ("SparseAdam" in (insight.how or "")) == ("optimizer" not in given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"indices": "[2000000]"},  # 0.2 of 4 ms less 0.5 ms is less than a tenth of the step
+        {"indices": "[]"},
+        {"handled": ("[]", "[]")},
+        {"handled": (f"[{HEAD}]", f"[{HEAD}]")},  # filling alone is too little
+        {"optimizer": "AdamW"},
+        {"updates": ("aten::_foreach_add", "aten::_foreach_addcdiv_")},  # weight decay
+        {"updates": ("aten::_foreach_maximum_", "aten::_foreach_addcdiv_")},  # AMSGrad
+        {"optimizer": "SGD", "updates": ("aten::_foreach_mul_", "aten::_foreach_add_")},  # momentum
+        {"optimizer": "SGD", "updates": ("aten::_fused_sgd_", "aten::_fused_sgd_")},
+        {"between": "aten::_foreach_norm"},  # clipping
+        {"inside": "ss"},  # the table is the output layer, too
+        {"exchange": "." * 90 + "pppp"},  # several ranks
+    ],
+    ids=["many rows", "indices unknown", "shapes unknown", "another part", "AdamW", "weight decay", "AMSGrad",
+         "momentum", "fused SGD", "clipping", "tied", "ranks"],
+)  # fmt: skip
+def test_no_gradient_is_to_be_sparse_that_cannot_be_or_that_hardly_gains(given: dict[str, str]):
+    assert card(with_table(**given), "dense_tables") is None  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.fusion import EagerAttention
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
+from tb_steptime.metrics.phases.left_as_is import LeftAsIs
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.phases.no_grad import NoGrad
 from tb_steptime.metrics.steps.host_pace import SiteRow
@@ -489,6 +490,25 @@ def test_compiled_code_that_waits_break_up_is_to_be_one_piece(
     assert insight is not None
     assert (insight.gain_ns // US, "one piece" in plain(insight.title)) == (gain_us, in_one_piece)
     assert (insight.confidence is Confidence.LOW) is in_one_piece
+
+
+@pytest.mark.parametrize(
+    ("exported", "title", "how"),
+    [
+        (None, "Keep the compiled model in one piece", "TORCH_LOGS=graph_breaks"),
+        ("exported", "Launch the compiled model as a CUDA graph", "aoti_load_package(path, run_single_threaded=True)"),
+    ],
+)
+def test_a_package_compiled_ahead_of_time_is_loaded_so_that_a_graph_can_hold_it(
+    exported: LeftAsIs | None, title: str, how: str
+):
+    """It has no graph breaks, and torch.compile has no part in it."""
+    late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=50 * US), split_ns=200 * US)
+    host = host_result([late_site], blocking=[blocking(50 * US)], whatif=replayed(sync_bubble=100 * US))
+    insight = card(host, "launch_graphs", JobKind("inference", compiled_share=0.5, left_as_is=exported))
+    assert insight is not None and insight.how is not None
+    assert (plain(insight.title), how in insight.how) == (title, True)
+    assert ("torch.compile(" in insight.how) is (exported is None)
 
 
 @pytest.mark.parametrize(
