@@ -19,7 +19,7 @@ What it may be  A pure function of its arguments. The result is the same object 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -308,13 +308,10 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
         return (listed.name if listed else "") or numbered
 
 
-#: Notes of the reader which say that the file ends before the trace does.
-_CUT = {"truncated-file", "corrupt-file"}
-
-
-def is_cut_short(trace: Trace) -> bool:
-    """Whether events after some place in the file are missing. Kineto writes GPU activities last."""
-    return any(note.id in _CUT for note in trace.notes)
+def is_cut_short(notes: Iterable[Note]) -> bool:
+    """Whether the reader notes that events after some place in the file are missing. Kineto writes GPU activities
+    last."""
+    return any(note.id in ("truncated-file", "corrupt-file") for note in notes)
 
 
 P = ParamSpec("P")
