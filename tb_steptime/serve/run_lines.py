@@ -65,20 +65,21 @@ class RunLines:
         with self._lock:
             until, left = time.monotonic() + budget_seconds, 0
             lines: list[RunLine] = []
-            all_of_run: dict[str, list[ServedSpan]] = {}
+            by_run: dict[str, list[ServedSpan]] = {}
             for span in spans:
-                all_of_run.setdefault(span.found.run, []).append(span)
-            for first_worker in first_workers(span for each in all_of_run.values() for span in each):
+                by_run.setdefault(span.found.run, []).append(span)
+            for first_worker in first_workers(span for of_run in by_run.values() for span in of_run):
                 run = first_worker[0].found.run
-                made_of = tuple(span.measured for span in all_of_run[run])
-                entry = self._lines.get(run)
-                if entry is None or not _same(entry[0], made_of):
+                made_of = tuple(span.measured for span in by_run[run])
+                before, line = self._lines.get(run, ((), None))
+                if not _same(before, made_of):
                     if time.monotonic() > until:
                         left += 1
                         continue
-                    entry = self._lines[run] = made_of, self._line(first_worker, all_of_run[run])
-                if entry[1] is not None:
-                    lines.append(entry[1])
+                    line = self._line(first_worker, by_run[run])
+                    self._lines[run] = made_of, line
+                if line is not None:
+                    lines.append(line)
             return RunsPage(_headline(lines), lines, left)
 
     def _line(self, spans: Sequence[ServedSpan], all_spans: Sequence[ServedSpan]) -> RunLine | None:
