@@ -70,7 +70,7 @@ class MemoryPage(msgspec.Struct, frozen=True):
 
 
 def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Write memory; nothing if it was not recorded. names: number of existing strings; returns the strings that come
+    """Writes memory; nothing if it was not recorded. names: number of existing strings; returns the strings that come
     after them."""
     places = memory_devices(trace)
     if not places:
@@ -103,7 +103,7 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
 
 
 def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Write the modules and lines of the allocations, and the names of the steps."""
+    """Writes the modules and lines of the allocations, and the names of the steps."""
     names_of_makers, numbers = makers(trace, births(trace).op), dict[str, int]()
     for name, texts in (("module", names_of_makers.modules), ("line", names_of_makers.lines)):
         rows = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
@@ -118,7 +118,7 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
 def memory_page(
     events: EventFile, device: int, window: tuple[int, int], bins: int, at_ns: int | None
 ) -> MemoryPage | None:
-    """The page of a device, by its place in the view, exact in at most this many bins. None if there is no such
+    """Returns the page of a device, by its place in the view, exact in at most this many bins. None if there is no such
     device."""
     device_curve = _curve(events, device)
     if device_curve is None:
