@@ -34,7 +34,7 @@ class Nesting(msgspec.Struct, frozen=True, eq=False):
 
 
 def parents(start_ns: Int64, end_ns: Int64) -> Int32:
-    """Returns for each row the innermost one that encloses it, -1 for none. Rows are sorted by (start, longer first)."""
+    """Returns for each row the innermost one around it, -1 for none. Rows are sorted by (start, longer first)."""
     return nesting(start_ns, end_ns).parent
 
 
