@@ -14,7 +14,6 @@ import numpy as np
 
 from tb_steptime.metrics.memory.allocations import (
     NEVER,
-    NO_TOTALS,
     Curve,
     MemoryBins,
     allocations,
@@ -27,7 +26,7 @@ from tb_steptime.metrics.memory.allocations import (
     sizes,
 )
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.peak import INCONSISTENT, MOST_ROWS, AllocationRow, CategoryBytes, later_steps, parts_of
+from tb_steptime.metrics.memory.peak import MOST_ROWS, AllocationRow, CategoryBytes, later_steps, parts_of, why_no_parts
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import Reason
@@ -140,7 +139,7 @@ def _alive_at(events: EventFile, device_curve: Curve, device: int, at_ns: int) -
         allocated_bytes=allocated,
         reserved_bytes=None if device_curve.reserved is None else int(device_curve.reserved[max(last, 0)]),
         categories=parts,
-        why_unknown=None if parts is not None else INCONSISTENT if device_curve.whole else NO_TOTALS,
+        why_unknown=None if parts is not None else why_no_parts(device_curve),
         rows=[_row(events, one) for one in alive[order].tolist()],
         more_rows=len(alive) - len(order),
     )

@@ -88,13 +88,12 @@ class Curve(msgspec.Struct, frozen=True, eq=False):
     allocated: Int64
     reserved: Int64 | None
     whole: bool
+    first_bytes: int = 0
 
     @property
     def before(self) -> int:
         """Bytes allocated before the first event; 0 if unknown."""
         return int(self.allocated[0] - self.first_bytes) if len(self.row) else 0
-
-    first_bytes: int = 0
 
     def at(self, instants: Int64) -> Int64:
         """Bytes allocated at each instant, including the events at that instant."""
