@@ -16,7 +16,6 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.job_ranks import recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.insights.run_advice import (
@@ -31,7 +30,7 @@ from tb_steptime.insights.run_advice import (
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.answers import RunLine, RunsPage
-from tb_steptime.serve.jobs import Jobs, find_job
+from tb_steptime.serve.jobs import UNREADABLE, Jobs, find_job
 from tb_steptime.serve.pages import CachedResults
 from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase
@@ -45,9 +44,8 @@ MOST_JUDGED = 8
 #: Maximum number of ranks of a job that a line waits for. Of a larger job it has the first card of the first rank.
 MOST_RANKS = 64
 
-#: Errors raised by a summary that cannot be read, or that an earlier release wrote without what a comparison needs.
-#: ValueError and OverflowError mean that a packed column is malformed.
-_UNREADABLE = (OSError, DamagedSummary, LookupError, TraceError, ValueError, OverflowError)
+#: Errors of a summary that cannot be read, or that an earlier release wrote without what a comparison needs.
+_UNREADABLE = (*UNREADABLE, TraceError)
 
 
 class RunLines:

@@ -118,10 +118,6 @@ class Store:
         except Exception:  # runs in its own thread: no caller would see it
             logger.exception("tb_steptime could not prepare its first page")
 
-    def has_spans(self, patience_seconds: float) -> bool:
-        """Whether the last scan found anything to show. Waits only for the first scan."""
-        return self.directory.has_spans(patience_seconds)
-
     def index(self, *, work: bool, patience_seconds: float = POLL_PATIENCE_SECONDS) -> Index:
         self.directory.refresh(patience_seconds)
         found, spans = self.directory.spans()

@@ -37,6 +37,7 @@ from tb_steptime.timeline.memory import write_memory
 from tb_steptime.timeline.ties import write_ties
 from tb_steptime.timeline.tracks import Table, TrackEvents, event_colours, tracks_of
 from tb_steptime.trace.frames import MODULE_FRAME, is_installed, is_source, short_frame
+from tb_steptime.trace.intervals import BEFORE_ALL
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
@@ -182,7 +183,7 @@ def stack_rows(start_ns: Int64, dur_ns: Int64, rows: Int32) -> UInt8:
 
 def _fitting(start_ns: Int64, dur_ns: Int64, rows: Int32, rest: Int32) -> Bool:
     """Returns which of the rest fit on one line: each that begins when the last fitting one has ended."""
-    result, free_from = np.zeros(len(rest), bool), np.iinfo(np.int64).min
+    result, free_from = np.zeros(len(rest), bool), BEFORE_ALL
     for first in range(0, len(rest), _AT_ONCE):
         chunk = rows[rest[first : first + _AT_ONCE]]
         start = start_ns[chunk]

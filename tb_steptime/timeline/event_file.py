@@ -38,6 +38,7 @@ from tb_steptime.files.decoders import decoder
 from tb_steptime.files.temporary import OwnFolder
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars
+from tb_steptime.trace.intervals import BEFORE_ALL
 from tb_steptime.trace.table import Int32, Int64, UInt8
 
 _HEAD, _COLUMNS, _CHECK = "head.json", "columns", "check"
@@ -244,7 +245,7 @@ class EventFile:
 
     def open_at(self, line: int, instant_ns: int) -> int | None:
         """Returns the place of the event on a line that is open at an instant."""
-        before = self.within(line, np.iinfo(np.int64).min, instant_ns + 1)
+        before = self.within(line, BEFORE_ALL, instant_ns + 1)
         last = before.stop - 1
         return last if before and self.end_of(last) > instant_ns else None
 

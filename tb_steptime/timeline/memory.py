@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.memory.allocations import (
-    NEVER,
     Curve,
     MemoryBins,
     allocations,
@@ -32,6 +31,7 @@ from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import Reason
 from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.event_file import Columns, EventFile
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 

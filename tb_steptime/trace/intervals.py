@@ -23,6 +23,9 @@ from tb_steptime.text.notes import MOST_RANGES
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.table import EventTable, Float64, Int32, Int64, ranges_from
 
+#: The instant of what does not happen any more, and one before all others.
+NEVER, BEFORE_ALL = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
 
 class Intervals(msgspec.Struct, frozen=True, eq=False):
     """Sorted, disjoint, non-empty, half-open intervals [start, end), in ns. Make them with `union` or `of`."""
@@ -249,6 +252,6 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
         source = np.repeat(np.arange(len(start)), count)
         place = ranges_from(first, count)
         source, place = source[place >= 0], place[place >= 0]
-        ends = np.append(self.start[1:], np.iinfo(np.int64).max)
+        ends = np.append(self.start[1:], NEVER)
         return Cut(source, np.maximum(start.take(source), self.start.take(place)),
                    np.minimum(end.take(source), ends.take(place)), self.label.take(place))  # fmt: skip

@@ -50,6 +50,7 @@ import numpy as np
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import Groups, exact_sums, numbered
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import Around, innermost_at, lane, op_rows, outermost
 from tb_steptime.trace.ops import Rows, forward_of
@@ -190,10 +191,6 @@ def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64
     pairs = np.stack((first, end), axis=1).ravel()
     padded = np.append(all_of, all_of[-1])
     return np.minimum.reduceat(padded, pairs)[::2], np.maximum.reduceat(padded, pairs)[::2]
-
-
-#: Stands for "not freed": later than any event.
-NEVER = np.iinfo(np.int64).max
 
 
 class Allocations(msgspec.Struct, frozen=True, eq=False):
