@@ -94,7 +94,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return {path: _application(route) for path, route in routes.items()}
 
     def is_active(self) -> bool:
-        return self.store.has_spans(_ACTIVE_PATIENCE_SECONDS)
+        return self.store.directory.has_spans(_ACTIVE_PATIENCE_SECONDS)
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Step Insights")

@@ -277,11 +277,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     rows = _rows(trace, device, mean, None)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)
-    replayed, are_whole = replayed_step(trace), whole_steps(trace, device)
-    whole, once = aggregates.of(are_whole).mean, interrupted_exchange_ns(trace, device)[are_whole]
-    bound = _bound(whole, int(once.sum()) // len(once), launches, replayed, is_cpu_unrecorded(trace))
-    bound = _with_use_of_results(bound, whole.idle_of(0), blocking, rows["long_gaps"])
-    bound = _with_rollout(trace, bound, blocking, replayed)
+    bound = _bound(trace, device, blocking, rows["long_gaps"])
     return HostResult(
         unknown=None,
         start_ns=low,
@@ -306,7 +302,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         more_blocking=len(blocking[BLOCKING_ROWS:]),
         one_time=one_time_rows(trace, device),
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),
-        whatif=replayed,
+        whatif=replayed_step(trace),
         recaptures=recaptures(trace),
         recurring=recurring_work(trace, device),
         growing=growing_graph(trace, device),
@@ -409,38 +405,43 @@ def _rows_of_host(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _bound(
-    mean: StepAggregates, once_ns: int, launches: LaunchFigures, replayed: WhatIf | None, cpu_unrecorded: bool
-) -> Bound:
-    """Judges by what a replayed step is sensitive to, or, if the replay is not trusted, by the idle time of the
-    device and its exchanges, less once_ns in which one of these waits once. Only what the device shows by itself is
-    known of a recording without the CPU."""
-    trusted = replayed is not None and replayed.trusted
-    bound = Bound(replayed.pace) if replayed and trusted else _bound_of_device(mean, once_ns, launches)
-    return Bound.UNKNOWN if cpu_unrecorded and bound not in (Bound.GPU, Bound.COMMUNICATION) else bound
-
-
-def _with_use_of_results(bound: Bound, idle: IdleNs, rows: list[BlockingRow], gaps: list[LongGaps]) -> Bound:
-    """Returns the verdict for a job that copies results to the CPU and works on them there for most of the device's
-    idle time: without the wait it would have no results to work on, so the CPU sets the pace. A single value that is
-    read, as for a log, is not what the CPU works on."""
-    reads = bound is Bound.SYNC and bool(rows) and rows[0].direction == "DtoH"
-    reads = reads and (rows[0].bytes or 0) > VALUE_BYTES * rows[0].count
-    late_ns = sum(row.late_ns for row in gaps)
-    return Bound.HOST if reads and late_ns >= LEADING_FRACTION * idle.judged.total_ns else bound
-
-
-def _with_rollout(trace: Trace, bound: Bound, rows: list[BlockingRow], replayed: WhatIf | None) -> Bound:
-    """Returns the verdict for a training whose layers mostly run in a rollout. The action or token that a pass returns
-    is read before the next pass begins, so these waits stay, and the CPU sets the pace where it matters as much as they
-    do. A validation of many batches looks like that, too."""
-    reads = bound is Bound.SYNC and bool(rows) and rows[0].direction == "DtoH"
-    if not reads or replayed is None or not job_kind(trace).no_grad.in_many_passes:
+def _bound(trace: Trace, device: int, blocking: list[BlockingRow], gaps: list[LongGaps]) -> Bound:
+    """Judges by what a replayed step is sensitive to, or, if the replay is not trusted, by the idle time of the device
+    and its exchanges. Only what the device shows by itself is known of a recording without the CPU. Where results are
+    read, the CPU sets the pace if it needs them for its own work."""
+    replayed, are_whole = replayed_step(trace), whole_steps(trace, device)
+    whole = step_aggregates(trace, device).of(are_whole).mean
+    if replayed is not None and replayed.trusted:
+        bound = Bound(replayed.pace)
+    else:
+        once_ns = interrupted_exchange_ns(trace, device)[are_whole]
+        bound = _bound_of_device(whole, int(once_ns.sum()) // len(once_ns), launch_figures(trace, device))
+    if is_cpu_unrecorded(trace) and bound not in (Bound.GPU, Bound.COMMUNICATION):
+        return Bound.UNKNOWN
+    if bound is not Bound.SYNC or not blocking or blocking[0].direction != "DtoH":
         return bound
-    return Bound.HOST if replayed.sensitivity.host <= replayed.sensitivity.blocking else bound
+    needs_them = _works_on_results(blocking[0], gaps, whole.idle_of(0)) or _is_rollout(trace, replayed)
+    return Bound.HOST if needs_them else bound
+
+
+def _works_on_results(read: BlockingRow, gaps: list[LongGaps], idle: IdleNs) -> bool:
+    """Whether the job works on the results that it reads for most of the device's idle time: without the wait it would
+    have nothing to work on. A single value that is read, as for a log, is not what the CPU works on."""
+    late_ns = sum(row.late_ns for row in gaps)
+    return (read.bytes or 0) > VALUE_BYTES * read.count and late_ns >= LEADING_FRACTION * idle.judged.total_ns
+
+
+def _is_rollout(trace: Trace, replayed: WhatIf | None) -> bool:
+    """Whether the layers of a training mostly run in a rollout, and the CPU matters as much as the waits. The action or
+    token that a pass returns is read before the next pass begins, so these waits stay. A validation of many batches
+    looks like that, too."""
+    if replayed is None or not job_kind(trace).no_grad.in_many_passes:
+        return False
+    return replayed.sensitivity.host <= replayed.sensitivity.blocking
 
 
 def _bound_of_device(mean: StepAggregates, once_ns: int, launches: LaunchFigures) -> Bound:
+    """once_ns: time in which an exchange waits once, which is not judged."""
     works = mean.works_of(0)
     exchanges_ns, works_ns = max(works.communication - once_ns, 0), max(works.total_ns - once_ns, 0)
     return judge(Pace(mean.idle_of(0), mean.bubble_ns(0), works_ns, exchanges_ns, launches.starved_share))

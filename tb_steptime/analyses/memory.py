@@ -9,7 +9,6 @@ from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.memory.allocations import (
     CPU,
     MOST_OPS,
-    NO_TOTALS,
     NOT_RECORDED,
     ChurnRow,
     MemoryBins,
@@ -24,7 +23,6 @@ from tb_steptime.metrics.memory.allocations import (
 )
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
 from tb_steptime.metrics.memory.peak import (
-    INCONSISTENT,
     AllocationRow,
     CategoryBytes,
     Growth,
@@ -37,6 +35,7 @@ from tb_steptime.metrics.memory.peak import (
     leak_makers,
     reserved_peak,
     step_peaks,
+    why_no_parts,
 )
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_spans
 from tb_steptime.text import Reason
@@ -164,7 +163,7 @@ def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> 
         growth=growth(trace, place),
         makers=leak_makers(trace, place),
         categories=parts,
-        why_unknown=None if parts else INCONSISTENT if device_curve.whole else NO_TOTALS,
+        why_unknown=None if parts else why_no_parts(device_curve),
         largest=largest(trace, peak.row) if device_curve.whole else [],
         churn=churn(trace, place),
         by_op=memory_by_op(trace, place)[:MOST_OPS],

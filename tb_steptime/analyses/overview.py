@@ -137,7 +137,7 @@ def analyse(trace: Trace) -> OverviewResult:
         absent=_absent(trace, mean),
         job=job_kind(trace),
         communication=communication(trace),
-        cut_short=is_cut_short(trace),
+        cut_short=is_cut_short(trace.notes),
         findings=findings(trace, device),
         not_recorded_ns=lost_at_end_ns(trace) if find_steps(trace).by == "recording" else 0,
         steady_step_ns=steady_step_ns(trace, device),

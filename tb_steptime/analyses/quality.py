@@ -82,7 +82,7 @@ def _cpu_only(trace: Trace) -> list[Note]:
     requested."""
     if has_device_activity(trace):
         return []
-    if is_cut_short(trace):
+    if is_cut_short(trace.notes):
         return [Note("cut_before_device")]
     if any(each.id in ("mostly_unread", "profiler_not_started") for each in recording_findings(trace)):
         return []

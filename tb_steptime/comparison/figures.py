@@ -75,22 +75,22 @@ def figure_changes(base: Side, candidate: Side) -> list[FigureChange]:
 
 def _figure(metric: str, base: Side, candidate: Side) -> FigureChange:
     before, after = (_digits(side.per_step(metric)) for side in (base, candidate))
-    ends = [_mean(side.per_step(UPPER_END[metric])) if is_range(metric, side) else None for side in (base, candidate)]
-    if not len(before) or not len(after):
+    one_lacks_it, why = not len(before) or not len(after), None
+    if one_lacks_it:
         why = (candidate if len(before) else base).why_not(metric)
-        if not is_of_same_work(metric, base, candidate):
-            in_general = why is not None and why.code == "flops_mostly_unknown"
-            return FigureChange(metric, None, None, why=why if in_general else KNOWN_UNEQUALLY)
-        return FigureChange(metric, _mean(before), _mean(after), None, None, None, why, *ends)
     if not is_of_same_work(metric, base, candidate):
-        return FigureChange(metric, None, None, why=KNOWN_UNEQUALLY)
-    if any(end is not None for end in ends):
-        least, most = changes_of_range(metric, base, candidate)
-        low, high = least.low, most.high
-        clear = None if low is None or high is None else not low <= 0 <= high
-        return FigureChange(metric, _mean(before), _mean(after), low, high, clear, None, *ends)
-    change = change_of_mean(before, after, max(base.period, candidate.period))
-    return FigureChange(metric, change.base, change.candidate, change.low, change.high, change.distinguishable)
+        in_general = why is not None and why.code == "flops_mostly_unknown"
+        return FigureChange(metric, None, None, why=why if in_general else KNOWN_UNEQUALLY)
+    highs = [_mean(side.per_step(UPPER_END[metric])) if is_range(metric, side) else None for side in (base, candidate)]
+    if one_lacks_it:
+        return FigureChange(metric, _mean(before), _mean(after), None, None, None, why, *highs)
+    if highs == [None, None]:
+        change = change_of_mean(before, after, max(base.period, candidate.period))
+        return FigureChange(metric, change.base, change.candidate, change.low, change.high, change.distinguishable)
+    least, most = changes_of_range(metric, base, candidate)
+    low, high = least.low, most.high
+    clear = None if low is None or high is None else not low <= 0 <= high
+    return FigureChange(metric, _mean(before), _mean(after), low, high, clear, None, *highs)
 
 
 def is_of_same_work(metric: str, base: Side, candidate: Side) -> bool:

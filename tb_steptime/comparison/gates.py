@@ -116,7 +116,10 @@ def parse_gate(rule: str) -> Gate:
     signed = bool(match["sign"])
     if match["unit"] == "%" and (signed or metric.unit is Unit.FRACTION):
         return Gate(rule, metric.id, match["beyond"] == ">", limit / 100, "relative" if signed else "value")
-    scale = _TIMES.get(match["unit"]) if metric.unit is Unit.NS else None if match["unit"] else 1.0
+    if metric.unit is Unit.NS:
+        scale = _TIMES.get(match["unit"])
+    else:
+        scale = None if match["unit"] else 1.0
     if scale is None:
         raise GateError(f'The unit "{match["unit"]}" in "{rule}" does not fit: {_units(metric)}')
     return Gate(rule, metric.id, match["beyond"] == ">", limit * scale, "change" if signed else "value")

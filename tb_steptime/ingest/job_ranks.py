@@ -14,15 +14,14 @@ import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
+from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import machine_of
 from tb_steptime.trace.file_names import rank_in_name
+from tb_steptime.trace.model import is_cut_short
 
 if TYPE_CHECKING:
     from tb_steptime.ranks.spans import RankSpan
 
-#: Notes which say that a file ends before its recording did.
-_CUT = {"truncated-file", "corrupt-file"}
 #: Views whose results ranks are matched by.
 _MATCHED = {"ranks", "trends"}
 
@@ -37,8 +36,9 @@ class RecordedRank(msgspec.Struct, frozen=True):
 
 def recorded_ranks(spans: Iterable[tuple[FoundSpan, MeasuredSpan]]) -> list[RecordedRank]:
     """Returns the ranks of the spans for which one is known. Reads only the heads of summaries."""
-    with_rank = [(span, measured, rank_of(span, measured)) for span, measured in spans]
-    return [RecordedRank(span, measured, rank) for span, measured, rank in with_rank if rank is not None]
+    return [
+        RecordedRank(span, measured, rank) for span, measured in spans if (rank := rank_of(span, measured)) is not None
+    ]
 
 
 def rank_of(span: FoundSpan, measured: MeasuredSpan | None) -> int | None:
@@ -54,17 +54,12 @@ def at_the_same_time(ranks: Sequence[RecordedRank]) -> list[list[RecordedRank]]:
     jobs: list[list[RecordedRank]] = []
     until = 0
     for each in sorted(ranks, key=lambda each: each.measured.facts.origin_ns):
-        start, end = _window(each.measured.facts)
-        if not jobs or start >= until:
+        facts = each.measured.facts
+        if not jobs or facts.origin_ns >= until:
             jobs.append([])
         jobs[-1].append(each)
-        until = max(until, end)
+        until = max(until, facts.origin_ns + (facts.mean_step_ns or 0) * facts.step_count)
     return [sorted(job, key=lambda each: (each.rank, each.found.worker)) for job in jobs]
-
-
-def _window(facts: SpanFacts) -> tuple[int, int]:
-    """Returns the first and last time of a span as epoch times in ns."""
-    return facts.origin_ns, facts.origin_ns + (facts.mean_step_ns or 0) * facts.step_count
 
 
 def rank_spans(job: Sequence[RecordedRank]) -> list[RankSpan]:
@@ -82,10 +77,9 @@ def rank_spans(job: Sequence[RecordedRank]) -> list[RankSpan]:
             worker=each.found.worker,
             rank=each.rank,
             host=machine_of(each.found.worker),
-            world_size=facts.world_size,
-            cut_short=any(note.id in _CUT for note in facts.notes),
-            gap=not facts.gaps.keys().isdisjoint(_MATCHED),
+            world_size=each.measured.facts.world_size,
+            cut_short=is_cut_short(each.measured.facts.notes),
+            gap=not each.measured.facts.gaps.keys().isdisjoint(_MATCHED),
         )
         for each in job
-        for facts in [each.measured.facts]
     ]

@@ -118,7 +118,11 @@ def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
     fired = [(card, gain) for rule, gain in RULES.items() if (card := _weighed_card(rule, guarded)) is not None]
     little = guarded.ask("what is left out", little_is_judged, False)
     unseen = guarded.ask("what is not recorded", mostly_unrecorded, False)
-    first, why = ("one_time", LITTLE) if little else ("unrecorded_work", UNRECORDED) if unseen else ("", None)
+    first, why = "", None
+    if little:
+        first, why = "one_time", LITTLE
+    elif unseen:
+        first, why = "unrecorded_work", UNRECORDED
     cards = without_named([card for card, _ in fired])
     unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, False)
     if unknown:

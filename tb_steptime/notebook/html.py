@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -122,9 +122,9 @@ def _row(name: str, step_ns: int, parts: Parts, longest_ns: int) -> str:
     return f"<span>{name} <b>{duration(step_ns)}</b></span>{bar}"
 
 
-def _parts(parts: Parts) -> Iterator[tuple[PartMeaning, int]]:
-    """Yields the parts with a length, in the order that all charts use."""
-    yield from ((part, ns) for part in PART_MEANINGS if (ns := getattr(parts, part.id)))
+def _parts(parts: Parts) -> list[tuple[PartMeaning, int]]:
+    """Returns the parts with a length, in the order that all charts use."""
+    return [(part, ns) for part in PART_MEANINGS if (ns := getattr(parts, part.id))]
 
 
 def _entry(part: PartMeaning, ns: int, step_ns: int) -> str:

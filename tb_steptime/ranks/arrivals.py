@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_steptime.ranks.matching import MatchedGroup, Matching
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: Kinds of collectives that no rank leaves before all have arrived. The root may leave a broadcast at once, and the
@@ -111,7 +112,7 @@ def _add(total: Arrivals, group: MatchedGroup, meeting: Bool) -> None:
 
 def _least_of_others(exposed: Int64, last: Int64) -> Int64:
     others = exposed.copy()
-    others[np.arange(len(last)), last] = np.iinfo(np.int64).max
+    others[np.arange(len(last)), last] = NEVER
     least: Int64 = others.min(axis=1)
     return least
 

@@ -45,7 +45,7 @@ def rough_offsets(matched: Sequence[MatchedGroup], messages: Sequence[MatchedGro
     """Returns offsets from any number of ends, however well they agree; 0 for a rank that meets no other one. messages:
     ranks that share no collective get clocks on which each message is received after it is sent."""
     offset = _reached(matched, ranks, 1)[1]
-    least = {(int(sent[0]), int(sent[1])): _least_ns(group) for group in messages for sent in [group.members]}
+    least = {(int(group.members[0]), int(group.members[1])): _least_ns(group) for group in messages}
     while None in offset:
         with_known = next(
             (pair for pair in sorted(least) if (offset[pair[0]] is None) != (offset[pair[1]] is None)), None

@@ -24,8 +24,7 @@ from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.table import Int64
 
 
-@dataclass(frozen=True, eq=False)
-class _RankMeetings:
+class _RankMeetings(NamedTuple):
     """The collectives that one rank waits for with nothing else to do, ordered by their end (n,). meeting: place in
     `_Meetings`."""
 
@@ -34,8 +33,7 @@ class _RankMeetings:
     meeting: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class _Meetings:
+class _Meetings(NamedTuple):
     """Each meeting over all groups (m,): its last rank, the ns of its transfer and of the median exposed wait of the
     others, and its start and end on the last rank."""
 
@@ -75,7 +73,7 @@ def deciding_path(
 
     The steps of one rank follow each other. Those of the slowest rank of each step overlap, if ranks that are early in
     one step are late in the next, and are together longer than the recording."""
-    meets, by_rank = _columns(matched, len(spans))
+    meetings, by_rank = _columns(matched, len(spans))
     windows = [[span.step_window(names[step]) for step in steps.tolist()] for span in spans]
     longest = max(range(len(spans)), key=lambda place: sum(length for _, length in windows[place]))
     total, counted = _Walk(), 0
@@ -83,7 +81,7 @@ def deciding_path(
         place = longest if of_ranks[longest][1] else _slowest(of_ranks)
         start, length = of_ranks[place]
         if length:
-            _follow(total, meets, by_rank, place, start + length, length)
+            _follow(total, meetings, by_rank, place, start + length, length)
             counted += 1
     return _mean(total, spans, counted) if counted else None
 
@@ -107,8 +105,10 @@ def _slowest(windows: Sequence[tuple[int, int]]) -> int:
 
 
 def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, list[_RankMeetings]]:
-    of_meetings: list[list[Int64]] = [[], [], [], [], []]
-    of_ranks: list[list[list[Int64]]] = [[[], [], []] for _ in range(ranks)]
+    """Returns the meetings of all groups, one group after another, and for each rank those that it waits for."""
+    none = np.empty(0, np.int64)
+    meetings = [_Meetings(none, none, none, none, none)]
+    of_ranks = [[_RankMeetings(none, none, none)] for _ in range(ranks)]
     first = 0
     for group in matched:
         meeting = waited_for(group)
@@ -119,21 +119,15 @@ def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, li
         transfer = length[rows, last]
         # What the others compute during the wait, they need not do later: the last rank's work then is no lateness.
         others = np.sort(np.minimum(group.wait_ns[meeting], exposed), axis=1)[:, 1:]
-        values = (group.members[last], transfer, np.median(others, axis=1).astype(np.int64), start[rows, last],
-                  start[rows, last] + transfer)  # fmt: skip
-        for column, value in zip(of_meetings, values, strict=True):
-            column.append(value)
+        wait, start_there = np.median(others, axis=1).astype(np.int64), start[rows, last]
+        meetings.append(_Meetings(group.members[last], transfer, wait, start_there, start_there + transfer))
         for member, place in enumerate(group.members.tolist()):
             waited = np.flatnonzero(exposed[:, member] > 0)
-            own = (start[waited, member], start[waited, member] + length[waited, member], waited + first)
-            for values_of_rank, value in zip(of_ranks[place], own, strict=True):
-                values_of_rank.append(value)
+            begin, end = start[waited, member], start[waited, member] + length[waited, member]
+            of_ranks[place].append(_RankMeetings(begin, end, waited + first))
         first += len(length)
-    return _Meetings(*map(_joined, of_meetings)), [_by_end(*map(_joined, own)) for own in of_ranks]
-
-
-def _joined(parts: Sequence[Int64]) -> Int64:
-    return np.concatenate([np.empty(0, np.int64), *parts])
+    by_rank = [_by_end(*map(np.concatenate, zip(*own, strict=True))) for own in of_ranks]
+    return _Meetings(*map(np.concatenate, zip(*meetings, strict=True))), by_rank
 
 
 def _by_end(start: Int64, end: Int64, meeting: Int64) -> _RankMeetings:
@@ -141,7 +135,9 @@ def _by_end(start: Int64, end: Int64, meeting: Int64) -> _RankMeetings:
     return _RankMeetings(start[order], end[order], meeting[order])
 
 
-def _follow(walk: _Walk, meets: _Meetings, by_rank: Sequence[_RankMeetings], place: int, now: int, left: int) -> None:
+def _follow(
+    walk: _Walk, meetings: _Meetings, by_rank: Sequence[_RankMeetings], place: int, now: int, left: int
+) -> None:
     """Follows the path back for `left` ns from a time on the rank at this place. Each meeting is passed only once,
     whatever the clocks say."""
     passed: set[int] = set()
@@ -156,16 +152,16 @@ def _follow(walk: _Walk, meets: _Meetings, by_rank: Sequence[_RankMeetings], pla
         worked = min(left, now - end)
         _add_own(walk, place, now, worked, late_ns)
         left -= worked
-        each = int(own.meeting[row])
-        passed.add(each)
-        walk.met.append(each)
-        began = int(meets.start[each])
-        end_there = int(meets.end[each]) - (int(own.end[row]) - end)
+        meeting = int(own.meeting[row])
+        passed.add(meeting)
+        walk.met.append(meeting)
+        began = int(meetings.start[meeting])
+        end_there = int(meetings.end[meeting]) - (int(own.end[row]) - end)
         transferred = min(left, max(0, end_there - began))
         walk.transfer += transferred
         left -= transferred
-        late_ns = max(0, int(meets.wait[each]) - max(0, began - end_there))
-        place, now = int(meets.last[each]), min(end_there, began)
+        late_ns = max(0, int(meetings.wait[meeting]) - max(0, began - end_there))
+        place, now = int(meetings.last[meeting]), min(end_there, began)
         walk.pieces.append(PathPiece(place, now, now + transferred))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -42,7 +42,6 @@ from tb_steptime.ranks.result import (
     JobStep,
     LateGroup,
     LateRank,
-    PathRank,
     RankMatrix,
     RankRow,
     RoutedTokens,
@@ -189,9 +188,16 @@ class _Exchanged:
         """The place of each rank among the spans."""
         return {span.rank: place for place, span in enumerate(self.spans)}
 
-    def causes(self, rank: int, delay_ns: int) -> list[Cause]:
-        """Why this rank delays the others by so much a step."""
-        return causes(self.spans, self.place[rank], delay_ns, self.step_names)
+    @cached_property
+    def routed_tokens(self) -> tuple[list[RoutedTokens], Reason | None]:
+        return routed_tokens(self.matching.matched, self.spans)
+
+    def causes(self, rank: int, delay_ns: int, others: Collection[int] | None = None) -> list[Cause]:
+        """Returns why this rank delays the others by so much a step. others: the ranks to compare it with; None for
+        all."""
+        spans = [span for span in self.spans if others is None or span.rank == rank or span.rank in others]
+        place = next(place for place, span in enumerate(spans) if span.rank == rank)
+        return with_tokens(causes(spans, place, delay_ns, self.step_names), self.routed_tokens[0], rank)
 
     @cached_property
     def messages(self) -> list[MatchedGroup]:
@@ -234,17 +240,13 @@ class _Exchanged:
 
 def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRanks:
     clocks, offsets = align(exchanged.matching.matched, len(exchanged.spans))
-    tokens, tokens_reason = routed_tokens(exchanged.matching.matched, exchanged.spans)
-    late = [_routed(each, tokens, each.rank) for each in _late(exchanged)]
+    tokens, tokens_reason = exchanged.routed_tokens
     collectives = collective_rows(exchanged.matching.matched, exchanged.spans, links)
-    group = _late_group(exchanged)
-    group = group and _routed(group, tokens, group.first)
+    late, group = _late(exchanged), _late_group(exchanged)
     step_ns = float(np.median([step.slowest_ns for step in job.steps]))
     waits_ns = imbalance_gain_ns(exchanged.delays, exchanged.steps)
     first, ranks = late[0] if late else None, len(exchanged.spans)
     path = None if job.messages else _path(exchanged)
-    if path is not None:
-        path = msgspec.structs.replace(path, ranks=[_routed(each, tokens, each.rank) for each in path.ranks])
     balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(exchanged, late))
     late_together = group if balance == "late_ranks" else None
     job = _with_what_if(
@@ -402,14 +404,6 @@ def _with_gain(delay: L, what_if: JobReplay | None, limit: _Limit, ranks: list[i
     return msgspec.structs.replace(delay, gain_ns=limit.of_ranks(delay.gain_ns, ranks))
 
 
-E = TypeVar("E", LateRank, LateGroup, PathRank)
-
-
-def _routed(delay: E, tokens: Sequence[RoutedTokens], rank: int) -> E:
-    """Adds the tokens of this rank to the causes of its delay."""
-    return msgspec.structs.replace(delay, causes=with_tokens(delay.causes, tokens, rank))
-
-
 def _late(exchanged: _Exchanged) -> list[LateRank]:
     """Returns the late ranks with their causes."""
     waits = step_waits(exchanged.delays, exchanged.steps)
@@ -433,9 +427,8 @@ def _late_group(exchanged: _Exchanged) -> LateGroup | None:
     group = late_group(exchanged.meeting, exchanged.delays, exchanged.spans, exchanged.steps)
     if group is None:
         return None
-    spans = [span for span in exchanged.spans if span.rank == group.first or span.rank not in group.ranks]
-    place = next(place for place, span in enumerate(spans) if span.rank == group.first)
-    return msgspec.structs.replace(group, causes=causes(spans, place, group.wait_ns, exchanged.step_names))
+    outside = exchanged.place.keys() - group.ranks
+    return msgspec.structs.replace(group, causes=exchanged.causes(group.first, group.wait_ns, outside))
 
 
 #: Minimum share of the deciding path by which a rank is late for its causes to be looked for.

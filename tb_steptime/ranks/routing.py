@@ -100,20 +100,14 @@ def _rows(group: MatchedGroup, spans: Sequence[RankSpan]) -> tuple[Int64, Int64,
     """Returns rows sent, rows received and elements of a row, (m, n), -1 where not known or of another kind; and a
     number for the part of the step, (m,)."""
     columns: list[Int64] = []
-    numbers: dict[str, int] = {}
+    site_numbers: dict[str, int] = {}
     for member, place in enumerate(group.members.tolist()):
         exchanges = spans[place].ranks_result.exchanges
-        of_class = np.array(
-            [
-                [
-                    -1 if each is None or one.kind != _KIND else each
-                    for each in (one.rows_sent, one.rows_received, one.width)
-                ]
-                + [numbers.setdefault(one.site, len(numbers))]
-                for one in exchanges.classes
-            ],
-            np.int64,
-        )
-        columns.append(of_class[unpacked(exchanges.of)[group.row[:, member]]])
+        of_class = []
+        for each in exchanges.classes:
+            counts = (each.rows_sent, each.rows_received, each.width) if each.kind == _KIND else (None, None, None)
+            site = site_numbers.setdefault(each.site, len(site_numbers))
+            of_class.append([*(-1 if count is None else count for count in counts), site])
+        columns.append(np.array(of_class, np.int64)[unpacked(exchanges.of)[group.row[:, member]]])
     sent, received, width, sites = np.moveaxis(np.stack(columns, axis=1), 2, 0)
     return sent, received, width, sites[:, 0]

@@ -129,14 +129,14 @@ def step_names(spans: Sequence[RankSpan]) -> list[str]:
     """Returns all steps that any rank recorded, ordered by number; names without a number in the order in which they
     first appear.
 
-    >>> sorted(["ProfilerStep#10", "ProfilerStep#9"], key=_place)
+    >>> sorted(["ProfilerStep#10", "ProfilerStep#9"], key=_step_number)
     ['ProfilerStep#9', 'ProfilerStep#10']
     """
     names = dict.fromkeys(name for span in spans for name in span.step_names)
-    return sorted(names, key=_place)
+    return sorted(names, key=_step_number)
 
 
-def _place(name: str) -> int:
+def _step_number(name: str) -> int:
     number = _NUMBER.search(name)
     return int(number[1]) if number else -1
 

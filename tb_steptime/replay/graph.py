@@ -37,7 +37,8 @@ EARLY_NS = 10_000
 #: The delays of most launches are alike if the quarter of longer ones is at most this many times the quarter of shorter
 #: ones; delays of a device that others use are not.
 ALIKE = 2
-_NEVER = -(1 << 62)
+#: Before all others, and far enough from the least number to be subtracted from.
+_BEFORE_ALL = -(1 << 62)
 
 
 class Activities(msgspec.Struct, frozen=True, eq=False):
@@ -102,17 +103,19 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     stream_lag = round(float(gap[queued].mean())) if queued.any() else 0
     order_lag = np.where(gap < 0, gap, stream_lag)
     called = np.where(early, _begun_in_call(host, work, early, ended), returned + launch_lag)
-    ready = np.maximum(np.where(has_call, called, _NEVER), np.where(follows, ended + order_lag, _NEVER))
+    ready = np.maximum(np.where(has_call, called, _BEFORE_ALL), np.where(follows, ended + order_lag, _BEFORE_ALL))
     recorded, recorded_waits = _dependencies(trace, work)
     ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
-    delay = np.where(ready > _NEVER, start - ready, 0)
+    delay = np.where(ready > _BEFORE_ALL, start - ready, 0)
     other, crossing = _crossings(work, np.where(recorded_waits, 0, delay), stream_lag)
     lag = round(float((start - work.end_ns[other])[crossing].mean())) if crossing.any() else 0
     # gaps inside a graph, and those after work whose launch is not recorded, are as recorded
     inside = has_call & follows & (work.item[work.previous] == work.item)
     orphan = ~has_call & follows
     left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~recorded_waits, delay, 0)
-    reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]  # on its own stream an earlier one has ended
+    reach = np.maximum.accumulate(np.append(_BEFORE_ALL, work.end_ns))[
+        :-1
+    ]  # on its own stream an earlier one has ended
     shared = (reach > start) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left

@@ -218,10 +218,12 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     trusted = trusted and _shows_batches(trace, judged, length, lengths)
     chosen = {each: known_changes[each] for each in ids} if ids else known_changes
-    explained = unexplained <= NO_GAIN
-    bases = _bases(for_ranks, observed_step_ns(trace)) if explained else {}
-    alone = {id: change(for_ranks) for id, change in chosen.items()} if explained else {}
-    gains, combined = _gains(for_ranks, bases, length, unexplained, error, chosen, alone, keep_all=bool(ids))
+    alone = {id: change(for_ranks) for id, change in chosen.items()} if unexplained <= NO_GAIN else {}
+    gains, combined = [Gain(id, None, None, None, None, []) for id in chosen], list[Combined]()
+    if alone:
+        bases = _bases(for_ranks, observed_step_ns(trace))
+        wider = error + (unexplained if unexplained > WIDER else 0.0)
+        gains, combined = _gains(for_ranks, bases, length, wider, chosen, alone, keep_all=bool(ids))
     # device numbers may be arbitrary, as the file writes them
     _, device = np.unique(trace.events.device[step.graph.event[compute]], return_inverse=True)
     return WhatIf(
@@ -352,16 +354,13 @@ def _gains(
     step: SteadyStep,
     bases: Mapping[str, SteadyStep],
     length: int,
-    unexplained: float,
-    error: float,
+    wider: float,
     chosen: Mapping[str, Change],
     alone: Mapping[str, SteadyStep],
     keep_all: bool,
 ) -> tuple[list[Gain], list[Combined]]:
-    """Gains by a greedy choice: first the change that helps most, then the one that helps most after that. alone: the
-    step with each change alone."""
-    if unexplained > NO_GAIN:
-        return [Gain(id, None, None, None, None, []) for id in chosen], []
+    """Returns gains by a greedy choice: first the change that helps most, then the one that helps most after that.
+    wider: by which share of a gain its range is widened; alone: the step with each change alone."""
     base_ns = {name: base.length_ns for name, base in bases.items()}
     so_far, combined, now, now_ns = list[Gain](), list[Combined](), step, length
     gains = {id: length - changed.length_ns for id, changed in alone.items()}
@@ -376,7 +375,7 @@ def _gains(
             for name, base in bases.items()
             if (id, name) != ("sync_bubble", EdgeKind.RETURN.name.lower())  # this change only affects such edges
         }
-        so_far.append(_gain(id, gains[id], now_ns - after[best], others, length, unexplained, error))
+        so_far.append(_gain(id, gains[id], now_ns - after[best], others, length, wider))
         now, now_ns = changed[best], after[best]
         combined.append(Combined([each.id for each in so_far], now_ns))
     return so_far, combined
@@ -389,14 +388,11 @@ def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> Stea
     return changed.with_own(own)
 
 
-def _gain(
-    name: str, gain: int, after: int, others: dict[str, int], length: int, unexplained: float, error: float
-) -> Gain:
-    wider = round((error + (unexplained if unexplained > WIDER else 0.0)) * abs(gain))
+def _gain(id: str, gain: int, after: int, others: dict[str, int], length: int, wider: float) -> Gain:
+    """others: the gain without each thing on which it may rest."""
     rests = [base for base, other in others.items() if abs(other - gain) > RESTS * length]
-    low = min([gain, *(others[base] for base in rests)]) - wider
-    high = max([gain, *(others[base] for base in rests)]) + wider
-    return Gain(name, gain, low, high, after, rests)
+    possible, margin = [gain, *(others[base] for base in rests)], round(wider * abs(gain))
+    return Gain(id, gain, min(possible) - margin, max(possible) + margin, after, rests)
 
 
 def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
+from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.ranks.arrivals import StepWaits
 from tb_steptime.ranks.job import job_step, job_with_waits
 from tb_steptime.ranks.result import JobRanks
@@ -18,6 +20,10 @@ from tb_steptime.serve.served import ServedSpan
 #: Maximum number of cached jobs, such as the one on display and the ones before it. A job of a thousand ranks takes a
 #: few MB.
 CACHED_JOBS = 4
+
+#: The errors that reading results raises. ValueError and IndexError mean that a packed column is malformed, and
+#: OverflowError that a number is larger than any recording can contain.
+UNREADABLE = (OSError, DamagedSummary, LookupError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -50,14 +56,14 @@ class Jobs:
     def step(self, job: Job, name: str) -> tuple[list[str], StepLanes | None]:
         """Returns a step as `job_step` has it; the last one is kept, so that zooming matches no collectives again.
         Raises what reading results raises."""
-        key, cached = _key(job), self._step
+        key, cached = versions(each.found for each in job.recorded), self._step
         if cached is None or cached[:2] != (key, name):
             cached = self._step = key, name, *job_step(rank_spans(job.recorded), name)
         return cached[2], cached[3]
 
     def get(self, job: Job) -> KnownJob:
         """Returns what is known of at least one rank. Raises what reading results raises."""
-        return self._known.get(_key(job), None, lambda: _known_job(job))
+        return self._known.get(versions(each.found for each in job.recorded), None, lambda: _known_job(job))
 
 
 def _known_job(job: Job) -> KnownJob:
@@ -65,9 +71,9 @@ def _known_job(job: Job) -> KnownJob:
     return KnownJob(replace(ranks, step_time=replace(ranks.step_time, values=[])), waits)
 
 
-def _key(job: Job) -> tuple[str, ...]:
-    """Returns the key of a job, which changes when one of its recordings is rewritten."""
-    return tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
+def versions(spans: Iterable[FoundSpan]) -> tuple[str, ...]:
+    """Returns the key of what is made of these recordings, which changes when one of them is rewritten."""
+    return tuple(f"{span.id} {span.stamp}" for span in spans)
 
 
 def find_job(chosen: ServedSpan, run_spans: Sequence[ServedSpan]) -> Job:

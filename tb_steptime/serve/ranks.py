@@ -54,7 +54,7 @@ from tb_steptime.ranks.scaling import ScaledJob, scaling
 from tb_steptime.ranks.step_lanes import Arrival, Lane, StepLanes
 from tb_steptime.serve.answers import JobTimeline, LaneArrivals, LanePiece, RankMap, RanksPage, WhatIfTexts
 from tb_steptime.serve.directory import LogDirectory
-from tb_steptime.serve.jobs import Job, Jobs, KnownJob, alone, find_job
+from tb_steptime.serve.jobs import UNREADABLE, Job, Jobs, KnownJob, alone, find_job, versions
 from tb_steptime.serve.pages import LruCache
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.served import ServedSpan, UnknownSpan
@@ -74,7 +74,7 @@ FEW_RANKS = 64
 @dataclass(frozen=True, eq=False)
 class JobFigures:
     """steps: names, in order. values: for each metric that some rank measures, a row for each span, with NaN where the
-    span lacks the step or the metric is unknown there. reasons: why a metric is unknown, by metric. lacking: the number
+    span lacks the step or the metric is unknown there. reasons: why a metric is unknown, by metric. missing: the number
     of spans whose summary could not be read."""
 
     steps: list[str]
@@ -98,7 +98,7 @@ class CachedFigures:
         """Returns at least this metric; each span belongs to one rank. Where there are many ranks, the other metrics
         are read in the background afterwards. A request for one of them waits until that is done, because reading all
         summaries once more would take as long."""
-        name = tuple(f"{span.found.id} {span.found.stamp}" for span in spans)
+        name = versions(span.found for span in spans)
         in_progress = self._in_progress.get(name)
         if in_progress:
             in_progress.wait()
@@ -134,18 +134,16 @@ class CachedFigures:
 def job_figures(spans: Sequence[ServedSpan], metrics: Collection[str] | None = None) -> JobFigures:
     """metrics: the wanted ones; None: all. A span whose summary is gone has no values. Results are read one at a time,
     so that the results of a thousand ranks are never in memory together."""
-    filled = _Filled(len(spans))
-    lacking = 0
+    filled, missing = _Filled(len(spans)), 0
     for row, span in enumerate(spans):
-        result = _trends(span)
-        if result:
+        if result := _trends(span):
             filled.add(row, result, metrics)
         else:
-            lacking += 1
+            missing += 1
     order = sorted(filled.columns, key=natural_order)
     places = [filled.columns[name] for name in order]
     values = {metric: _ordered(matrix, places) for metric, matrix in filled.values.items()}
-    return JobFigures(order, values, filled.reasons, lacking)
+    return JobFigures(order, values, filled.reasons, missing)
 
 
 def _trends(span: ServedSpan) -> TrendsResult | None:
@@ -193,11 +191,6 @@ class _Filled:
 _NOTHING: Float32 = np.empty((0, 0), np.float32)
 
 
-#: The errors that reading results raises. ValueError and IndexError mean that a packed column is malformed, and
-#: OverflowError that a number is larger than any recording can contain.
-_UNREADABLE = (OSError, DamagedSummary, LookupError, ValueError, OverflowError)
-
-
 class Ranks:
     """All methods may be called from any thread."""
 
@@ -213,7 +206,7 @@ class Ranks:
             self.reader.want(each for each in run_spans if each.found.number == span.found.number)
         try:
             return ranks_page(find_job(span, run_spans), self.jobs)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             self.reader.again(span, error, work=work)
             return ranks_page(Job([span], [], 1), self.jobs)
 
@@ -237,7 +230,7 @@ class Ranks:
             steps, lanes = self.jobs.step(job, step) if len(job.recorded) > 1 else ([], None)
             if lanes is not None:
                 return job_timeline(steps, lanes, self.jobs.get(job).ranks, between, bins)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             self.reader.again(span, error, work=False)
         raise UnknownSpan(id)
 
@@ -246,7 +239,7 @@ class Ranks:
         UnknownSpan."""
         try:
             jobs = [self._scaled(id) for id in (base, candidate)]
-        except _UNREADABLE:
+        except UNREADABLE:
             return None
         several = max(len(each.spans) for each in jobs) > 1 and all(each.job.steps for each in jobs)
         return comparison_text(scaling(*jobs)) if several else None
@@ -260,7 +253,7 @@ class Ranks:
     def _waits(self, job: Job, span: ServedSpan, metric: str) -> RankMap:
         try:
             known_job = self.jobs.get(job) if job.recorded else None
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             self.reader.again(span, error, work=False)
             known_job = None
         if known_job is None or known_job.waits is None:

@@ -16,7 +16,6 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.job_ranks import recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.insights.run_advice import (
@@ -31,7 +30,7 @@ from tb_steptime.insights.run_advice import (
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.answers import RunLine, RunsPage
-from tb_steptime.serve.jobs import Jobs, find_job
+from tb_steptime.serve.jobs import UNREADABLE, Jobs, find_job
 from tb_steptime.serve.pages import CachedResults
 from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase
@@ -45,9 +44,8 @@ MOST_JUDGED = 8
 #: Maximum number of ranks of a job that a line waits for. Of a larger job it has the first card of the first rank.
 MOST_RANKS = 64
 
-#: Errors raised by a summary that cannot be read, or that an earlier release wrote without what a comparison needs.
-#: ValueError and OverflowError mean that a packed column is malformed.
-_UNREADABLE = (OSError, DamagedSummary, LookupError, TraceError, ValueError, OverflowError)
+#: Errors of a summary that cannot be read, or that an earlier release wrote without what a comparison needs.
+_UNREADABLE = (*UNREADABLE, TraceError)
 
 
 class RunLines:
@@ -65,20 +63,21 @@ class RunLines:
         with self._lock:
             until, left = time.monotonic() + budget_seconds, 0
             lines: list[RunLine] = []
-            all_of_run: dict[str, list[ServedSpan]] = {}
+            by_run: dict[str, list[ServedSpan]] = {}
             for span in spans:
-                all_of_run.setdefault(span.found.run, []).append(span)
-            for first_worker in first_workers(span for each in all_of_run.values() for span in each):
+                by_run.setdefault(span.found.run, []).append(span)
+            for first_worker in first_workers(span for of_run in by_run.values() for span in of_run):
                 run = first_worker[0].found.run
-                made_of = tuple(span.measured for span in all_of_run[run])
-                entry = self._lines.get(run)
-                if entry is None or not _same(entry[0], made_of):
+                made_of = tuple(span.measured for span in by_run[run])
+                before, line = self._lines.get(run, ((), None))
+                if not _same(before, made_of):
                     if time.monotonic() > until:
                         left += 1
                         continue
-                    entry = self._lines[run] = made_of, self._line(first_worker, all_of_run[run])
-                if entry[1] is not None:
-                    lines.append(entry[1])
+                    line = self._line(first_worker, by_run[run])
+                    self._lines[run] = made_of, line
+                if line is not None:
+                    lines.append(line)
             return RunsPage(_headline(lines), lines, left)
 
     def _line(self, spans: Sequence[ServedSpan], all_spans: Sequence[ServedSpan]) -> RunLine | None:

@@ -118,10 +118,6 @@ class Store:
         except Exception:  # runs in its own thread: no caller would see it
             logger.exception("tb_steptime could not prepare its first page")
 
-    def has_spans(self, patience_seconds: float) -> bool:
-        """Whether the last scan found anything to show. Waits only for the first scan."""
-        return self.directory.has_spans(patience_seconds)
-
     def index(self, *, work: bool, patience_seconds: float = POLL_PATIENCE_SECONDS) -> Index:
         self.directory.refresh(patience_seconds)
         found, spans = self.directory.spans()
@@ -190,21 +186,17 @@ class Store:
         return None if isinstance(page, Waiting) else page
 
     def trends(self, named: SpanNames, request: TrendsRequest = ALL_TRENDS, *, work: bool) -> TrendsPage:
-        self.directory.refresh()
-        spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
-        if work:
-            self.reader.want(spans)
-        return self._trends.page(spans, self.reader.places(), request)
+        return self._trends.page(self._wanted(named, work=work), self.reader.places(), request)
 
     def series(self, named: SpanNames, metric: str) -> TrendSeries:
-        """One metric of some spans, since `trends` returns only the metrics that were requested. Raises UnknownSpan
-        where there is no such metric."""
+        """Returns one metric of some spans, since `trends` returns only the metrics that were requested. Raises
+        UnknownSpan where there is no such metric."""
         if metric not in METRIC_BY_ID:
             raise UnknownSpan(metric)
         return self._trends.series([span for span in self.directory.spans()[1] if named.hold(span.found)], metric)
 
     def job_steps(self, run: str) -> JobSteps:
-        """Every step of a run, as far as the recorder timed them."""
+        """Returns every step of a run, as far as the recorder timed them."""
         return job_steps(span.found for span in self.directory.spans()[1] if span.found.run == run)
 
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
@@ -227,20 +219,12 @@ class Store:
         return [each for each in self.directory.spans()[1] if each.is_of_worker(span.found) and each.measured]
 
     def chain(self, named: SpanNames, order: Sequence[str] = (), *, work: bool) -> ChainPage:
-        """Some runs as a chain of experiments, those of the order first."""
-        self.directory.refresh()
-        spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
-        if work:
-            self.reader.want(spans)
-        return chain_page(spans, order)
+        """Compares some runs as a chain of experiments, those of the order first."""
+        return chain_page(self._wanted(named, work=work), order)
 
     def runs(self, *, work: bool) -> RunsPage:
-        """Every run in a line."""
-        self.directory.refresh()
-        spans = self.directory.spans()[1]
-        if work:
-            self.reader.want(spans)
-        return self._runs.page(spans)
+        """Returns a line for every run."""
+        return self._runs.page(self._wanted(SpanNames(), work=work))
 
     def timeline(
         self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool
@@ -293,7 +277,7 @@ class Store:
         return text
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
-        """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""
+        """Returns everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""
         detail = self._of_events(id, lambda events: event_detail(events, number, folded=folded), work)
         if detail is None:
             raise UnknownEvent(number)
@@ -308,7 +292,7 @@ class Store:
         return self.reader.step_slice(self._find(id), steps, work=work)
 
     def retry(self, id: str) -> Waiting:
-        """Read a span again after a failure. Raises UnknownSpan."""
+        """Reads a span again after a failure. Raises UnknownSpan."""
         span = self._find(id)
         span.problem = span.events_problem = None
         span.rereads, span.waits_until = 0, 0.0
@@ -318,6 +302,14 @@ class Store:
 
     def close(self) -> None:
         self.reader.close()
+
+    def _wanted(self, named: SpanNames, *, work: bool) -> list[ServedSpan]:
+        """Returns the spans with these names after a scan. work: has those read that are not."""
+        self.directory.refresh()
+        spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
+        if work:
+            self.reader.want(spans)
+        return spans
 
     def _of_results(self, spans: Sequence[ServedSpan], answer: Callable[..., T], work: bool) -> T | Waiting:
         """Answers with the results of spans, once they are at hand. A summary that is gone or damaged has the first

@@ -68,9 +68,8 @@ def categories(snapshot: Snapshot, usage: Usage, allocations: Allocations) -> UI
     allocating, is_never_freed = code.of_stacks(allocations.stack), allocations.end >= len(entries)
     freeing = code.of_stacks(np.append(entries.stack, np.int32(-1))[np.minimum(allocations.end, len(entries))])
     marks = _marks(usage, code)
-    passed = np.searchsorted(marks, allocations.begin, side="right") < np.searchsorted(
-        marks, allocations.end, side="left"
-    )
+    after_begin = np.searchsorted(marks, allocations.begin, side="right")
+    passed = after_begin < np.searchsorted(marks, allocations.end, side="left")
     trains = len(marks) > 0
     forward = is_in(allocating, (_Code.FORWARD, _Code.OTHER))
     result = np.full(len(allocations.size), _PLACE["unknown"], np.uint8)

@@ -93,11 +93,11 @@ def _runs_under(path: AnyPath, paths: Sequence[AnyPath], problems: list[Problem]
     workers: dict[str, dict[str, list[FoundSpan]]] = defaultdict(lambda: defaultdict(list))
     for span in find_spans([path], problems):
         workers[span.run][span.worker].append(replace(span, beside=others))
-    return [
-        WorkerOfRun(path, run, worker, sorted(spans, key=lambda span: span.number), len(run_workers))
-        for run, run_workers in workers.items()
-        for worker, spans in [next(iter(run_workers.items()))]
-    ]
+    first_workers = []
+    for run, of_run in workers.items():
+        worker, spans = next(iter(of_run.items()))
+        first_workers.append(WorkerOfRun(path, run, worker, sorted(spans, key=lambda span: span.number), len(of_run)))
+    return first_workers
 
 
 def _the_one(path: AnyPath, runs: list[WorkerOfRun]) -> WorkerOfRun:

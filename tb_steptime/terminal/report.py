@@ -46,7 +46,7 @@ from tb_steptime.terminal.contract import (
     TensorCoreReport,
     VerdictReport,
 )
-from tb_steptime.text import Note
+from tb_steptime.text import Finding, Note
 from tb_steptime.text.printer import plain
 
 
@@ -104,14 +104,13 @@ def _device_memory(memory: DeviceMemory) -> MemoryReport:
 
 def finding_reports(overview: OverviewResult) -> list[FindingReport]:
     """Returns what is wrong with the recording, in the order of the tab."""
-    return [
-        FindingReport(
-            each.id, f"{plain(note.cause)} {plain(note.effect)}", each.count, each.share, each.done == "repaired",
-            list(each.affects), each.trust,
-        )
-        for each in overview.findings
-        for note in [worded(Note(each.id, each.values))]
-    ]  # fmt: skip
+    return list(map(_finding, overview.findings))
+
+
+def _finding(each: Finding) -> FindingReport:
+    note = worded(Note(each.id, each.values))
+    text = f"{plain(note.cause)} {plain(note.effect)}"
+    return FindingReport(each.id, text, each.count, each.share, each.done == "repaired", list(each.affects), each.trust)
 
 
 def _steps(overview: OverviewResult, loading: DataLoadingResult, host: HostResult) -> list[StepReport]:
@@ -192,7 +191,9 @@ def _data_loading(result: DataLoadingResult) -> DataLoadingReport:
 def _workers(result: DataLoadingResult) -> int | None:
     if result.curve is not None:
         return result.curve.measured_workers
-    return 0 if result.multiprocess is False else result.burst.workers if result.burst else None
+    if result.multiprocess is False:
+        return 0
+    return result.burst.workers if result.burst else None
 
 
 def _recorded(recorded: Recorded) -> RecordedReport:

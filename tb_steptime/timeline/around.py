@@ -34,7 +34,7 @@ _CAUSES = {"blocking_call": CALL_KINDS, "allocator": CALL_KINDS, "cpu_work": (Ki
 
 
 def write_gaps(trace: Trace, columns: Columns) -> None:
-    """Write all segments of idle time that an activity ended, sorted by its number: start, end, reason."""
+    """Writes all segments of idle time that an activity ended, sorted by its number: start, end, reason."""
     launches = find_launches(trace)
     segments = [idle for device in devices_by_activity(trace) for idle in idle_segments(trace, device)]
     if not segments:
@@ -51,8 +51,8 @@ def write_gaps(trace: Trace, columns: Columns) -> None:
 
 
 def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phrase] | None:
-    """Where the idle time before a device event begins, and its reason; None if the device was not idle, or the reason
-    is unknown. call: the place of the call that launched the event."""
+    """Returns where the idle time before a device event begins, and its reason; None if the device was not idle, or the
+    reason is unknown. call: the place of the call that launched the event."""
     if not events.has("gap.event"):
         return None
     rows = slice(*np.searchsorted(events.column("gap.event"), (number, number + 1)).tolist())
@@ -70,7 +70,7 @@ def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phra
 
 
 def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_ns: int) -> str | None:
-    """The event that covers most of this time on the launching thread; None if that explains nothing."""
+    """Returns the event that covers most of this time on the launching thread; None if that explains nothing."""
     kinds = _CAUSES.get(reason)
     if kinds is None or call is None:
         return None
@@ -79,12 +79,12 @@ def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_
 
 
 def thread_of(events: EventFile, place: int) -> int:
-    """The host thread of an event; -1 for none."""
+    """Returns the host thread of an event; -1 for none."""
     return events.head.track_thread[events.head.line_track[events.line_of(place)]]
 
 
 def around(events: EventFile, place: int) -> list[int]:
-    """Places of the events on its thread that enclose an event, outermost first; empty if it is not on a thread."""
+    """Returns the places of the events on its thread that enclose an event, outermost first; none without a thread."""
     thread, own_line = thread_of(events, place), events.line_of(place)
     if thread < 0:
         return []
@@ -108,7 +108,7 @@ def _lines(events: EventFile, thread: int) -> Iterator[int]:
 
 
 def self_ns(events: EventFile, place: int) -> int:
-    """The length of an event minus that of the events directly inside it, on its track."""
+    """Returns the length of an event minus that of the events directly inside it, on its track."""
     line, start, end = events.line_of(place), int(events.start[place]), events.end_of(place)
     track = events.head.line_track[line]
     if line + 1 not in events.lines(track):
@@ -119,7 +119,7 @@ def self_ns(events: EventFile, place: int) -> int:
 
 
 def calls_in(events: EventFile, place: int) -> Int64:
-    """Places of the runtime calls that begin within an event of a thread, in time order."""
+    """Returns the places of the runtime calls that begin within an event of a thread, in time order."""
     thread, start, end = thread_of(events, place), int(events.start[place]), events.end_of(place)
     lines = [line for line in _lines(events, thread) if _kind(events, line) == "calls"] if thread >= 0 else []
     ranges = [events.within(line, start, end) for line in lines]
@@ -127,8 +127,8 @@ def calls_in(events: EventFile, place: int) -> Int64:
 
 
 def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns: int, end_ns: int) -> int | None:
-    """The place of the event of these kinds that covers most of a time range on a thread; of equals the outermost, and
-    ops before calls."""
+    """Returns the place of the event of these kinds that covers most of a time range on a thread; of equals the
+    outermost, and ops before calls."""
     best, most = None, 0
     for line in _lines(events, thread):
         opened = events.open_at(line, start_ns)
@@ -179,7 +179,7 @@ class IdlePart:
 
 
 def idle_sentence(parts: Sequence[IdlePart]) -> Phrase:
-    """Why the device was idle, in a sentence. parts: the longest first; at least one."""
+    """Says why the device was idle, in a sentence. parts: the longest first; at least one."""
     values: dict[str, Quantity] = {"gap": ns(sum(part.ns for part in parts))}
     clauses = []
     for index, part in enumerate(parts):

@@ -63,7 +63,7 @@ class Bars:
 
 
 def merge(bars: Bars, detail_ns: int) -> Bars:
-    """Merge bars that are narrower than the detail and begin in the same bin. Merging to a detail and then to a
+    """Merges bars that are narrower than the detail and begin in the same bin. Merging to a detail and then to a
     multiple of it gives the same result as merging to the multiple at once."""
     narrow = bars.longest < detail_ns
     time_bin = bars.start // detail_ns
@@ -71,7 +71,7 @@ def merge(bars: Bars, detail_ns: int) -> Bars:
 
 
 def join_alike(bars: Bars, detail_ns: int) -> Bars:
-    """Merge narrow neighbours of one colour if the gap between them is shorter than the detail."""
+    """Merges narrow neighbours of one colour if the gap between them is shorter than the detail."""
     narrow = bars.longest < detail_ns
     near = bars.start[1:] - bars.end[:-1] < detail_ns
     return _joined(bars, narrow[1:] & narrow[:-1] & _same(bars.line) & _same(bars.colour) & near)
@@ -83,7 +83,7 @@ def _same(values: Int32 | Int64 | UInt8) -> Bool:
 
 
 def _joined(bars: Bars, with_previous: Bool) -> Bars:
-    """Merge each bar with the following ones that are marked as joined with their predecessor."""
+    """Merges each bar with the following ones that are marked as joined with their predecessor."""
     if not with_previous.any():
         return bars
     first = np.flatnonzero(np.concatenate(([True], ~with_previous)))
@@ -96,7 +96,7 @@ def _joined(bars: Bars, with_previous: Bool) -> Bars:
 
 
 def _first_that_is(values: Int64, value: Int64, first: Int64) -> Int64:
-    """In each group, whose first rows are given, the first row that has the wanted value."""
+    """Returns in each group, whose first rows are given, the first row that has the wanted value."""
     group = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(values))))
     candidates = np.flatnonzero(values == value[group])
     firsts = np.searchsorted(group[candidates], np.arange(len(first)))

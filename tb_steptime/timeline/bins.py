@@ -36,7 +36,7 @@ MOST_NAMES = 3
 
 
 def write_queue(trace: Trace, columns: Columns) -> None:
-    """Write the instants at which the depth changes, the depth from each on, and its integral up to each."""
+    """Writes the instants at which the depth changes, the depth from each on, and its integral up to each."""
     events, launches = trace.events, find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
     calls, first = np.unique(launches.call[linked], return_index=True)
@@ -53,7 +53,7 @@ def write_queue(trace: Trace, columns: Columns) -> None:
 
 
 def queue_depth(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -> Depth | None:
-    """The queue depth in bins; None if no launch is recorded."""
+    """Returns the queue depth in bins; None if no launch is recorded."""
     instant, depth = events.column("queue.instant"), events.column("queue.depth")
     if not len(instant):
         return None
@@ -69,7 +69,7 @@ def queue_depth(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -
 
 
 def _area_before(events: EventFile, instants: Int64) -> Int64:
-    """Integral of the depth up to each instant."""
+    """Returns the integral of the depth up to each instant."""
     instant, depth, area = (events.column(f"queue.{name}") for name in ("instant", "depth", "area"))
     at = np.searchsorted(instant, instants, side="right") - 1
     row = np.maximum(at, 0)
@@ -78,7 +78,7 @@ def _area_before(events: EventFile, instants: Int64) -> Int64:
 
 
 def _peaks(depth: Int64, ends: Int64, opening: Int64) -> Int64:
-    """Maximum depth in each bin: the depth at its begin, and all changes inside it."""
+    """Returns the maximum depth in each bin: the depth at its begin, and all changes inside it."""
     low, high = int(ends[0]), int(ends[-1])
     peak = opening[:-1].astype(np.int64)
     inside = np.flatnonzero(np.diff(ends))
@@ -89,7 +89,7 @@ def _peaks(depth: Int64, ends: Int64, opening: Int64) -> Int64:
 
 
 def write_busy(trace: Trace, columns: Columns) -> None:
-    """Write when each device is busy, one device after another, and when kernels begin."""
+    """Writes when each device is busy, one device after another, and when kernels begin."""
     devices = devices_by_activity(trace)
     lanes = [busy_intervals(trace, device) for device in devices] or [host_ranges(trace)]
     columns.add("busy.start", np.concatenate([lane.start for lane in lanes]))
@@ -104,7 +104,7 @@ def write_busy(trace: Trace, columns: Columns) -> None:
 
 
 def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyBins:
-    """The window in this many bins, but none shorter than a nanosecond."""
+    """Returns the window in this many bins, but none shorter than a nanosecond."""
     bins = max(1, min(bins, MAX_BINS, end_ns - start_ns))
     edges = bin_edges(start_ns, end_ns, bins)
     busy = sum((lane.overlap_ns(edges[:-1], edges[1:]) for lane in _lanes(events)), np.zeros(bins, np.int64))
@@ -116,7 +116,7 @@ def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyB
 
 
 def _most(events: EventFile, first: int, end: int) -> list[KernelsNamed]:
-    """The names with the most time among the kernels [first, past) in time order; of equals the first in the trace."""
+    """Returns names with the most time among kernels [first, past) in time order; of equals the first in the trace."""
     names, name_of = np.unique(events.column("busy.kernel_name")[first:end], return_inverse=True)
     name_of = name_of.reshape(-1)
     count, total = np.bincount(name_of), np.zeros(len(names), np.int64)

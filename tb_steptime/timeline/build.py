@@ -37,6 +37,7 @@ from tb_steptime.timeline.memory import write_memory
 from tb_steptime.timeline.ties import write_ties
 from tb_steptime.timeline.tracks import Table, TrackEvents, event_colours, tracks_of
 from tb_steptime.trace.frames import MODULE_FRAME, is_installed, is_source, short_frame
+from tb_steptime.trace.intervals import BEFORE_ALL
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
@@ -52,7 +53,7 @@ LEFT_OUT = 255
 
 
 def write_events(trace: Trace, folder: Path) -> None:
-    """Write the event file of a trace into an empty folder."""
+    """Writes the event file of a trace into an empty folder."""
     _Writing(trace, folder).write()
 
 
@@ -94,7 +95,7 @@ class _Writing:
         )
 
     def _add(self, track: TrackEvents) -> TrackEvents | None:
-        """Write the whole track; return the part that is left when its stack is folded, if that is smaller."""
+        """Writes the whole track; returns the part that is left when its stack is folded, if that is smaller."""
         number, names_from = len(self.tracks), len(self.names) if track.own_names else 0
         self.track_thread.append(track.thread)
         self.names += track.own_names
@@ -104,12 +105,12 @@ class _Writing:
         return track.folded()
 
     def _fold(self, number: int, left: TrackEvents) -> None:
-        """Write the same track again, without the frames that are folded away."""
+        """Writes the same track again, without the frames that are folded away."""
         rows = self._add_lines(number, left, 0, self.folded_place)
         self.tracks[number] = msgspec.structs.replace(self.tracks[number], rows=rows)
 
     def _add_lines(self, number: int, track: TrackEvents, names_from: int, place: Int32) -> int:
-        """Write the track's lines and return their number. place: of each event, to be filled in."""
+        """Writes the track's lines and returns their number. place: of each event, to be filled in."""
         line = stack_rows(track.table.start, track.table.dur, track.rows)
         count = np.bincount(line, minlength=LEFT_OUT + 1)[:MAX_ROWS]
         order = np.argsort(line, kind="stable").astype(np.int32)
@@ -126,7 +127,7 @@ class _Writing:
         return rows
 
     def _grow(self, track: TrackEvents) -> None:
-        """Make room for the numbers of steps and phases, and extend the time span of all events."""
+        """Makes room for the numbers of steps and phases, and extends the time span of all events."""
         table, rows = track.table, track.rows
         more = table.first + int(rows.max(initial=-1)) + 1 - len(self.place)
         if more > 0:
@@ -154,7 +155,7 @@ class _Writing:
 
 
 def _in_blocks(start_ns: Int64, rows: Int32) -> Iterator[Int32]:
-    """Blocks of a line's events, cut where a bin of the coarsest level begins, which no bar crosses."""
+    """Yields the blocks of a line's events, cut where a bin of the coarsest level begins, which no bar crosses."""
     first = 0
     while first < len(rows):
         end = min(first + _AT_ONCE, len(rows))
@@ -165,7 +166,7 @@ def _in_blocks(start_ns: Int64, rows: Int32) -> Iterator[Int32]:
 
 
 def stack_rows(start_ns: Int64, dur_ns: Int64, rows: Int32) -> UInt8:
-    """The first line on which there is room for each event, in order; events that nest get their depth.
+    """Returns the first line on which there is room for each event, in order; events that nest get their depth.
 
     rows: the rows of a track, sorted by (start, longer first), in larger columns. LEFT_OUT if there are too many lines.
     """
@@ -181,8 +182,8 @@ def stack_rows(start_ns: Int64, dur_ns: Int64, rows: Int32) -> UInt8:
 
 
 def _fitting(start_ns: Int64, dur_ns: Int64, rows: Int32, rest: Int32) -> Bool:
-    """Which of the rest fit on one line: each that begins when the last fitting one has ended."""
-    result, free_from = np.zeros(len(rest), bool), np.iinfo(np.int64).min
+    """Returns which of the rest fit on one line: each that begins when the last fitting one has ended."""
+    result, free_from = np.zeros(len(rest), bool), BEFORE_ALL
     for first in range(0, len(rest), _AT_ONCE):
         chunk = rows[rest[first : first + _AT_ONCE]]
         start = start_ns[chunk]
@@ -210,7 +211,7 @@ def _first_fit(start: Int64, end: Int64) -> Bool:
 
 
 def _followed(start: Int64, end: Int64) -> Bool:
-    """The chain of events from the first one, each followed by the next that begins when it has ended.
+    """Returns the chain of events from the first one, each followed by the next that begins when it has ended.
 
     The distance doubles in each round, so that a hundred thousand events take seventeen rounds.
     """
@@ -229,7 +230,7 @@ _COPIES = (Kind.MEMCPY, Kind.MEMSET)
 
 
 def write_shown_names(trace: Trace, columns: Columns, first_string: int) -> list[str]:
-    """Write, for each string of the trace, the number of the text shown in its place, -1 for itself. Returns the
+    """Writes, for each string of the trace, the number of the text shown in its place, -1 for itself. Returns the
     additional strings; the first one gets the number first_string."""
     shown = np.full(len(trace.strings), -1, np.int32)
     added: dict[str, int] = {}
@@ -251,13 +252,13 @@ def _shown(trace: Trace) -> dict[int, str]:
 
 
 def _names(trace: Trace, *kinds: Kind) -> dict[int, str]:
-    """Name by its number, of all events of these kinds."""
+    """Returns the name by its number, of all events of these kinds."""
     numbers = distinct_in(trace.events.name[trace.events.rows(*kinds)])
     return {number: trace.strings[number] for number in numbers.tolist()}
 
 
 def working_tree(frames: Iterable[str]) -> str:
-    """The folder that holds all files of the user that frames name by a whole path, with "/" at its end; "" for none.
+    """Returns the folder that holds all files of the user that frames name by a whole path, ending in "/"; "" for none.
 
     >>> working_tree(["/home/me/job/train.py(54): step", "/home/me/job/data/sets.py(7): item", "json/decoder.py(3): f"])
     '/home/me/job/'
@@ -268,7 +269,7 @@ def working_tree(frames: Iterable[str]) -> str:
 
 
 def shown_frame(frame: str, tree: str) -> str:
-    """A frame's file below its package or the working tree; a module's call is the module.
+    """Returns a frame's file below its package or the working tree; a module's call is the module.
 
     >>> shown_frame("/home/me/job/data/sets.py(7): item", "/home/me/job/"), shown_frame("nn.Module: Linear_3", "")
     ('data/sets.py(7): item', 'Linear_3')

@@ -20,7 +20,8 @@ MAX_LAUNCHED = 8
 
 
 def event_detail(events: EventFile, number: int, *, folded: bool = False) -> EventDetail | None:
-    """The details; None if there is no such event, or it is on no track. folded: rows are those of folded stacks."""
+    """Returns the details; None for an event that does not exist or is on no track. folded: rows are those of folded
+    stacks."""
     places = events.place
     place = int(places[number]) if 0 <= number < len(places) else -1
     if place < 0:
@@ -47,7 +48,7 @@ def event_detail(events: EventFile, number: int, *, folded: bool = False) -> Eve
 
 
 def _call_of(events: EventFile, number: int) -> int | None:
-    """The place of the call that launched a device event."""
+    """Returns the place of the call that launched a device event."""
     row = row_of(events, "activity", number)
     call = -1 if row is None else int(events.column("activity.call")[row])
     return int(events.place[call]) if call >= 0 else None
@@ -98,7 +99,7 @@ def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
 
 
 def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact]:
-    """The step and the phase. For a device event `activity_facts` has the phase that launched it."""
+    """Yields the step and the phase. For a device event `activity_facts` has the phase that launched it."""
     start = int(events.start[place])
     shown_kinds = [("steps", "Step")] if on_device else [("steps", "Step"), ("phases", "Phase")]
     own = _track_kind(events, place)
@@ -110,7 +111,8 @@ def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact
 
 
 def _source_facts(events: EventFile, place: int, outer: Sequence[int]) -> Iterator[EventFact]:
-    """The innermost module and line of the user around an event; in the backward pass also those of the forward op."""
+    """Yields the user's innermost module and line around an event; in the backward pass also those of the forward
+    op."""
     yield from _stack_facts(events, [*outer, place], "Module", "Source line")
     forward = _forward(events, [*outer, place])
     if forward is not None:
@@ -141,7 +143,7 @@ def _input_facts(events: EventFile, number: int) -> Iterator[EventFact]:
 
 
 def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
-    """The place of the op of the forward pass that created the innermost node of the backward pass around an event."""
+    """Returns the place of the forward op that created the innermost node of the backward pass around an event."""
     for place in reversed(stack):
         row = row_of(events, "node", _number(events, place))
         if row is not None:
@@ -151,7 +153,7 @@ def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
 
 
 def _tied(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[tuple[str, int]]:
-    """The related events: role and place of each."""
+    """Yields the related events: role and place of each."""
     kinds = events.column("kind")
     if call is not None:
         yield "Launched by", call
@@ -210,7 +212,7 @@ def activity_facts(events: EventFile, place: int, call: int | None) -> Iterator[
 
 
 def _annotation_facts(events: EventFile, number: int) -> Iterator[EventFact]:
-    """The user's annotation of a CUDA graph node, and its stream if it is shown elsewhere."""
+    """Yields the user's annotation of a CUDA graph node, and its stream if it is shown elsewhere."""
     row = row_of(events, "noted", number)
     if row is None:
         return
@@ -263,5 +265,5 @@ def _filling_facts(events: EventFile, row: int) -> Iterator[EventFact]:
 
 
 def _value(events: EventFile, name: str, row: int, unknown: float) -> Any:
-    """A kernel's value; `unknown` if no kernel of the trace has it."""
+    """Returns a kernel's value; `unknown` if no kernel of the trace has it."""
     return events.column(f"kernel.{name}")[row] if events.has(f"kernel.{name}") else unknown

@@ -38,6 +38,7 @@ from tb_steptime.files.decoders import decoder
 from tb_steptime.files.temporary import OwnFolder
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars
+from tb_steptime.trace.intervals import BEFORE_ALL
 from tb_steptime.trace.table import Int32, Int64, UInt8
 
 _HEAD, _COLUMNS, _CHECK = "head.json", "columns", "check"
@@ -85,7 +86,7 @@ class Columns:
         self.types: dict[str, np.dtype[Any]] = {}
 
     def add(self, name: str, values: npt.NDArray[Any]) -> None:
-        """Append to the column."""
+        """Appends to the column."""
         assert self.types.setdefault(name, values.dtype) == values.dtype, name
         with open(self.folder / name, "ab") as file:
             np.ascontiguousarray(values).tofile(file)
@@ -100,7 +101,7 @@ class Columns:
         self.add("strings.end", np.cumsum([len(each) for each in encoded], dtype=np.int64))
 
     def join(self) -> dict[str, Column]:
-        """Join the files and return the position of each column."""
+        """Joins the files and returns the position of each column."""
         columns: dict[str, Column] = {}
         with open(self.folder / _COLUMNS, "wb") as joined:
             for name, dtype in self.types.items():
@@ -113,8 +114,8 @@ class Columns:
 
 
 def _check_of(folder: Path) -> str:
-    """The checksum of head and columns, read in blocks, since pages of a mapped file would count as memory of the
-    process."""
+    """Returns the checksum of head and columns, read in blocks, since pages of a mapped file would count as memory of
+    the process."""
     check = 0
     for name in (_HEAD, _COLUMNS):
         with open(folder / name, "rb", buffering=0) as file:
@@ -133,7 +134,7 @@ class EventFile:
 
     @staticmethod
     def open(folder: Path) -> EventFile:
-        """Open an event file. Raises OSError or ValueError if it differs from what was written, as after a disk
+        """Opens an event file. Raises OSError or ValueError if it differs from what was written, as after a disk
         fault."""
         if (folder / _CHECK).read_bytes() != _check_of(folder).encode():
             raise ValueError("they are not as they were written")
@@ -142,13 +143,13 @@ class EventFile:
 
     @staticmethod
     def write_head(folder: Path, head: Head) -> None:
-        """The last step: the columns are joined already."""
+        """Writes the head, as the last step: the columns are joined already."""
         (folder / _HEAD).write_bytes(msgspec.json.encode(head))
         (folder / _CHECK).write_text(_check_of(folder), "ascii")
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """A column as it was written. Columns are cached, as one answer uses the same ones ten thousand times for names
-        of boxes."""
+        """Returns a column as it was written. Columns are cached, as one answer uses the same ones ten thousand times
+        for names of boxes."""
         column = self._columns.get(name)
         if column is None:
             lies = self.head.columns[name]
@@ -156,7 +157,7 @@ class EventFile:
         return column
 
     def int64(self, name: str) -> Int64:
-        """A column of whole numbers of 64 bits."""
+        """Returns a column of whole numbers of 64 bits."""
         column: Int64 = self.column(name)
         return column
 
@@ -206,7 +207,7 @@ class EventFile:
         return [text[first:end].decode("utf-8").lower() for first, end in itertools.pairwise([0, *ends])]
 
     def shown_name(self, number: int) -> str:
-        """The text shown on a box with this name."""
+        """Returns the text shown on a box with this name."""
         shown = self.column("shown")
         return self.string(int(shown[number]) if number < len(shown) and shown[number] >= 0 else number)
 
@@ -214,7 +215,7 @@ class EventFile:
         return name in self.head.columns
 
     def lines(self, track: int) -> range:
-        """The lines of a track, from the outermost to the innermost."""
+        """Returns the lines of a track, from the outermost to the innermost."""
         first = bisect.bisect_left(self.head.line_track, track, hi=self.head.all_lines)
         return range(first, first + self.head.tracks[track].all_rows)
 
@@ -225,7 +226,7 @@ class EventFile:
         return range(first, first + each.rows) if track in lines[first : first + 1] else self.lines(track)
 
     def row_of(self, place: int, *, folded: bool) -> int:
-        """The row of an event, given its place among all; -1 if it is folded away."""
+        """Returns the row of an event, given its place among all; -1 if it is folded away."""
         line = self.line_of(place)
         lines = self.folded_lines(self.head.line_track[line])
         if folded and lines.start >= self.head.all_lines:
@@ -237,14 +238,14 @@ class EventFile:
         return int(np.searchsorted(self.column("level0.bounds"), place, side="right")) - 1
 
     def within(self, line: int, first_ns: int, last_ns: int) -> range:
-        """Places of the events of a line that begin in [first_ns, last_ns)."""
+        """Returns the places of the events of a line that begin in [first_ns, last_ns)."""
         low, high = self.column("level0.bounds")[line : line + 2].tolist()
         first, end = np.searchsorted(self.start[low:high], (first_ns, last_ns)).tolist()
         return range(low + first, low + end)
 
     def open_at(self, line: int, instant_ns: int) -> int | None:
-        """The place of the event on a line that is open at an instant."""
-        before = self.within(line, np.iinfo(np.int64).min, instant_ns + 1)
+        """Returns the place of the event on a line that is open at an instant."""
+        before = self.within(line, BEFORE_ALL, instant_ns + 1)
         last = before.stop - 1
         return last if before and self.end_of(last) > instant_ns else None
 
@@ -252,7 +253,7 @@ class EventFile:
         return int(self.start[place]) + int(self.length[place])
 
     def bars(self, level: int, line: int, first_ns: int, last_ns: int) -> Bars:
-        """The bars of a line that overlap [first_ns, last_ns), at a level of detail; level 0: single events."""
+        """Returns the bars of a line that overlap [first_ns, last_ns), at a level of detail; level 0: single events."""
         bounds = self.column(f"level{level}.bounds")
         low, high = int(bounds[line]), int(bounds[line + 1])
         start = self.column("start" if level == 0 else f"level{level}.start")[low:high]
@@ -291,14 +292,14 @@ class EventFiles:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: str) -> EventFile | None:
-        """The event file; None if it was not built, or was removed to make room."""
+        """Returns the event file; None if it was not built, or was removed to make room."""
         with self.lock:
             if key in self.files:
                 self.files.move_to_end(key)
             return self.files.get(key)
 
     def new_folder(self, key: str) -> Path:
-        """An empty folder to write this event file into. Raises OSError."""
+        """Returns an empty folder to write this event file into. Raises OSError."""
         with self.lock:
             if self.folder is None:
                 self.folder = OwnFolder("events")
@@ -307,12 +308,12 @@ class EventFiles:
             return folder
 
     def give_up(self, folder: Path) -> None:
-        """Discard a folder into which nothing usable will be written."""
+        """Discards a folder into which nothing usable will be written."""
         self.unwritten.pop(folder, None)
         shutil.rmtree(folder, ignore_errors=True)
 
     def add(self, folder: Path) -> bool:
-        """Register a new folder, and return whether it contains a complete event file; others are removed if it needs
+        """Registers a new folder, and returns whether it contains a complete event file; others are removed if it needs
         their space."""
         try:
             opened = EventFile.open(folder)
@@ -331,7 +332,7 @@ class EventFiles:
         return True
 
     def close(self) -> None:
-        """Forget everything. Mapped files stay readable for requests in progress."""
+        """Forgets everything. Mapped files stay readable for requests in progress."""
         with self.lock:
             self.files.clear()
             self.sizes.clear()

@@ -98,14 +98,14 @@ def totals_of(page: FlamePage) -> dict[Measure, Int64]:
 
 
 def flame_choices(facts: OpsRecorded) -> list[tuple[FlameBy, Where]]:
-    """The trees that a recording has."""
+    """Returns the trees that a recording has."""
     recorded_by: dict[FlameBy, bool] = {"stack": facts.stacks, "module": facts.modules, "op": facts.ops}
     directions: tuple[Where, ...] = ("ran", "made") if facts.backward else ("ran",)
     return [(by, where) for where in directions for by, is_there in recorded_by.items() if is_there]
 
 
 def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Write the trees. names: number of existing strings; returns the strings that come after them."""
+    """Writes the trees. names: number of existing strings; returns the strings that come after them."""
     labels = Labels()
     for by, where in flame_choices(recorded(trace)):
         tree, stem = flame_tree(trace, by, where, labels), f"flame.{by}.{where}"
@@ -119,7 +119,7 @@ def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
 
 
 def flame_page(events: EventFile, by: str, where: str) -> FlamePage | None:
-    """The page of a tree; None if there is no such tree. It contains only the labels of this tree."""
+    """Returns the page of a tree; None if there is no such tree. It contains only the labels of this tree."""
     stem = f"flame.{by}.{where}"
     if not events.has(f"{stem}.parent"):
         return None

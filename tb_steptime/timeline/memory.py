@@ -13,8 +13,6 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.memory.allocations import (
-    NEVER,
-    NO_TOTALS,
     Curve,
     MemoryBins,
     allocations,
@@ -27,12 +25,13 @@ from tb_steptime.metrics.memory.allocations import (
     sizes,
 )
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.peak import INCONSISTENT, MOST_ROWS, AllocationRow, CategoryBytes, later_steps, parts_of
+from tb_steptime.metrics.memory.peak import MOST_ROWS, AllocationRow, CategoryBytes, later_steps, parts_of, why_no_parts
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import Reason
 from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.event_file import Columns, EventFile
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
@@ -70,7 +69,7 @@ class MemoryPage(msgspec.Struct, frozen=True):
 
 
 def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Write memory; nothing if it was not recorded. names: number of existing strings; returns the strings that come
+    """Writes memory; nothing if it was not recorded. names: number of existing strings; returns the strings that come
     after them."""
     places = memory_devices(trace)
     if not places:
@@ -103,7 +102,7 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
 
 
 def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Write the modules and lines of the allocations, and the names of the steps."""
+    """Writes the modules and lines of the allocations, and the names of the steps."""
     names_of_makers, numbers = makers(trace, births(trace).op), dict[str, int]()
     for name, texts in (("module", names_of_makers.modules), ("line", names_of_makers.lines)):
         rows = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
@@ -118,7 +117,7 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
 def memory_page(
     events: EventFile, device: int, window: tuple[int, int], bins: int, at_ns: int | None
 ) -> MemoryPage | None:
-    """The page of a device, by its place in the view, exact in at most this many bins. None if there is no such
+    """Returns the page of a device, by its place in the view, exact in at most this many bins. None if there is no such
     device."""
     device_curve = _curve(events, device)
     if device_curve is None:
@@ -140,7 +139,7 @@ def _alive_at(events: EventFile, device_curve: Curve, device: int, at_ns: int) -
         allocated_bytes=allocated,
         reserved_bytes=None if device_curve.reserved is None else int(device_curve.reserved[max(last, 0)]),
         categories=parts,
-        why_unknown=None if parts is not None else INCONSISTENT if device_curve.whole else NO_TOTALS,
+        why_unknown=None if parts is not None else why_no_parts(device_curve),
         rows=[_row(events, one) for one in alive[order].tolist()],
         more_rows=len(alive) - len(order),
     )

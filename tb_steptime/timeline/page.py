@@ -25,10 +25,10 @@ MAX_TEXT = 2_000_000
 def timeline_page(
     events: EventFile, start_ns: int, end_ns: int, detail_ns: int, *, folded: bool = False, most_boxes: int = MAX_BOXES
 ) -> TimelinePage:
-    """The events that overlap [start_ns, end_ns). The detail is the largest power of two up to the requested one, or
-    coarser if there would be too many boxes, in the extreme with one box per line. If there are even more lines than
-    boxes, the last lines get none, until the window is so narrow that fewer lines have events in it. folded: without
-    Python frames outside the user's code."""
+    """Returns the events that overlap [start_ns, end_ns). The detail is the largest power of two up to the requested
+    one, or coarser if there would be too many boxes, in the extreme with one box per line. If there are even more lines
+    than boxes, the last lines get none, until the window is so narrow that fewer lines have events in it. folded:
+    without Python frames outside the user's code."""
     finest = max(detail_ns, (end_ns - start_ns) // MAX_COLUMNS, 1)
     detail_ns = 1 << (finest.bit_length() - 1)  # the largest power of two that is not greater
     tracks = events.head.tracks if folded else [replace(track, rows=track.all_rows) for track in events.head.tracks]
@@ -54,7 +54,7 @@ def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, d
 
 
 def _names(events: EventFile, numbers: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Names as shown on boxes; and as in the trace, "" if equal."""
+    """Returns the names as shown on boxes; and as in the trace, "" if equal."""
     full, shown = [events.string(number) for number in numbers], [events.shown_name(number) for number in numbers]
     differing = [name if name != other else "" for name, other in zip(full, shown, strict=True)]
     return _cut(shown), _cut(differing)
@@ -68,7 +68,7 @@ def _cut(names: list[str]) -> list[str]:
 
 
 def _boxes(events: EventFile, bars: Bars, start_ns: int) -> tuple[list[int], Boxes]:
-    """The numbers of the names that are used, and the boxes."""
+    """Returns the numbers of the names that are used, and the boxes."""
     numbers, name = np.unique(events.name[bars.place], return_inverse=True)
     boxes = Boxes(
         track=np.array(events.head.line_track, np.int32)[bars.line].tolist(),

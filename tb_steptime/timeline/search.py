@@ -46,7 +46,7 @@ class Search:
 
 
 def search_page(events: EventFile, search: Search) -> SearchPage:
-    """The result with a page of hits. An empty search text finds nothing."""
+    """Returns the result with a page of hits. An empty search text finds nothing."""
     places = _matches(events, search.words[:MAX_WORDS].strip().lower())
     line = np.searchsorted(events.column("level0.bounds"), places, side="right") - 1
     of_track = np.array(events.head.line_track, np.int64)[line]
@@ -71,14 +71,14 @@ def search_page(events: EventFile, search: Search) -> SearchPage:
 
 
 def _matches(events: EventFile, text: str) -> Int64:
-    """Places of the events whose name holds these words."""
+    """Returns the places of the events whose name holds these words."""
     if not text:
         return np.arange(0)
     return np.flatnonzero(_names_with(events, text)[events.name[: events.event_count]])
 
 
 def _names_with(events: EventFile, text: str) -> Bool:
-    """For each string of the file: does it contain these words as a name, or as the shown form of one?"""
+    """Returns for each string of the file whether it contains these words as a name, or as the shown form of one."""
     matches = np.array([text in each for each in events.lower_strings], bool)
     shown = events.column("shown")
     matches[: len(shown)] |= (shown >= 0) & matches[shown]
@@ -104,7 +104,7 @@ def _hits(events: EventFile, places: Int64, folded: bool) -> Hits:
 
 
 def _bins(events: EventFile, starts: Int64) -> list[int]:
-    """Number of hits that begin in each of equal parts of the events' time span."""
+    """Returns the number of hits that begin in each of equal parts of the events' time span."""
     first, length = events.head.first_ns, max(1, events.head.last_ns - events.head.first_ns)
     part = np.minimum((starts - first) * BINS // length, BINS - 1)
     counts: list[int] = np.bincount(part, minlength=BINS).tolist()

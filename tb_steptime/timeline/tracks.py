@@ -112,13 +112,13 @@ class TrackEvents:
     pinned: bool = False
 
     def folded(self) -> TrackEvents | None:
-        """The track with its stack folded; None if there is nothing to fold."""
+        """Returns the track with its stack folded; None if there is nothing to fold."""
         left = self.rows[~self.table.foreign[self.rows]]
         return None if len(left) == len(self.rows) else replace(self, rows=left)
 
 
 def tracks_of(trace: Trace, colours: UInt8) -> Iterator[TrackEvents]:
-    """All tracks that have events, in order. colours: of each row of the event table."""
+    """Yields all tracks that have events, in order. colours: of each row of the event table."""
     events = trace.events
     table = Table(events.start_ns, events.dur_ns, events.name, colours, events.kind, foreign_frames(trace), 0)
     roles, waits = _roles(trace), loader_rows(trace).astype(np.int32)
@@ -145,7 +145,7 @@ def _steps(trace: Trace) -> TrackEvents:
 
 
 def _phases(trace: Trace) -> TrackEvents:
-    """Every phase of the host, in time order; the steps have the numbers before them."""
+    """Returns every phase of the host, in time order; the steps have the numbers before them."""
     phases = host_phases(trace)
     place = np.repeat(np.arange(len(phases)), [len(each) for each in phases.values()])
     start, end = (np.concatenate([getattr(each, side) for each in phases.values()]) for side in ("start", "end"))
@@ -159,7 +159,7 @@ def _phases(trace: Trace) -> TrackEvents:
 
 
 def _excess(trace: Trace) -> Iterator[TrackEvents]:
-    """Work that takes longer than usual for its site, on the host and on devices, with its kind and its op."""
+    """Yields work that takes longer than usual for its site, on the host and on devices, with its kind and its op."""
     excess = longest_excess(trace)
     if not len(excess):
         return
@@ -171,12 +171,12 @@ def _excess(trace: Trace) -> Iterator[TrackEvents]:
 
 
 def _first_of_excess(trace: Trace) -> int:
-    """The number of the first excess, after those of the steps and the phases."""
+    """Returns the number of the first excess, after those of the steps and the phases."""
     return len(trace.events) + len(find_steps(trace).steps) + sum(map(len, host_phases(trace).values()))
 
 
 def _own_table(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
-    """A table of ranges that are not events of the recording, numbered from `first` on."""
+    """Returns a table of ranges that are not events of the recording, numbered from `first` on."""
     kind = np.full(len(start), Kind.OTHER, np.uint8)
     foreign = np.zeros(len(start), bool)
     return Table(start, end - start, name.astype(np.int32), colours.astype(np.uint8), kind, foreign, first)
@@ -198,7 +198,7 @@ def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int3
 
 
 def process_name(pid: str) -> str:
-    """The process in words; a profiler writes 0 and -1 if it does not know the process.
+    """Returns the process in words; a profiler writes 0 and -1 if it does not know the process.
 
     >>> process_name("4711"), process_name("-1")
     ('Process 4711', 'Process not recorded')
@@ -209,15 +209,15 @@ def process_name(pid: str) -> str:
 def _together(
     kind: TrackKind, group: str, table: Table, parts: Sequence[Int32], elsewhere: Int32
 ) -> Iterator[TrackEvents]:
-    """One track for everything without a track of its own. parts: the events of each thread or stream; elsewhere: those
-    on other tracks."""
+    """Yields one track for everything without a track of its own. parts: the events of each thread or stream;
+    elsewhere: those on other tracks."""
     rows = np.setdiff1d(np.concatenate([elsewhere[:0], *parts]), elsewhere)
     if len(rows):
         yield TrackEvents(kind, group, f"{len(parts):,} more {kind}s", table, rows)
 
 
 def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
-    """The tracks of all GPUs. The streams with the most work are pinned, evenly over the GPUs."""
+    """Yields the tracks of all GPUs. The streams with the most work are pinned, evenly over the GPUs."""
     devices = distinct(trace.events.device[trace.events.rows(*_ON_STREAM, Kind.GPU_USER)]).tolist()
     each = max(1, PINNED_STREAMS // max(1, len(devices)))
     free = _first_of_excess(trace) + len(longest_excess(trace))
@@ -230,7 +230,7 @@ def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
 
 
 def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterator[TrackEvents]:
-    """The tracks of a GPU. most: maximum number of streams with tracks of their own."""
+    """Yields the tracks of a GPU. most: maximum number of streams with tracks of their own."""
     events, group = trace.events, f"{trace.job.accelerator} {device}"
     rows = events.rows(*_ON_STREAM)
     rows = rows[events.device[rows] == device].astype(np.int32)
@@ -246,8 +246,8 @@ def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterat
 
 
 def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
-    """A track for each sampled counter of the GPU: each sample lasts for the time that it covers, and is named by its
-    value. Equal adjacent samples are merged. number: of the first."""
+    """Yields a track for each sampled counter of the GPU: each sample lasts for the time that it covers, and is named
+    by its value. Equal adjacent samples are merged. number: of the first."""
     group = f"{trace.job.accelerator} {device}"
     for id in sampled_ids(trace, device):
         sampled, metric = samples(trace, device, id), COUNTERS[id].metric
@@ -266,7 +266,7 @@ def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
 
 
 def _lanes(trace: Trace, rows: Int32) -> Int32:
-    """The lane on which the file shows each row: its stream, or the lane to which the profiler moved it."""
+    """Returns the lane on which the file shows each row: its stream, or the lane to which the profiler moved it."""
     lanes, moved = trace.events.stream[rows].astype(np.int32), trace.annotations.lane >= 0
     place = np.searchsorted(rows, trace.annotations.event[moved])
     matches = place < len(rows)
@@ -276,7 +276,7 @@ def _lanes(trace: Trace, rows: Int32) -> Int32:
 
 
 def _stream_label(trace: Trace, stream: int, rows: Int32) -> str:
-    """The file's name of the track, if a user gave it a purpose ("DP"); else its number."""
+    """Returns the file's name of the track, if a user gave it a purpose ("DP"); else its number."""
     name = trace.threads[int(trace.events.thread[rows[0]])].name.strip()
     if not _PLAIN_TRACK.fullmatch(name):
         return name
@@ -286,7 +286,7 @@ def _stream_label(trace: Trace, stream: int, rows: Int32) -> str:
 
 
 def _by_stream(lanes: Int32, rows: Int32) -> Iterator[tuple[int, Int32]]:
-    """The numbers of the lanes of these rows, ascending, and the rows of each."""
+    """Yields the numbers of the lanes of these rows, ascending, and the rows of each."""
     order = np.argsort(lanes, kind="stable")
     rows = rows[order]
     streams, first = np.unique(lanes[order], return_index=True)
@@ -295,8 +295,8 @@ def _by_stream(lanes: Int32, rows: Int32) -> Iterator[tuple[int, Int32]]:
 
 
 def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, Int32]]:
-    """The events of each host thread: the training loop's, then autograd's, then the others; of equals the busiest
-    first."""
+    """Yields the events of each host thread: the training loop's, then autograd's, then the others; of equals the
+    busiest first."""
     rows = trace.events.rows(*_ON_HOST, *CALL_KINDS).astype(np.int32)
     rows = rows[np.argsort(trace.events.thread[rows], kind="stable")]  # some jobs have a new thread in each step
     count = np.bincount(trace.events.thread[rows], minlength=len(trace.threads))
@@ -318,8 +318,8 @@ def _roles(trace: Trace) -> dict[int, str]:
 
 
 def _label(thread: Thread, role: str | None) -> str:
-    """The thread's role, or else its name in the trace: "thread 4711 (pt_data_pin)"; for a thread without a name its
-    number."""
+    """Returns the thread's role, or else its name in the trace: "thread 4711 (pt_data_pin)"; for a thread without a
+    name its number."""
     name = f"{role} thread {thread.tid}" if role else thread.name.strip() or f"thread {thread.tid}"
     return name[:1].upper() + name[1:]
 
@@ -368,7 +368,7 @@ _BY_KIND = {
 
 
 def event_colours(trace: Trace) -> UInt8:
-    """The colour of each row of the event table, a place in `COLOURS`."""
+    """Returns the colour of each row of the event table, a place in `COLOURS`."""
     of_kind = np.zeros(256, np.uint8)
     for kind, colour in _BY_KIND.items():
         of_kind[kind] = PLACE[colour]

@@ -19,8 +19,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def give_back_large_blocks(text_bytes: int = LARGE_TEXT_BYTES) -> None:
-    """Return freed blocks of four megabytes or more to the system, and keep smaller ones. For a trace with less text
-    than LARGE_TEXT_BYTES, keep all but the largest blocks. Does nothing with another C library.
+    """Gives freed blocks of four megabytes or more back to the system, and keeps smaller ones. For a trace with less
+    text than LARGE_TEXT_BYTES, keeps all but the largest blocks. Does nothing with another C library.
 
     glibc otherwise raises its threshold to the size of blocks freed before, up to 32 MB, and keeps everything smaller:
     a fortieth of the memory of a trace of 1 GB. Fixing the threshold costs a twentieth of the time, since fresh pages
@@ -36,6 +36,6 @@ def give_back_large_blocks(text_bytes: int = LARGE_TEXT_BYTES) -> None:
 
 
 def give_back_freed() -> None:
-    """Return all freed memory to the system, also that between blocks in use. Does nothing with another C library."""
+    """Gives all freed memory back to the system, even that between blocks in use. No other C library has this."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

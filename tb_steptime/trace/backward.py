@@ -41,7 +41,7 @@ class Nodes(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def backward_nodes(trace: Trace) -> Nodes:
-    """The backward nodes of all threads, in time order."""
+    """Returns the backward nodes of all threads, in time order."""
     table = trace.sequences
     numbered = np.flatnonzero(table.forward_thread > 0)
     forward = np.full(len(numbered), -1, np.int32)
@@ -60,7 +60,7 @@ def _is_node(name: str) -> bool:
 
 
 def _named_for_ops(trace: Trace, rows: Int32) -> Bool:
-    """Which of these rows have a name that names an op: all but the nodes that C++ code created."""
+    """Returns which of these rows have a name that names an op: all but the nodes that C++ code created."""
     names = trace.events.name[rows]
     by_name = np.ones(len(trace.strings), bool)
     for name in distinct_in(names).tolist():
@@ -70,7 +70,7 @@ def _named_for_ops(trace: Trace, rows: Int32) -> Bool:
 
 
 def _creators(trace: Trace, nodes: Int64) -> Int32:
-    """For each node, a row of the sequence table, the row of the op in the event table; -1 for none."""
+    """Returns for each node, a row of the sequence table, the event row of its op, -1 for none."""
     table, thread = trace.sequences, trace.events.thread
     ops = np.flatnonzero(table.forward_thread == 0)
     threads = distinct_in(thread[table.event[ops]]).tolist()
@@ -89,7 +89,7 @@ def _creators(trace: Trace, nodes: Int64) -> Int32:
 
 
 def _last_before(trace: Trace, ops: Int64, nodes: Int64) -> Int32:
-    """The last of these ops that had the node's number before the node began; all are rows of the sequence table."""
+    """Returns the last of these ops that had the node's number before it began; all are rows of the sequence table."""
     table = trace.sequences
     order = np.argsort(table.number[ops], kind="stable")
     op, size = table.event[ops][order], len(trace.events)
@@ -103,7 +103,7 @@ def _last_before(trace: Trace, ops: Int64, nodes: Int64) -> Int32:
 
 
 def _fitting(trace: Trace, nodes: Int64, answer: Int32) -> int:
-    """How many of the nodes are named for the op that is assumed to have created them."""
+    """Returns how many of the nodes are named for the op that is assumed to have created them."""
     name, has_answer = trace.events.name, answer >= 0
     pairs = np.stack((name[trace.sequences.event[nodes[has_answer]]], name[answer[has_answer]]), axis=1)
     distinct, count = np.unique(pairs, axis=0, return_counts=True)
@@ -112,7 +112,7 @@ def _fitting(trace: Trace, nodes: Int64, answer: Int32) -> int:
 
 
 def named_for(node: str, op: str) -> bool:
-    """Is the node named for the op?
+    """Whether the node is named for the op.
 
     >>> named_for("autograd::engine::evaluate_function: NllLossBackward0", "aten::nll_loss_forward")
     True
@@ -123,5 +123,5 @@ def named_for(node: str, op: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """The name without its namespace and underscores, in lower case."""
+    """Returns the name without its namespace and underscores, in lower case."""
     return name.rpartition("::")[2].replace("_", "").lower()

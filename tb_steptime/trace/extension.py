@@ -34,7 +34,7 @@ Reduce = Callable[..., tuple[bytes, bytes, bytes]]
 
 
 def extension() -> Any:
-    """The extension module; None if it was not built or TB_STEPTIME_PURE is set."""
+    """Returns the extension module; None if it was not built or TB_STEPTIME_PURE is set."""
     if os.environ.get(PURE, "0") not in ("", "0"):
         return None
     try:
@@ -57,12 +57,12 @@ def reduce_function() -> Reduce | None:
 
 
 def reader_name() -> str:
-    """Name of the reader of events, for display."""
+    """Returns the name of the reader of events, for display."""
     return "C" if extension() else "Python only"
 
 
 def one_pass(name: str, fills: Sequence[type], *columns: _Column, for_each: int = 1) -> list[_Column] | None:
-    """Run the named pass of `passes.c` on the columns, which must have the types that it expects, and return the
+    """Runs the named pass of `passes.c` on the columns, which must have the types that it expects, and returns the
     columns that it fills. The first column determines the number of rows.
 
     fills: the types of the columns that it fills; for_each: maximum number of output rows per input row. None: Python

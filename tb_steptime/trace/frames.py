@@ -25,7 +25,7 @@ _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 @shared
 def module_frames(trace: Trace) -> Int64:
-    """Rows of the Python frames that call an nn.Module, in time order; if there are none, rows of Lightning's marks."""
+    """Returns rows of the Python frames that call an nn.Module, in time order; without any, of Lightning's marks."""
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
     if len(frames):
         return frames
@@ -33,7 +33,7 @@ def module_frames(trace: Trace) -> Int64:
 
 
 def module_name(frame: str) -> str:
-    """The module that a frame or a mark of Lightning's calls.
+    """Returns the module that a frame or a mark of Lightning's calls.
 
     >>> module_name("nn.Module: Linear_3"), module_name("[pl][module]torch.nn.modules.linear.Linear: encoder.0")
     ('Linear_3', 'encoder.0')
@@ -43,7 +43,7 @@ def module_name(frame: str) -> str:
 
 
 def module_class(frame: str) -> str:
-    """The class of the module that the frame calls.
+    """Returns the class of the module that the frame calls.
 
     >>> module_class("nn.Module: Linear_3"), module_class("[pl][module]torch.nn.modules.linear.Linear: encoder.0")
     ('Linear', 'Linear')
@@ -53,7 +53,7 @@ def module_class(frame: str) -> str:
 
 
 def nested_modules(hierarchy: str) -> list[str]:
-    """The modules that an op of TorchScript names as containing it, the outermost first.
+    """Returns the modules that an op of TorchScript names as containing it, the outermost first.
 
     >>> nested_modules("TOP(C)::forward.A0(A)::forward.SELF(A)::helper.")
     ['TOP(C)', 'A0(A)']
@@ -62,7 +62,8 @@ def nested_modules(hierarchy: str) -> list[str]:
 
 
 def innermost_module(hierarchy: str) -> str | None:
-    """
+    """Returns the name of the last of the nested modules.
+
     >>> innermost_module("TOP(C)::forward.A0(A)::forward.")
     'A0'
     """
@@ -72,12 +73,12 @@ def innermost_module(hierarchy: str) -> str | None:
 
 @shared
 def source_frames(trace: Trace) -> Int64:
-    """Rows of the Python frames of files outside torch and Python's library, in time order."""
+    """Returns rows of the Python frames of files outside torch and Python's library, in time order."""
     return rows_named(trace, (Kind.PYTHON,), is_source)
 
 
 def short_frame(frame: str) -> str:
-    """The frame without the path of the environment in which its package is installed.
+    """Returns the frame without the path of the environment in which its package is installed.
 
     >>> short_frame("/home/me/env/lib/python3.11/site-packages/timm/layers.py(3): forward")
     'timm/layers.py(3): forward'
@@ -86,7 +87,7 @@ def short_frame(frame: str) -> str:
 
 
 def is_installed(frame: str) -> bool:
-    """Does the path show that the file belongs to an installed package, or to Python's library?
+    """Whether the path shows that the file belongs to an installed package, or to Python's library.
 
     >>> is_installed("/env/lib/python3.11/site-packages/timm/layers.py(3): forward"), is_installed("net.py(3): f")
     (True, False)
@@ -95,7 +96,7 @@ def is_installed(frame: str) -> bool:
 
 
 def is_file(frame: str) -> bool:
-    """Is this a frame of a Python file? Frames of built-in functions and of module calls are not.
+    """Whether this is a frame of a Python file. Frames of built-in functions and of module calls are not.
 
     >>> is_file("torch/nn/functional.py(9): gelu"), is_file("<built-in function sleep>")
     (True, False)
@@ -104,7 +105,7 @@ def is_file(frame: str) -> bool:
 
 
 def is_outside_torch(frame: str) -> bool:
-    """Is this a frame of a Python file that does not belong to torch?
+    """Whether this is a frame of a Python file that does not belong to torch.
 
     >>> is_outside_torch("queue.py(9): get"), is_outside_torch("torch/nn/functional.py(9): gelu")
     (True, False)
@@ -113,7 +114,7 @@ def is_outside_torch(frame: str) -> bool:
 
 
 def is_source(frame: str) -> bool:
-    """Is this frame in a file that the user may have written? Files of torch, of Python and of the recorder are not.
+    """Whether this frame is in a file that the user may have written: none of torch, of Python or of the recorder.
 
     >>> is_source("tb_steptime/record/loaders/production.py(9): fetch")
     False

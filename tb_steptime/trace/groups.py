@@ -26,7 +26,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def of(*keys: Int32 | Int64 | UInt8) -> Groups:
-        """Group the rows that agree in all keys. Groups are numbered in the order of their keys."""
+        """Groups the rows that agree in all keys. Groups are numbered in the order of their keys."""
         place, size = _from_zero(keys[0])
         for key in keys[1:]:
             number, sizes = _from_zero(key)
@@ -46,7 +46,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return len(self.first)
 
     def count(self) -> Int64:
-        """Number of rows in each group."""
+        """Returns the number of rows in each group."""
         return np.bincount(self.place, minlength=len(self)).astype(np.int64)
 
     def total(self, values: Float64) -> Float64:
@@ -56,8 +56,8 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return exact_sums(self.place, values, len(self))
 
     def deviation(self, values: Int64, step: Int64, steps: int) -> Float64:
-        """Standard deviation, for each group, of its sums per step over `steps` steps; a group may have no row in some
-        of them. NaN if there is only one step. step: any number that is the same for all rows of a step."""
+        """Returns the standard deviation, for each group, of its sums per step over `steps` steps; a group may have no
+        row in some of them. NaN if there is only one step. step: any number that is the same for all rows of a step."""
         if steps < 2:
             return np.full(len(self), np.nan)
         parts = Groups.of(self.place, step)
@@ -69,7 +69,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return spread
 
     def extremes(self, low: Int64, high: Int64 | None = None) -> tuple[Int64, Int64]:
-        """The smallest `low` and the largest `high` in each group (high=None: the largest `low`)."""
+        """Returns the smallest `low` and the largest `high` in each group (high=None: the largest `low`)."""
         least, greatest = np.empty_like(self.first), np.empty_like(self.first)
         down, up = np.argsort(-low), np.argsort(low if high is None else high)
         least[self.place[down]] = low[down]  # the last write stays
@@ -77,8 +77,8 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return least, greatest
 
     def leading(self, values: Int64, weight: Int64) -> tuple[list[int], list[int]]:
-        """For each group, the value with the most total weight (of equals, the smallest), and the number of distinct
-        values."""
+        """Returns for each group the value with the most total weight (of equals, the smallest), and the number of
+        distinct values."""
         parts = Groups.of(self.place, values)
         group, value = self.place[parts.first], values[parts.first]
         order = np.lexsort((-value, parts.sum(weight), group))
@@ -92,7 +92,7 @@ def none_if_nan(value: float) -> float | None:
 
 
 def exact_sums(place: Int32 | Int64, values: Bool | Int64 | Float64, size: int) -> Int64:
-    """Sum of the values at each place; exact as long as sums stay below 2**53."""
+    """Returns the sum of the values at each place; exact as long as sums stay below 2**53."""
     return np.rint(np.bincount(place, values, minlength=size)).astype(np.int64)
 
 
@@ -113,7 +113,7 @@ def add_nearby(total: Int64, place: Int32 | Int64, values: Int64) -> None:
 
 
 def _from_zero(keys: Int32 | Int64 | UInt8) -> tuple[Int64, int]:
-    """Numbers from 0 on, in the order of the keys, of which equal ones have the same; and a bound of the numbers."""
+    """Returns numbers from 0 on, in the order of the keys, the same for equal ones, and a bound of the numbers."""
     low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
     if high - low > SCATTERED * len(keys):
         keys, low, high = _ranked(keys), 0, len(keys)
@@ -121,7 +121,7 @@ def _from_zero(keys: Int32 | Int64 | UInt8) -> tuple[Int64, int]:
 
 
 def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
-    """The rank of each key among the distinct keys. Keys that lie close together are ranked without sorting."""
+    """Returns the rank of each key among the distinct keys. Keys that lie close together are ranked without sorting."""
     low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
     if high - low > SCATTERED * len(keys) + 1:
         return _ranked(keys)

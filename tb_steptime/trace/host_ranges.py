@@ -33,12 +33,12 @@ COMPILES = expression(r".*\(dynamo_timed\)$|dynamo$")
 
 
 def host_ranges(trace: Trace) -> Intervals:
-    """When the host runs an op or a named range."""
+    """Returns when the host runs an op or a named range."""
     return union_where(trace, is_host_range(trace))
 
 
 def is_host_range(trace: Trace) -> Bool:
-    """Which events are ops or named ranges of the host. Step marks and the loader's marks do not count as work."""
+    """Returns which events are ops or named ranges of the host. Marks of steps and of the loader are no work."""
     events = trace.events
     marks = loader_names(trace).copy()
     marks[events.name[step_marks(trace)]] = True
@@ -52,7 +52,7 @@ JOINED_AT_ONCE = 1 << 18
 
 
 def union_where(trace: Trace, mask: Bool) -> Intervals:
-    """When any event runs for which the mask is set."""
+    """Returns when any event runs for which the mask is set."""
     return Intervals.joined(
         Intervals.of_events(trace.events, first + np.flatnonzero(mask[first : first + JOINED_AT_ONCE]))
         for first in range(0, len(mask), JOINED_AT_ONCE)
@@ -64,12 +64,12 @@ _OPTIMIZER_MARK = expression(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
 
 
 def user_ranges(trace: Trace) -> Int64:
-    """Rows of the host's named ranges, without step marks, in time order."""
+    """Returns rows of the host's named ranges, without step marks, in time order."""
     return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
 
 
 def named_ranges(trace: Trace) -> dict[str, Intervals]:
-    """When each named range of the host is open, by name. Step marks and the loader's ranges are left out."""
+    """Returns when each named range of the host is open, by name. Step marks and the loader's ranges are left out."""
     events, rows = trace.events, user_ranges(trace)
     named: dict[str, Intervals] = {}
     for name in distinct_in(events.name[rows]).tolist():
@@ -80,8 +80,8 @@ def named_ranges(trace: Trace) -> dict[str, Intervals]:
 
 
 def short_range(name: str) -> str:
-    """The word for a range. torch names an optimizer's range `Optimizer.zero_grad#SGD.zero_grad`. "step" alone would
-    mean a training step, so the optimizer's step keeps its prefix.
+    """Returns the word for a range. torch names an optimizer's range `Optimizer.zero_grad#SGD.zero_grad`. "step" alone
+    would mean a training step, so the optimizer's step keeps its prefix.
 
     >>> short_range("Optimizer.zero_grad#SGD.zero_grad"), short_range("Optimizer.step#SGD.step")
     ('zero_grad', 'Optimizer.step')
@@ -100,17 +100,17 @@ LOADING_OVERHEAD = expression(r"Lazy Function Loading$|Runtime Triggered Module 
 
 
 def garbage_collections(trace: Trace) -> Int64:
-    """Rows of the recorded garbage collections, in time order. A recorded one lies within the call for it."""
+    """Returns rows of the recorded garbage collections, in time order. A recorded one lies within the call for it."""
     return rows_named(trace, (Kind.PYTHON,), GARBAGE_COLLECTION.match)
 
 
 def loading_calls(trace: Trace) -> Int64:
-    """Rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
+    """Returns rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
     return rows_named(trace, CALL_KINDS, LOADING_CALL.match)
 
 
 def loading_overheads(trace: Trace) -> Int64:
-    """Rows of the profiler's track for the loading of code, in time order."""
+    """Returns rows of the profiler's track for the loading of code, in time order."""
     return rows_named(trace, (Kind.OVERHEAD,), LOADING_OVERHEAD.match)
 
 
@@ -120,13 +120,13 @@ LOADER_MARK = expression(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|e
 
 @shared
 def loader_names(trace: Trace) -> Bool:
-    """For each row of the string table: is it the mark of a wait for a batch?"""
+    """Returns for each row of the string table whether it is the mark of a wait for a batch."""
     return np.array([LOADER_MARK.match(name) is not None for name in trace.strings.strings], bool)
 
 
 @shared
 def loader_rows(trace: Trace) -> Int64:
-    """Rows of the waits for a batch, in time order: those of the threads that run the steps."""
+    """Returns rows of the waits for a batch, in time order: those of the threads that run the steps."""
     rows = marked_waits(trace)
     return rows[_by_loop(trace, rows)]
 
@@ -139,13 +139,13 @@ def reads_elsewhere(trace: Trace) -> bool:
 
 
 def marked_waits(trace: Trace) -> Int64:
-    """Rows of the waits for a batch of all threads, in time order."""
+    """Returns rows of the waits for a batch of all threads, in time order."""
     rows = np.flatnonzero(loader_names(trace).take(trace.events.name))
     return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 
 
 def _by_loop(trace: Trace, rows: Int64) -> Bool:
-    """Which of these rows are of a thread that marks steps; without such marks, any may be."""
+    """Returns which of these rows are of a thread that marks steps; without such marks, any may be."""
     threads = distinct(trace.events.thread[step_marks(trace)])
     return is_in(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
 
@@ -158,7 +158,7 @@ def loader_intervals(trace: Trace) -> Intervals:
 
 
 def iterator_of(mark: str) -> str:
-    """The class that a loader's mark names.
+    """Returns the class that a loader's mark names.
 
     >>> iterator_of("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
     '_SingleProcessDataLoaderIter'
@@ -169,8 +169,8 @@ def iterator_of(mark: str) -> str:
 
 @shared
 def compiling(trace: Trace) -> Intervals:
-    """When torch.compile works on any thread, or looks for its code. It traces forward and backward passes of tensors
-    without data, on which ops and autograd nodes are recorded as if they ran."""
+    """Returns when torch.compile works on any thread, or looks for its code. It traces forward and backward passes of
+    tensors without data, on which ops and autograd nodes are recorded as if they ran."""
     marks = (Kind.CPU_OP, Kind.USER)
     rows = rows_named(trace, marks, lambda name: COMPILES.match(name) or name.startswith("TorchDynamo "))
     return Intervals.of_events(trace.events, rows)

@@ -23,6 +23,9 @@ from tb_steptime.text.notes import MOST_RANGES
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.table import EventTable, Float64, Int32, Int64, ranges_from
 
+#: The instant of what does not happen any more, and one before all others.
+NEVER, BEFORE_ALL = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
 
 class Intervals(msgspec.Struct, frozen=True, eq=False):
     """Sorted, disjoint, non-empty, half-open intervals [start, end), in ns. Make them with `union` or `of`."""
@@ -36,13 +39,14 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def of(*pairs: tuple[int, int]) -> Intervals:
-        """The union of a few (start, end) pairs; for windows and tests."""
+        """Returns the union of a few (start, end) pairs; for windows and tests."""
         array = np.array(pairs, np.int64).reshape(-1, 2)
         return Intervals.union(array[:, 0], array[:, 1])
 
     @staticmethod
     def union(start: Int64, end: Int64) -> Intervals:
-        """The union of any intervals, in any order. Empty and reversed ones are ignored; touching ones are merged."""
+        """Returns the union of any intervals, in any order. Empty and reversed ones are ignored; touching ones are
+        merged."""
         keep = end > start
         if not keep.all():
             start, end = start[keep], end[keep]
@@ -57,12 +61,12 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def of_events(events: EventTable, rows: Int32 | Int64) -> Intervals:
-        """When any event of these rows runs."""
+        """Returns when any event of these rows runs."""
         return Intervals.union(events.start_ns.take(rows), events.ends(rows))
 
     @staticmethod
     def joined(several: Iterable[Intervals]) -> Intervals:
-        """The union of any number of them, which may overlap; empty without any."""
+        """Returns the union of any number of them, which may overlap; empty without any."""
         parts = [each for each in several if len(each)]
         if len(parts) <= 1:
             return parts[0] if parts else Intervals.empty()
@@ -109,7 +113,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return self & other.gaps(low, high)
 
     def gaps(self, low: int, high: int) -> Intervals:
-        """The parts of [low, high) that these intervals do not cover."""
+        """Returns the parts of [low, high) that these intervals do not cover."""
         inside = self.clip(low, high)
         start = np.concatenate((np.array([low], np.int64), inside.end))
         end = np.concatenate((inside.start, np.array([high], np.int64)))
@@ -117,7 +121,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return Intervals(start[keep], end[keep])
 
     def clip(self, low: int, high: int) -> Intervals:
-        """The parts of these intervals within [low, high)."""
+        """Returns the parts of these intervals within [low, high)."""
         start, end = np.maximum(self.start, low), np.minimum(self.end, high)
         keep = end > start
         return Intervals(start[keep], end[keep])
@@ -127,14 +131,14 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return self._before(instants, np.cumsum(self.end - self.start))
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
-        """Covered time within each window [start[i], end[i]); windows may overlap."""
+        """Returns the covered time within each window [start[i], end[i]); windows may overlap."""
         if computed := one_pass("overlaps", (np.int64,), start, end, self.start, self.end):
             return computed[0]
         covered = np.cumsum(self.end - self.start)
         return self._before(end, covered) - self._before(start, covered)
 
     def _before(self, instants: Int64, covered: Int64) -> Int64:
-        """Covered time before each instant. covered: cumulative covered time at the end of each interval."""
+        """Returns the covered time before each instant. covered: the cumulative one at the end of each interval."""
         if not len(self):
             return np.zeros(len(instants), np.int64)
         row = np.searchsorted(self.start, instants, side="right") - 1
@@ -142,7 +146,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
 
 def equal_bins(low: int, high: int, most: int) -> tuple[int, Int64]:
-    """The length and the edges of at most `most` equal bins of whole ns. The last bin ends at `high` and may be
+    """Returns the length and the edges of at most `most` equal bins of whole ns. The last bin ends at `high` and may be
     shorter.
 
     >>> equal_bins(0, 10, 4)[1].tolist()
@@ -153,13 +157,13 @@ def equal_bins(low: int, high: int, most: int) -> tuple[int, Int64]:
 
 
 def longest_ranges(start: Int64, end: Int64) -> tuple[tuple[int, int], ...]:
-    """The longest of these time ranges, up to MOST_RANGES, the longest first."""
+    """Returns the longest of these time ranges, up to MOST_RANGES, the longest first."""
     order = np.argsort(start - end, kind="stable")[:MOST_RANGES]
     return tuple(zip(start[order].tolist(), end[order].tolist(), strict=True))
 
 
 def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]:
-    """Share a window out: an instant goes to the first layer that covers it. The last element is what no layer covers.
+    """Shares a window out: an instant goes to the first layer that covers it. The last element is what no layer covers.
 
     The parts are disjoint and their totals sum to the window's.
 
@@ -174,19 +178,19 @@ def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]
 
 
 def weighted_overlap(start: Int64, end: Int64, weight: Float64, edges: Int64) -> Float64:
-    """Sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not sampled.
-    Weights must not be negative."""
+    """Returns the sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not
+    sampled. Weights must not be negative."""
     rounded = np.diff(_weighted_before(start, end, weight, edges))
     return np.asarray(np.maximum(rounded, 0), np.float64)  # rounding may leave -1e-11 of nothing
 
 
 def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64) -> Float64:
-    """Integral over (-inf, instant) of the sum of the weights of the intervals that are open."""
+    """Returns the integral over (-inf, instant) of the sum of the weights of the intervals that are open."""
     return _ramp(start, weight, instants) - _ramp(end, weight, instants)
 
 
 def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
-    """Sum over the knots before an instant of weight x (instant - knot)."""
+    """Returns the sum over the knots before an instant of weight x (instant - knot)."""
     order = np.argsort(knots, kind="stable")
     knots, weight = knots.take(order), weight.take(order)
     del order  # each column is 8 MB for a million kernels
@@ -199,7 +203,7 @@ def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
 
 
 def sums_before(values: Float64) -> Float64:
-    """Cumulative sums: the sum of the values before each value, and finally of all; one entry more than values."""
+    """Returns cumulative sums: of the values before each one, and finally of all: one entry more than values."""
     sums = np.zeros(len(values) + 1)
     np.cumsum(values, out=sums[1:])
     return sums
@@ -222,7 +226,7 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def first_of(layers: Sequence[Intervals], low: int, high: int) -> Segments:
-        """Label each instant of [low, high) with the number of the first layer that covers it; len(layers) if none
+        """Labels each instant of [low, high) with the number of the first layer that covers it; len(layers) if none
         does."""
         parts = partition(Intervals.of((low, high)), [layer.clip(low, high) for layer in layers])
         start = np.concatenate([part.start for part in parts])
@@ -232,7 +236,7 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def numbered(start: Int64, end: Int64) -> Segments:
-        """Label each instant with the number of the window that contains it, -1 for none. Windows are sorted and
+        """Labels each instant with the number of the window that contains it, -1 for none. Windows are sorted and
         disjoint."""
         edges = np.stack((start, end), axis=1).ravel()
         label = np.stack((np.arange(len(start)), np.full(len(start), -1)), axis=1).ravel()
@@ -240,7 +244,7 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
         return Segments(edges[keep], label[keep].astype(np.int32))
 
     def cut(self, start: Int64, end: Int64) -> Cut:
-        """Cut intervals where the label changes, keeping their order. Empty parts and everything before the first
+        """Cuts intervals where the label changes, keeping their order. Empty parts and everything before the first
         segment are left out."""
         first = np.searchsorted(self.start, start, side="right") - 1
         last = np.searchsorted(self.start, end, side="left")
@@ -248,6 +252,6 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
         source = np.repeat(np.arange(len(start)), count)
         place = ranges_from(first, count)
         source, place = source[place >= 0], place[place >= 0]
-        ends = np.append(self.start[1:], np.iinfo(np.int64).max)
+        ends = np.append(self.start[1:], NEVER)
         return Cut(source, np.maximum(start.take(source), self.start.take(place)),
                    np.minimum(end.take(source), ends.take(place)), self.label.take(place))  # fmt: skip

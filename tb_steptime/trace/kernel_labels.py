@@ -17,8 +17,8 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels
 
 @shared
 def annotated(trace: Trace) -> KernelLabels | None:
-    """The labels that annotations give; None if there are no annotations. A module is named by its qualified name, or
-    by the innermost scope if only that was annotated."""
+    """Returns the labels that annotations give; None if there are no annotations. A module is named by its qualified
+    name, or by the innermost scope if only that was annotated."""
     table, size = trace.annotations, len(trace.kernels)
     row = np.searchsorted(table.event, trace.kernels.event)
     row[row == len(table)] = -1
@@ -34,7 +34,7 @@ def annotated(trace: Trace) -> KernelLabels | None:
 
 @shared
 def kernel_labels(trace: Trace) -> KernelLabels | None:
-    """The labels of this recording's kernels; None where no kernel has one."""
+    """Returns the labels of this recording's kernels; None where no kernel has one."""
     noted = annotated(trace)
     if noted is None or trace.kernel_labels is None:
         return noted or trace.kernel_labels
@@ -42,7 +42,7 @@ def kernel_labels(trace: Trace) -> KernelLabels | None:
 
 
 def _path(name: str) -> str:
-    """A qualified name as a path of modules.
+    """Returns a qualified name as a path of modules.
 
     >>> _path("layers.0.attention")
     'layers/0/attention'
@@ -55,7 +55,7 @@ def _take(column: Int32, rows: Int64) -> Int32:
 
 
 def _over(labels: KernelLabels, others: KernelLabels) -> KernelLabels:
-    """The given labels; where they are empty, those of `others`."""
+    """Returns the given labels; where they are empty, those of `others`."""
     first = len(labels.texts)
 
     def chosen(own: Int32, other: Int32) -> Int32:

@@ -19,7 +19,7 @@ What it may be  A pure function of its arguments. The result is the same object 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -196,7 +196,7 @@ class CounterTable(msgspec.Struct, frozen=True, eq=False):
         return len(self.ts)
 
     def where(self, included: Bool | Int64) -> CounterTable:
-        """Only the rows chosen by a mask or by row numbers."""
+        """Returns only the rows chosen by a mask or by row numbers."""
         return CounterTable(*(column[included] for column in msgspec.structs.astuple(self)))
 
 
@@ -289,32 +289,29 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     on_disk: ColumnsOnDisk | None = None
 
     def let_go(self) -> None:
-        """Drop columns that wait on disk from memory for now. To be called after reading many rows of them."""
+        """Drops columns that wait on disk from memory for now. To be called after reading many rows of them."""
         if self.on_disk:
             self.on_disk.let_go()
 
     def bounded(self) -> AbstractContextManager[None]:
-        """A context in which large columns are dropped from memory even while they are being read."""
+        """Returns a context in which large columns are dropped from memory even while they are being read."""
         return self.on_disk.bounded() if self.on_disk else nullcontext()
 
     def name_of(self, row: int) -> str:
-        """The name of a row of the event table."""
+        """Returns the name of a row of the event table."""
         return self.strings[int(self.events.name[row])]
 
     def device_name(self, device: int) -> str:
-        """The device's name in the trace, or else its kind and number; the kind alone where the trace gives none."""
+        """Returns the device's name in the trace, or else its kind and number, the kind alone without one."""
         listed = self.devices.get(device)
         numbered = f"{self.job.accelerator} {device}" if device >= 0 else self.job.accelerator
         return (listed.name if listed else "") or numbered
 
 
-#: Notes of the reader which say that the file ends before the trace does.
-_CUT = {"truncated-file", "corrupt-file"}
-
-
-def is_cut_short(trace: Trace) -> bool:
-    """Whether events after some place in the file are missing. Kineto writes GPU activities last."""
-    return any(note.id in _CUT for note in trace.notes)
+def is_cut_short(notes: Iterable[Note]) -> bool:
+    """Whether the reader notes that events after some place in the file are missing. Kineto writes GPU activities
+    last."""
+    return any(note.id in ("truncated-file", "corrupt-file") for note in notes)
 
 
 P = ParamSpec("P")
@@ -322,7 +319,7 @@ T = TypeVar("T")
 
 
 def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[Trace, P], T]:
-    """Keep the measurement's result for each trace and each distinct set of its other arguments, such as a device. An
+    """Keeps the measurement's result for each trace and each distinct set of its other arguments, such as a device. An
     argument that is left out counts as its default."""
     defaults, required = _defaults(measure)
 
@@ -356,7 +353,7 @@ class _Promised(msgspec.Struct, frozen=True):
 
 @contextmanager
 def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tuple[T] | None]) -> Iterator[None]:
-    """Within this context the result of a shared measurement whose other arguments have their defaults comes from
+    """Takes the result of a shared measurement whose other arguments have their defaults, within this context, from
     elsewhere, such as another process. take: called once, when the result is first needed; returns a tuple of the
     result, or None if the result does not come, in which case it is measured here."""
     wrapped = measure.__wrapped__  # type: ignore[attr-defined]
@@ -370,7 +367,7 @@ def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tup
 
 
 def _stored(trace: Trace, result: T) -> T:
-    """The result, on disk if the trace is large. What was read to compute it is then dropped from memory."""
+    """Returns the result, on disk if the trace is large. What was read to compute it is then dropped from memory."""
     if trace.on_disk is None:
         return result
     on_disk = trace.on_disk.keep(result)
@@ -379,8 +376,8 @@ def _stored(trace: Trace, result: T) -> T:
 
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]) -> Int64:
-    """Rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for such a name, as
-    the match of an expression is."""
+    """Returns rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for such a
+    name, as the match of an expression is."""
     names = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
     result = _wanted(trace, names, wanted)
     if not result.any():  # most names that are searched for occur in few traces
@@ -390,13 +387,13 @@ def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], obje
 
 
 def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], object]) -> Bool:
-    """For each string of the table: is it the name of one of these rows, and does it pass `wanted`? Each is tested
-    once."""
+    """Returns for each string of the table whether it is the name of one of these rows and passes `wanted`. Each is
+    tested once."""
     return _wanted(trace, distinct_in(trace.events.name.take(rows)), wanted)
 
 
 def are_named(trace: Trace, rows: Int32 | Int64, wanted: Callable[[str], object]) -> Bool:
-    """For each of these rows: does its name pass `wanted`? Each distinct name is tested once."""
+    """Returns for each of these rows whether its name passes `wanted`. Each distinct name is tested once."""
     names = trace.events.name.take(rows)
     return np.asarray(_wanted(trace, distinct_in(names), wanted).take(names), bool)
 
@@ -419,13 +416,14 @@ class Launches(msgspec.Struct, frozen=True, eq=False):
     call: Int32
 
     def calls_of(self, activities: Int32 | Int64) -> Int64:
-        """The row of the call that launched each of these device activities, which are rows too; -1 for none."""
+        """Returns the row of the call that launched each of these rows of device activities; -1 for none."""
         return self.call[np.searchsorted(self.activity, activities)].astype(np.int64)
 
 
 @shared
 def find_launches(trace: Trace) -> Launches:
-    """Join by correlation id. Where a runtime call and the driver call inside it share an id, the outer one counts."""
+    """Joins activities and calls by correlation ID. Where a driver call has that of the runtime call around it, the
+    outer one counts."""
     events = trace.events
     activity = events.rows(*DEVICE_KINDS)
     calls = events.rows(*CALL_KINDS)
@@ -442,23 +440,23 @@ def find_launches(trace: Trace) -> Launches:
 
 @shared
 def calls_that_launch(trace: Trace, *kinds: Kind) -> Int64:
-    """Rows of the calls that launch activities of these kinds, or of any if none is given, in time order."""
+    """Returns rows of the calls that launch activities of these kinds, or of any if none is given, in time order."""
     launches = find_launches(trace)
     calls = launches.call[is_in(trace.events.kind[launches.activity], kinds)] if kinds else launches.call
     return distinct_in(calls[calls >= 0]).astype(np.int64)
 
 
 def in_order_of_calls(trace: Trace, rows: Int32 | Int64) -> Int64:
-    """Those of these rows of `find_launches` whose call is recorded, in the order of their calls."""
+    """Returns those of these rows of `find_launches` whose call is recorded, in the order of their calls."""
     call = find_launches(trace).call[rows]
     linked = np.flatnonzero(call >= 0)
     return rows[linked[np.argsort(call[linked], kind="stable")]].astype(np.int64)
 
 
 def launched_before(trace: Trace, activity: Int64) -> Bool:
-    """Which of these activities were launched before the recording, as far as their numbers show. Launches are numbered
-    in order, so an activity with a greater number than the first recorded launch belongs to the recording and has
-    merely lost its call. Without any recorded launch, nothing shows that one was launched before."""
+    """Returns which of these activities were launched before the recording, as far as their numbers show. Launches are
+    numbered in order, so an activity with a greater number than the first recorded launch belongs to the recording and
+    has merely lost its call. Without any recorded launch, nothing shows that one was launched before."""
     launches, number = find_launches(trace), trace.events.correlation_id
     linked = number[launches.activity[launches.call >= 0]]
     before: Bool = number[activity] < linked.min(initial=np.iinfo(number.dtype).max) if len(linked) else activity < 0

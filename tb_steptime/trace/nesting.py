@@ -34,12 +34,12 @@ class Nesting(msgspec.Struct, frozen=True, eq=False):
 
 
 def parents(start_ns: Int64, end_ns: Int64) -> Int32:
-    """For each row the innermost row that encloses it, -1 for none. Rows must be sorted by (start, longer first)."""
+    """Returns for each row the innermost one around it, -1 for none. Rows are sorted by (start, longer first)."""
     return nesting(start_ns, end_ns).parent
 
 
 def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
-    """How rows nest that are sorted by (start, longer first)."""
+    """Returns how rows nest that are sorted by (start, longer first)."""
     if computed := one_pass("nest", (np.int32, np.int32), start_ns, end_ns):
         return Nesting(*computed)
     depth = _depth(start_ns, end_ns)
@@ -67,21 +67,21 @@ def _rows_by_sorting(depth: Int32) -> Iterator[Int64]:
 
 
 def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:
-    """Each event's length minus the lengths of the events directly inside it; the sum is the time that any of them
-    covers."""
+    """Returns each event's length minus the lengths of the events directly inside it; the sum is the time that any of
+    them covers."""
     parent = parents(start_ns, end_ns)
     return less_children(end_ns - start_ns, parent)
 
 
 def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
-    """Each row's length minus the lengths of its children."""
+    """Returns each row's length minus the lengths of its children."""
     inside = parent >= 0
     children = np.bincount(parent[inside], weights=length[inside], minlength=len(length))
     return length - np.rint(children).astype(np.int64)
 
 
 def with_inner(values: Int64, parent: Int32 | Int64) -> Int64:
-    """Each entry's value with those of all entries below it. A parent comes before its children; -1 stands for none.
+    """Returns each entry's value with those of all entries below it. Parents come before their children; -1 is none.
 
     >>> with_inner(np.array([1, 2, 4]), np.array([-1, 0, 1])).tolist()
     [7, 6, 4]
@@ -96,8 +96,8 @@ def with_inner(values: Int64, parent: Int32 | Int64) -> Int64:
 
 
 def depth_first(parent: Int64, order: Int64) -> list[int]:
-    """The entries in `order`, each before those below it and siblings as `order` has them. Entries whose parent is not
-    in `order` are left out.
+    """Returns the entries in `order`, each before those below it and siblings as `order` has them. Entries whose parent
+    is not in `order` are left out.
 
     >>> depth_first(np.array([-1, 0, -1, 0]), np.array([2, 3, 0, 1]))
     [2, 0, 3, 1]
@@ -113,8 +113,8 @@ def depth_first(parent: Int64, order: Int64) -> list[int]:
 
 
 def self_times(trace: Trace, rows: Int64) -> Int64:
-    """The self time of each of these rows of the event table: its length minus those of the rows directly inside it on
-    its thread."""
+    """Returns the self time of each of these rows of the event table: its length minus those of the rows directly
+    inside it on its thread."""
     on, own = trace.events.thread[rows], np.empty(len(rows), np.int64)
     for thread in distinct_in(on).tolist():
         on_thread = np.flatnonzero(on == thread)
@@ -123,8 +123,8 @@ def self_times(trace: Trace, rows: Int64) -> Int64:
 
 
 def parent_places(trace: Trace, rows: Int32 | Int64) -> Int32:
-    """For each of these rows of the event table, ascending, the place among them of its innermost enclosing row on its
-    thread; -1 for none."""
+    """Returns for each of these rows of the event table, ascending, the place among them of its innermost enclosing row
+    on its thread; -1 for none."""
     on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int32)
     for thread in distinct_in(on).tolist():
         on_thread = np.flatnonzero(on == thread).astype(np.int32)
@@ -140,7 +140,7 @@ _AT_ONCE = 2**20
 
 
 def _depth(start_ns: Int64, end_ns: Int64) -> Int32:
-    """How many rows are open when a row starts. An empty row counts as open for rows that start at the same time."""
+    """Returns how many rows are open when a row starts. An empty row is open for rows that start with it."""
     ends, depth = _sorted_ends(start_ns, end_ns), np.arange(len(start_ns), dtype=np.int32)
     for first in range(0, len(depth), _AT_ONCE):
         chunk = slice(first, first + _AT_ONCE)
@@ -178,7 +178,7 @@ def lane(trace: Trace, rows_of: RowsOf, thread: int) -> Lane:
 
 
 def lane_of(trace: Trace, rows: Int64) -> Lane:
-    """The lane of these rows, which must be of one thread and ascending."""
+    """Returns the lane of these rows, which must be of one thread and ascending."""
     return Lane(rows.astype(np.int32), trace.events.start_ns.take(rows), trace.events.ends(rows))
 
 
@@ -188,7 +188,7 @@ Around = Int64 | RowsOf
 
 
 def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
-    """For each row of `inside` the innermost row of `around` that is open on its thread when it starts; -1 for none.
+    """Returns for each row of `inside` the innermost row of `around` open on its thread when it starts; -1 for none.
 
     All are rows of the event table; -1 in `inside` stays -1.
     """
@@ -200,7 +200,7 @@ def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
 
 
 def innermost_at(trace: Trace, around: Around, thread: Int32, instants: Int64) -> Int64:
-    """For each instant on a thread the innermost row of `around` that is open there at that time; -1 for none."""
+    """Returns for each instant on a thread the innermost row of `around` that is open there then; -1 for none."""
     result = np.full(len(instants), -1, np.int64)
     rows = np.empty(0, np.int64) if callable(around) else around
     on = trace.events.thread.take(rows)
@@ -230,7 +230,7 @@ _FEW = 8
 
 
 def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """The innermost of some intervals, sorted by (start, longer first), that is open at each instant; -1 for none."""
+    """Returns the innermost of some intervals, by (start, longer first), that is open at each instant; -1 for none."""
     if len(instants) * _FEW > len(start):
         return _open_at(start, end, instants)
     near = _near(start, end, instants)
@@ -245,13 +245,13 @@ def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
 
 
 def _last_begun(start: Int64, instants: Int64) -> Int64:
-    """The place of the last interval that has begun at each instant, the innermost of those that begin then; or -1."""
+    """Returns the place of the last interval begun at each instant, the innermost of those that begin then; or -1."""
     place: Int64 = np.searchsorted(start, instants, side="right") - 1
     return place
 
 
 def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], Int32]) -> None:
-    """Move each place up to the innermost enclosing interval that is still open at its instant, in place."""
+    """Moves each place up to the innermost enclosing interval that is still open at its instant, in place."""
     if not len(end):
         return
     over = np.flatnonzero((place >= 0) & (end[place] <= instants))
@@ -263,14 +263,14 @@ def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], In
 
 
 def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """Rows of the intervals that are open at some instant. Only few of a million frames enclose the few calls, and
-    computing the nesting of all would be costly."""
+    """Returns rows of the intervals that are open at some instant. Only few of a million frames enclose the few calls,
+    and computing the nesting of all would be costly."""
     instants = np.sort(instants)
     return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
 
 
 def top_level(trace: Trace, rows: Int64) -> Int64:
-    """The rows, out of these ascending rows of the event table, that begin within no other of them on any thread."""
+    """Returns those of these ascending event rows that begin within no other of them on any thread."""
     if not len(rows):
         return rows
     ends = np.maximum.accumulate(trace.events.ends(rows))
@@ -279,7 +279,7 @@ def top_level(trace: Trace, rows: Int64) -> Int64:
 
 
 def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
-    """For each of `rows`, which are among `around`, the outermost row of `around` that encloses it."""
+    """Returns for each of `rows`, which are among `around`, the outermost row of `around` that encloses it."""
     events = trace.events
     result = np.full(len(rows), -1, np.int64)
     has_row = np.flatnonzero(rows >= 0)
@@ -306,7 +306,7 @@ def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
 
 
 def _top(parent: Int32, place: Int64) -> Int64:
-    """Follow parents from each place to the top."""
+    """Follows parents from each place to the top."""
     inside = np.flatnonzero(parent[place] >= 0)
     while len(inside):
         place[inside] = parent[place[inside]]
@@ -315,13 +315,13 @@ def _top(parent: Int32, place: Int64) -> Int64:
 
 
 def roots(parent: Int32) -> Int32:
-    """For each entry the place of the outermost one above it, or its own."""
+    """Returns for each entry the place of the outermost one above it, or its own."""
     return followed(np.where(parent < 0, np.arange(len(parent), dtype=np.int32), parent))
 
 
 def followed(owner: Int32) -> Int32:
-    """For each entry the last place that its owners lead to, doubling the distance in each round. An entry that has no
-    other owner is its own."""
+    """Returns for each entry the last place that its owners lead to, doubling the distance in each round. An entry that
+    has no other owner is its own."""
     while not np.array_equal(further := owner[owner], owner):
         owner = further
     return owner

@@ -52,19 +52,19 @@ class ColumnsOnDisk:
         self._maps = WeakSet[mmap.mmap]()
 
     def keep(self, result: T) -> T:
-        """The same value with large columns on disk: those in structs, tuples, lists and dicts, or the
-        value itself. Everything else is unchanged."""
+        """Returns the same value with large columns on disk: those in structs, tuples, lists and dicts, or the value
+        itself. Everything else is unchanged."""
         stored: T = self._stored(result)
         return stored
 
     def let_go(self) -> None:
-        """Drop the pages of the files from memory, if there are many. May be called at any time."""
+        """Drops the pages of the files from memory, if there are many. May be called at any time."""
         self._let_go_above(_MOST_BYTES)
 
     @contextlib.contextmanager
     def bounded(self) -> Iterator[None]:
-        """A context in which a thread drops the pages from memory while a measurement still reads the columns. One that
-        reads a few columns in every row would otherwise keep half a gigabyte of a trace of 10 GB."""
+        """Opens a context in which a thread drops the pages from memory while a measurement still reads the columns.
+        One that reads a few columns in every row would otherwise keep half a gigabyte of a trace of 10 GB."""
         over = threading.Event()
         thread = threading.Thread(target=self._look, args=(over,), daemon=True)
         thread.start()
@@ -119,7 +119,7 @@ def _write(file: int, values: memoryview) -> None:
 
 
 def _owner(values: Any) -> object:
-    """The object that owns an array's memory."""
+    """Returns the object that owns an array's memory."""
     while isinstance(values, np.ndarray) and values.base is not None:
         values = values.base
     return values.obj if isinstance(values, memoryview) else values
@@ -132,7 +132,7 @@ def _again(value: Any, items: list[Any]) -> Any:
 
 
 def _mapped_bytes() -> int:
-    """Bytes of all file mappings that this process has in memory; 0 if the system does not tell."""
+    """Returns the bytes of all file mappings that this process has in memory; 0 if the system does not tell."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[2]) * mmap.PAGESIZE

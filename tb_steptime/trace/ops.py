@@ -87,8 +87,8 @@ class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def activity_ops(trace: Trace) -> Int32:
-    """For each row of `find_launches` the innermost op that launched it: the one with its external id, or else the one
-    around its launch; -1 for none."""
+    """Returns for each row of `find_launches` the innermost op that launched it: the one with its external id, or else
+    the one around its launch; -1 for none."""
     launches = find_launches(trace)
     op = op_by_id(trace, op_rows(trace), launches.activity, launches.call)
     return np.where(op >= 0, op, innermost(trace, op_rows, np.where(op >= 0, -1, launches.call))).astype(np.int32)
@@ -96,15 +96,15 @@ def activity_ops(trace: Trace) -> Int32:
 
 @shared
 def kernel_origins(trace: Trace) -> KernelOrigins:
-    """The call and the op of every kernel."""
+    """Returns the call and the op of every kernel."""
     launches, op = find_launches(trace), activity_ops(trace)
     place = np.searchsorted(launches.activity, trace.kernels.event)
     return KernelOrigins(launches.call[place], op[place], _reasons(trace, launches.call, op)[place])
 
 
 def kernel_op_names(trace: Trace, rows: Rows) -> Int32:
-    """For each of these kernels the name of the innermost op that it works for, as a row of the string table: the op in
-    its label, or the op that launched it. For a kernel without an op, minus its `NoOp`."""
+    """Returns for each of these kernels the name of the innermost op that it works for, as a row of the string table:
+    the op in its label, or the op that launched it. For a kernel without an op, minus its `NoOp`."""
     origins, labels = kernel_origins(trace), kernel_labels(trace)
     op, reason = origins.op[rows], origins.reason[rows].astype(np.int32)
     named = np.where(op >= 0, trace.events.name[op], -reason).astype(np.int32)
@@ -128,7 +128,7 @@ class Places(msgspec.Struct, frozen=True, eq=False):
 
 
 def places(trace: Trace, rows: Rows) -> Places:
-    """The places of calls, ops or any other host events; -1 in `rows` stays -1."""
+    """Returns the places of calls, ops or any other host events; -1 in `rows` stays -1."""
     rows = rows.astype(np.int64)
     op = op_at(trace, rows)
     return Places(
@@ -141,8 +141,8 @@ def places(trace: Trace, rows: Rows) -> Places:
 
 
 def op_at(trace: Trace, rows: Int64) -> Int64:
-    """For an op, its own row; for a call, the op with its external id, or else the innermost op around it; -1 for
-    none."""
+    """Returns for an op its own row; for a call, the op with its external id, or else the innermost op around it; -1
+    for none."""
     op: Int64 = rows.copy()
     others = np.flatnonzero((rows >= 0) & (trace.events.kind[rows] != Kind.CPU_OP))
     if len(others):
@@ -153,8 +153,8 @@ def op_at(trace: Trace, rows: Int64) -> Int64:
 
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:
-    """For each host row inside a node of the backward pass, the op that created the node; -1 if unknown, or if the row
-    is recomputed there by a checkpoint. The result is always less than the row, so no op creates its own node."""
+    """Returns for each host row inside a node of the backward pass the op that created the node; -1 if unknown, or if a
+    checkpoint recomputes the row there. The result is less than the row: no op creates its own node."""
     nodes = backward_nodes(trace)
     node = _node(trace, rows)
     forward = np.full(len(rows), -1, np.int32)
@@ -164,8 +164,8 @@ def forward_of(trace: Trace, rows: Rows) -> Int32:
 
 
 def computed_again(trace: Trace, rows: Rows) -> Bool:
-    """Which host rows are forward work that a checkpoint recomputes inside a node of the backward pass, as far as
-    module calls are recorded.
+    """Returns which host rows are forward work that a checkpoint recomputes inside a node of the backward pass, as far
+    as module calls are recorded.
 
     engine   |------ ReluBackward0 ------|     the node needs what its block kept, so the block is called again.
                |- Block_0 -|                   conv: the op that created the node has not made it
@@ -175,7 +175,7 @@ def computed_again(trace: Trace, rows: Rows) -> Bool:
 
 
 def in_nodes(trace: Trace, rows: Rows) -> Bool:
-    """Which host rows are inside a node of the backward pass."""
+    """Returns which host rows are inside a node of the backward pass."""
     inside: Bool = _node(trace, rows) >= 0
     return inside
 
@@ -189,19 +189,19 @@ def _node(trace: Trace, rows: Rows) -> Int64:
 
 
 def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
-    """Which rows run in a module call inside their node: there the forward pass is computed again. node: the innermost
-    node of each row."""
+    """Returns which rows run in a module call inside their node: there the forward pass is computed again. node: the
+    innermost node of each row."""
     again: Bool = innermost(trace, module_frames, np.where(node >= 0, rows, -1)) > node
     return again
 
 
 def kernel_modules(trace: Trace) -> Int64:
-    """Row of the innermost module frame around each kernel's launch; -1 for none."""
+    """Returns the row of the innermost module frame around each kernel's launch; -1 for none."""
     return innermost(trace, module_frames, kernel_origins(trace).place)
 
 
 def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
-    """For each activity or call the op with its external id, if that id can be trusted; else -1.
+    """Returns for each activity or call the op with its external id, if that id can be trusted; else -1.
 
     call: the call that launched the activity, -1 if unknown; for a call, the call itself.
 
@@ -218,7 +218,7 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 
 
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
-    """The row of the op with each external id; -1 for none."""
+    """Returns the row of the op with each external id; -1 for none."""
     numbers = trace.events.external_id.take(ops)
     with_id = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
     ops, numbers = ops[with_id], numbers[with_id]
@@ -231,12 +231,12 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
 
 @shared
 def graph_calls(trace: Trace) -> Int64:
-    """Rows of the calls that launch a whole graph, in time order."""
+    """Returns rows of the calls that launch a whole graph, in time order."""
     return rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
 
 
 def graph_kernels(trace: Trace) -> Bool:
-    """Which rows of the kernel table were launched by a call that launches a whole graph."""
+    """Returns which rows of the kernel table were launched by a call that launches a whole graph."""
     return is_in(kernel_origins(trace).call, graph_calls(trace))
 
 

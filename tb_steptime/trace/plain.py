@@ -60,7 +60,7 @@ class References(tuple[Any, ...]):
 
 
 def read_plain(data: Pickled, path: object, take: Take = lambda record: record) -> Any:
-    """The value of a pickle.
+    """Returns the value of a pickle.
 
     take: called with each dict when it is complete, innermost first, in the order of the file. Raises TraceError if the
     pickle is damaged or cut off, or contains anything but plain values.
@@ -96,7 +96,7 @@ class _Walk:
         self._block, self._block_start = b"", 0
 
     def value(self) -> Any:
-        """Walk the opcodes, the frequent ones first."""
+        """Walks the opcodes, the frequent ones first."""
         data, memo, stack, marks = self._data, self._memo, list[Any](), list[list[Any]]()
         position, run_of = 0, _RUN.match
         u16, i32, u32, f64 = (struct.Struct(each).unpack_from for each in ("<H", "<i", "<I", ">d"))
@@ -209,7 +209,7 @@ class _Walk:
                 raise self._refused(code)
 
     def _frequent(self, position: int, stack: list[Any], marks: list[list[Any]]) -> tuple[int, list[Any]]:
-        """The position of the first opcode that C does not handle, and the stack there."""
+        """Returns the position of the first opcode that C does not handle, and the stack there."""
         assert self._in_c is not None
         while True:
             if position + _OPCODE_BYTES > self._block_start + len(self._block):
@@ -226,15 +226,15 @@ class _Walk:
                 return position, stack
 
     def _let_go(self, start: int, end: int) -> None:
-        """Drop from memory the part of a mapped file that was read, if the system can."""
+        """Drops from memory the part of a mapped file that was read, if the system can."""
         if isinstance(self._data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             page = start // mmap.PAGESIZE * mmap.PAGESIZE
             if end > page:
                 self._data.madvise(mmap.MADV_DONTNEED, page, end - page)
 
     def _shared(self, number: int, marks: list[list[Any]]) -> Any:
-        """The value in the memo. It may be at most a list of dicts of values, so that nothing can be walked without
-        end. From the first reference on, a list of values is always returned as the same object."""
+        """Returns the value in the memo. It may be at most a list of dicts of values, so that nothing can be walked
+        without end. From the first reference on, a list of values is always returned as the same object."""
         value = self._memo[number]
         if type(value) is References or not isinstance(value, _CONTAINERS):
             return value
@@ -259,7 +259,7 @@ class _Walk:
             value.slot = number
 
     def _place(self, memo: bytes) -> int:
-        """The memo number in an opcode with its argument."""
+        """Returns the memo number in an opcode with its argument."""
         return int.from_bytes(memo[1:], "little") if len(memo) > 1 else len(self._memo)
 
     def _references(self, run: bytes, marks: list[list[Any]]) -> References:
@@ -296,7 +296,7 @@ class _Walk:
         return int.from_bytes(self._bytes(start, 8), "little")
 
     def _text(self, stack: list[Any], start: int, length: int) -> int:
-        """Push the text, and return where the opcode ends."""
+        """Pushes the text, and returns where the opcode ends."""
         stack.append(self._bytes(start, length).decode("utf-8", "replace"))
         return start + length
 

@@ -38,7 +38,7 @@ def read_trace(
     processes: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Trace:
-    """Read a whole trace of any format, gzip or not. Raises TraceError if the file is not a trace or has no event.
+    """Reads a whole trace of any format, gzip or not. Raises TraceError if the file is not a trace or has no event.
 
     See `kineto.reader.read_trace`; a `.pftrace` is read by one process, whatever `processes` says.
     """

@@ -33,7 +33,7 @@ class Words(msgspec.Struct, frozen=True, eq=False):
         return self.texts[number] if number >= 0 else None
 
     def over(self, others: Words) -> Words:
-        """These texts, or the others' where these have none."""
+        """Returns these texts, or the others' where these have none."""
         texts = list(dict.fromkeys((*others.texts, *self.texts)))
         number_of = {text: number for number, text in enumerate(texts)}
         own, theirs = (
@@ -43,14 +43,14 @@ class Words(msgspec.Struct, frozen=True, eq=False):
 
 
 def sources(trace: Trace, rows: Rows) -> Words:
-    """The innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""
+    """Returns the innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""
     if len(source_frames(trace)):
         return _of_frames(trace, source_frames, rows, short_frame)
     return stack_words(trace, rows, _source)
 
 
 def modules(trace: Trace, rows: Rows) -> Words:
-    """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not contain it; ops of
+    """Returns the innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not contain it; ops of
     TorchScript may name it."""
     if not len(module_frames(trace)) and len(trace.hierarchies):
         return _from_op_texts(trace, trace.hierarchies, trace.hierarchy_texts, rows, innermost_module)
@@ -58,7 +58,7 @@ def modules(trace: Trace, rows: Rows) -> Words:
 
 
 def hierarchies(trace: Trace, rows: Rows) -> Words:
-    """The modules of TorchScript around each op, as the op names them."""
+    """Returns the modules of TorchScript around each op, as the op names them."""
     return _from_op_texts(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
 
 
@@ -69,7 +69,7 @@ def _of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], 
 
 
 def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) -> Words:
-    """The result of `shown` for the call stack of the op, or of the innermost op around it that has one: frames
+    """Returns the result of `shown` for the call stack of the op, or of the innermost op around it that has one: frames
     separated by ";", innermost first."""
     return _from_op_texts(trace, trace.stacks, trace.stack_texts, rows, shown)
 
@@ -97,8 +97,8 @@ def _hierarchies_of_ops(trace: Trace) -> Int32:
 
 
 def _texts_of_ops(trace: Trace, table: StackTable) -> Int32:
-    """For each op the text of itself, or of the innermost op around it that has one, as a row of the texts; -1 for
-    none."""
+    """Returns for each op the text of itself, or of the innermost op around it that has one, as a row of the texts; -1
+    for none."""
     ops = op_rows(trace)
     has_text = is_in(ops, table.event)
     holder = ops.copy()
@@ -109,7 +109,7 @@ def _texts_of_ops(trace: Trace, table: StackTable) -> Int32:
 
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
-    """A text for each number. Each distinct text is processed once."""
+    """Returns a text for each number. Each distinct text is processed once."""
     distinct_numbers = distinct_in(number[number >= 0]).tolist()
     shown_by_text = {text: shown(texts[text]) for text in distinct_numbers}
     distinct = list(dict.fromkeys(word for word in shown_by_text.values() if word is not None))

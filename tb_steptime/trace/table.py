@@ -61,7 +61,7 @@ class StringTable:
         return self.strings[index]
 
     def get(self, index: int) -> str | None:
-        """The string of this number; None for a negative one, which columns have where there is no string."""
+        """Returns the string of this number; None for a negative one, which columns have where there is no string."""
         return self.strings[index] if index >= 0 else None
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ KEPT_ROWS, _KEPT_PART = 1_000_000, 16
 
 
 def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
-    """The distinct values among numbers from 0 on, ascending, such as names, threads and rows.
+    """Returns the distinct values among numbers from 0 on, ascending, such as names, threads and rows.
 
     As np.unique, without its copies and its sort: one byte for each number up to the greatest.
 
@@ -129,7 +129,7 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
 
 
 def ranges_from(first: Int64, count: Int64) -> Int64:
-    """The numbers from each first one on, as many as it counts.
+    """Returns the numbers from each first one on, as many as it counts.
 
     >>> ranges_from(np.array([5, 2]), np.array([3, 1])).tolist()
     [5, 6, 7, 2]
@@ -139,12 +139,12 @@ def ranges_from(first: Int64, count: Int64) -> Int64:
 
 
 def places_in(rows: Int64, searched: Int64) -> Int64:
-    """Where each wanted row is among ascending ones, which hold it; -1 for a negative one."""
+    """Returns where each wanted row is among ascending ones, which hold it; -1 for a negative one."""
     return np.where(searched >= 0, np.searchsorted(rows, searched), -1)
 
 
 def values_at(column: npt.NDArray[np.integer], places: npt.NDArray[np.integer]) -> Int64:
-    """The column's values at these places, int64; -1 where the place is negative, which stands for "none".
+    """Returns the column's values at these places, int64; -1 where the place is negative, which stands for "none".
 
     >>> values_at(np.array([7, 8]), np.array([1, -1])).tolist()
     [8, -1]
@@ -232,7 +232,7 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
         return ends
 
     def rows(self, *kinds: Kind) -> Int64:
-        """Row numbers of the events of these kinds, in time order. Not to be changed."""
+        """Returns the row numbers of the events of these kinds, in time order. Not to be changed."""
         by_kind = [self._cached_rows[kind] for kind in kinds]
         cached = [rows for rows in by_kind if rows is not None]
         if len(cached) == len(by_kind):
@@ -277,7 +277,7 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def _merged(pieces: list[Int64]) -> Int64:
-    """The values of several ascending columns, ascending."""
+    """Returns the values of several ascending columns, ascending."""
     merged = np.concatenate((np.empty(0, np.int64), *pieces))
     merged.sort(kind="stable")  # this sort joins sorted runs
     return merged
@@ -378,7 +378,7 @@ class MemoryTable(msgspec.Struct, frozen=True, eq=False):
         return len(self.ts)
 
     def where(self, included: Bool | Int64) -> MemoryTable:
-        """Only the rows chosen by a mask or by row numbers."""
+        """Returns only the rows chosen by a mask or by row numbers."""
         return MemoryTable(*(column[included] for column in msgspec.structs.astuple(self)))
 
 

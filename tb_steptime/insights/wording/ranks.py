@@ -67,8 +67,7 @@ def ranks_headline(job: JobRanks) -> Headline:
     if job.late_group is not None:
         group = job.late_group
         gain = _gain(job, group.gain_ns, group.causes, len(group.ranks))
-        below = _both(first_cause(group), gain)
-        return Headline(_together(job, job.late_group), below)
+        return Headline(_together(job, group), _both(first_cause(group), gain))
     if job.balance == "imbalance":
         deciding = deciders(job)
         why = why_late(deciding[0]) if deciding else always_latest(job)
@@ -107,18 +106,20 @@ def _in_few_steps(job: JobRanks) -> Phrase | None:
         return None
     all_ns = sum(step.late_ns for step in job.steps)
     long = [step for step in job.steps if step.late_ns >= _AS_LONG * worst.late_ns]
-    several = len({step.late for step in long}) == 1 and 2 * len(long) <= len(job.steps)
-    if len(long) >= job.matched_steps:
-        return None
-    if several and len(long) > 1 and sum(step.late_ns for step in long) >= _MOST_OF_SEVERAL * all_ns:
-        named = [step.name for step in long]
-        listed = (
-            f"{', '.join(named[:-1])} and {named[-1]}" if len(named) <= _FEW_RANKS else ", ".join(named[:_SOME]) + ", …"
-        )
-    elif len(long) == 1 and worst.late_ns >= _MOST_OF_WAITS * all_ns:
-        long, listed = [worst], worst.name
+    if len(long) == 1:
+        stands_out = worst.late_ns >= _MOST_OF_WAITS * all_ns
     else:
+        of_one_rank = len({step.late for step in long}) == 1 and 2 * len(long) <= len(job.steps)
+        stands_out = of_one_rank and sum(step.late_ns for step in long) >= _MOST_OF_SEVERAL * all_ns
+    if not stands_out or len(long) >= job.matched_steps:
         return None
+    names = [step.name for step in long]
+    if len(names) == 1:
+        listed = names[0]
+    elif len(names) <= _FEW_RANKS:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    else:
+        listed = ", ".join(names[:_SOME]) + ", …"
     template = "[Rank {rank} delays the others only in (step|steps) {steps}:] a rank waits {wait} a step on average."
     return phrase(agreeing(template, len(long)), rank=rank_name(worst.late), steps=text(listed), wait=ns(wait_ns))
 

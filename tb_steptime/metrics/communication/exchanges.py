@@ -244,8 +244,11 @@ def _group(trace: Trace, collectives: Collectives, alike: Int64) -> ExchangeGrou
     collectives."""
     text, size = int(collectives.group[alike[0]]), int(collectives.group_size[alike[0]])
     listed = {group.name: group for group in trace.job.groups}
-    name = trace.collective_texts[text] if text >= 0 else next(iter(listed)) if len(listed) == 1 else None
-    if name is None:
+    if text >= 0:
+        name = trace.collective_texts[text]
+    elif len(listed) == 1:
+        name = next(iter(listed))
+    else:
         return None
     listed_group = listed.get(name)
     ranks = list(listed_group.ranks) if listed_group else []

@@ -36,7 +36,7 @@ from tb_steptime.metrics.job import compiled_ranges
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import NEVER, Intervals
 from tb_steptime.trace.model import Trace, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.sources import Words
@@ -115,19 +115,19 @@ def before_gradients(trace: Trace, reduces: Bool) -> Intervals:
     """
     found = _reduced_passes(trace, reduces)
     if found is None:
-        return Intervals.union(np.empty(0, np.int64), np.empty(0, np.int64))
+        return Intervals.empty()
     launched, next_pass = _launched_ns(trace, found.kernels), _launched_ns(trace, found.next)
     ready = np.sort(trace.events.start_ns[rows_named(trace, (Kind.CPU_OP,), _ACCUMULATES.fullmatch)])
     by_pass = Groups.of(found.number)
     begin = by_pass.extremes(launched)[0]
-    first = np.append(ready, _NEVER)[np.searchsorted(ready, begin)][by_pass.place]
+    first = np.append(ready, NEVER)[np.searchsorted(ready, begin)][by_pass.place]
     return Intervals.of_events(trace.events, found.kernels[(first < next_pass) & (launched < first)])
 
 
 def _launched_ns(trace: Trace, kernels: Int64) -> Int64:
     """Says when the host launches each kernel; for -1 and without a launch in the far future."""
     call = np.where(kernels >= 0, find_launches(trace).calls_of(np.maximum(kernels, 0)), -1)
-    return np.where(call >= 0, trace.events.start_ns[np.maximum(call, 0)], _NEVER - 1)
+    return np.where(call >= 0, trace.events.start_ns[np.maximum(call, 0)], NEVER - 1)
 
 
 _ACCUMULATES = expression(r"torch::autograd::AccumulateGrad")
@@ -188,17 +188,14 @@ def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
     # earliest[k][i]: the earliest start of the 2^k ranges from the i-th on, by end
     earliest = [start[order]]
     while (width := 1 << (len(earliest) - 1)) < len(order):
-        later = np.append(earliest[-1][width:], np.full(min(width, len(order)), _NEVER))
+        later = np.append(earliest[-1][width:], np.full(min(width, len(order)), NEVER))
         earliest.append(np.minimum(earliest[-1], later))
     at = np.searchsorted(end[order], instants, side="right")
     for level in range(len(earliest) - 1, -1, -1):
-        passed = np.append(earliest[level], -_NEVER)[at] > instants
+        passed = np.append(earliest[level], -NEVER)[at] > instants
         at = np.minimum(at + (passed << level), len(order))
     holds = at < len(order)
     return np.where(holds, order[np.minimum(at, len(order) - 1)], -1) if len(order) else np.full(len(instants), -1)
-
-
-_NEVER = np.iinfo(np.int64).max
 
 
 def _on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
@@ -239,9 +236,8 @@ def computing_ops(trace: Trace) -> Intervals:
     with_waits = distinct_in(on[holds])
     for thread in with_waits.tolist():
         on_thread = on == thread
-        waits = Intervals.of_events(trace.events, rows[on_thread & holds]) - Intervals.of_events(
-            trace.events, rows[on_thread & inside & computes]
-        )
+        meanwhile = Intervals.of_events(trace.events, rows[on_thread & inside & computes])
+        waits = Intervals.of_events(trace.events, rows[on_thread & holds]) - meanwhile
         pieces.append(Intervals.of_events(trace.events, rows[on_thread & computes]) - waits)
     pieces.append(Intervals.of_events(trace.events, rows[computes & ~is_in(on, with_waits)]))
     return Intervals.joined(pieces)
@@ -270,7 +266,7 @@ def _outlasts(trace: Trace, rows: Int64) -> Bool:
     order = np.argsort(collectives.start, kind="stable")
     earliest_end = np.minimum.accumulate(collectives.end[order][::-1])[::-1]  # of all that begin no sooner
     first = np.searchsorted(collectives.start[order], trace.events.start_ns[rows])
-    return np.append(earliest_end, np.iinfo(np.int64).max)[first] <= trace.events.ends(rows)
+    return np.append(earliest_end, NEVER)[first] <= trace.events.ends(rows)
 
 
 def _inside(parent: Int32, holds: Bool) -> Bool:

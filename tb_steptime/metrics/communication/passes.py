@@ -20,6 +20,7 @@ from tb_steptime.metrics.gpu.utilization import collective_names, has_device_act
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.intervals import BEFORE_ALL, NEVER
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, percentile
@@ -104,7 +105,7 @@ def _extents(work: _Work, rows: Int64, pass_of: Int64) -> tuple[Int64, Int64, In
     """Returns for each number in `pass_of` the first of its rows, when the first of them starts, and when the last one
     ends."""
     alike = Groups.of(pass_of)
-    start, end = np.full(len(alike), np.iinfo(np.int64).max), np.full(len(alike), np.iinfo(np.int64).min)
+    start, end = np.full(len(alike), NEVER), np.full(len(alike), BEFORE_ALL)
     np.minimum.at(start, alike.place, work.start[rows])
     np.maximum.at(end, alike.place, work.end[rows])
     return rows[alike.first], start, end

@@ -77,7 +77,7 @@ def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
         idle_search_ns=(searching - union_where(trace, is_in(trace.events.kind, DEVICE_KINDS))).total_ns // steps,
         map_ns=int(median(exposure(trace).exposed_ns[maps])) * len(searches) // steps if parameters else 0,
         parameters=parameters,
-        all_used=None if parameters is None else copied == parameters * len(searches) if copied else None,
+        all_used=copied == parameters * len(searches) if copied and parameters is not None else None,
     )
 
 

@@ -284,7 +284,10 @@ def _row(
     def text(number: int) -> str | None:
         return trace.collective_texts[number] if number >= 0 else None
 
-    length = np.maximum(collectives.end - collectives.start, 1)[rows]
+    def exposed_per_step(which: Bool) -> int:
+        return int(shown.exposed_ns[rows[which]].sum()) // steps
+
+    length = (collectives.end - collectives.start)[rows]
     return CollectiveRow(
         kind=KINDS[kind],
         label=KIND_LABELS[KINDS[kind]],
@@ -293,19 +296,19 @@ def _row(
         dtype=text(dtype),
         count=len(rows) / steps,
         bytes=int(size.sum()) // steps if has_sizes else None,
-        best_rate=float((collectives.bytes[rows] / length).max()) * _NANOSECONDS if has_sizes else None,
+        best_rate=float((size / np.maximum(length, 1)).max()) * _NANOSECONDS if has_sizes else None,
         running_ns=running.total_ns // steps,
-        longest_ns=int((collectives.end - collectives.start)[rows].max()),
+        longest_ns=int(length.max()),
         exposed_ns=exposed_ns,
         wait_ns=int(wait[rows].sum()) // steps if has_device_activity(trace) else None,
-        compute_stream_ns=int(shown.exposed_ns[rows[shown.on_compute_stream[rows]]].sum()) // steps,
-        forward_ns=int(shown.exposed_ns[rows[is_in(sites[rows], _IN_FORWARD)]].sum()) // steps,
+        compute_stream_ns=exposed_per_step(shown.on_compute_stream[rows]),
+        forward_ns=exposed_per_step(is_in(sites[rows], _IN_FORWARD)),
         in_a_row=_in_a_row(collectives, shown, rows[shown.in_a_row[rows]], steps),
         early_ns=int(np.maximum(shown.exposed_ns[early] - wait[early], 0).sum()) // steps,
         last=_last(trace, collectives, rows),
-        norms_ns=int(shown.exposed_ns[rows[launched_by_sync_norm(trace, launching_calls(trace)[rows])]].sum()) // steps,
-        buffers_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["forward.buffer_broadcast"]]].sum()) // steps,
-        nodes_ns=int(shown.exposed_ns[rows[sites[rows] == SITE["backward.nodes"]]].sum()) // steps,
+        norms_ns=exposed_per_step(launched_by_sync_norm(trace, launching_calls(trace)[rows])),
+        buffers_ns=exposed_per_step(sites[rows] == SITE["forward.buffer_broadcast"]),
+        nodes_ns=exposed_per_step(sites[rows] == SITE["backward.nodes"]),
         in_backward=_in_backward(sites[rows], steps),
     )
 

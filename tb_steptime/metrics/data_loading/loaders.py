@@ -24,7 +24,7 @@ from tb_steptime.metrics.data_loading.waits import (
 )
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.host_ranges import iterator_of, loader_intervals, loader_rows
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import NEVER, Intervals
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
@@ -213,7 +213,7 @@ def _trains(trace: Trace, marks: Marks) -> Bool:
     a recorder, all batches of a loader train, or none."""
     chain, unknown = marks.chain, marks.recorded == NOT_RECORDED
     begin = np.flatnonzero(np.diff(chain, prepend=-1))
-    opens = np.append(trace.events.start_ns[marks.row[begin]], np.iinfo(np.int64).max)
+    opens = np.append(trace.events.start_ns[marks.row[begin]], NEVER)
     follows = np.diff(np.searchsorted(np.sort(trace.events.start_ns[backward_nodes(trace).event]), opens)) > 0
     if not follows.any():
         return np.ones(len(marks.row), bool)

@@ -250,9 +250,8 @@ def _busy(timings: BatchTimings) -> float:
     """How many workers produce these batches at the same time, on average."""
     if not len(timings):
         return 0.0
-    return int((timings.dataset_ns + timings.collate_ns).sum()) / max(
-        1, int(timings.returned_ns[-1] - timings.next_called_ns[0])
-    )
+    produced_ns = int((timings.dataset_ns + timings.collate_ns).sum())
+    return produced_ns / max(1, int(timings.returned_ns[-1] - timings.next_called_ns[0]))
 
 
 def _copied_ns(nbytes: Int64) -> int:
@@ -291,13 +290,10 @@ def _receiving_ns(batches: _OfMain) -> int | None:
 def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
     """Says which batches were produced before the loop asked for them, and when each could be received: when it was
     requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
-    requested, end = batches.timings.next_called_ns, batches.end_ns
-    came = np.maximum(
-        np.maximum(batches.timings.arrived_ns, batches.timings.pinned_ns), end
-    )  # far below 0: not recorded
-    return end <= requested, np.where(
-        end <= requested, requested, np.clip(came, requested, batches.timings.returned_ns)
-    )
+    timings = batches.timings
+    requested, ready = timings.next_called_ns, batches.end_ns <= timings.next_called_ns
+    came = np.maximum(np.maximum(timings.arrived_ns, timings.pinned_ns), batches.end_ns)  # far below 0: not recorded
+    return ready, np.where(ready, requested, np.clip(came, requested, timings.returned_ns))
 
 
 def _late_waits(batches: _OfMain) -> Intervals:

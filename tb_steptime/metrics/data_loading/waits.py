@@ -23,7 +23,7 @@ from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity, has_device_activity
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.host_ranges import host_ranges, iterator_of, loader_intervals, loader_names, loader_rows
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import NEVER, Intervals
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import top_level
@@ -293,7 +293,7 @@ def _without_batch(trace: Trace, marks: Marks) -> Bool:
         usually[name == each] = filled[name == each].mean() > USUALLY
     nodes = backward_nodes(trace)
     trains = np.sort(events.start_ns[np.concatenate((nodes.event, nodes.forward[nodes.forward >= 0]))])
-    until = np.append(start[1:], np.iinfo(np.int64).max)[: len(start)]
+    until = np.append(start[1:], NEVER)[: len(start)]
     trained = np.searchsorted(trains, start) < np.searchsorted(trains, until)
     return np.asarray(~filled & usually & ~trained & ~marks.begins, bool)
 

@@ -85,7 +85,8 @@ def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, 
             return None
         widest = max((size for each, size in zip(inputs, tensors.sizes, strict=False) if each), default=0)
         elements = prod(shape)
-        written = elements * (tensors.sizes[0] if in_place else widest if out_bytes is None else out_bytes)
+        new_size = widest if out_bytes is None else out_bytes
+        written = elements * (tensors.sizes[0] if in_place else new_size)
         return CallTraffic(tensors.read(*range(arity)) + written, operations * elements)
 
     return measure

@@ -93,7 +93,9 @@ class Call(msgspec.Struct, frozen=True):
             values = msgspec.json.decode(self.setting(place), type=tuple[int, ...])
         except msgspec.MsgspecError:
             return None
-        return values * count if len(values) == 1 else values if len(values) == count else None
+        if len(values) == 1:
+            return values * count
+        return values if len(values) == count else None
 
     def flag(self, place: int) -> bool | None:
         """A setting that is on or off; None where not recorded."""

@@ -20,7 +20,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective, is_collective_call
 from tb_steptime.text import Reason, Unit
-from tb_steptime.trace.intervals import Intervals, sums_before
+from tb_steptime.trace.intervals import BEFORE_ALL, NEVER, Intervals, sums_before
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
@@ -81,9 +81,8 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
     """
     start = trace.events.start_ns.take(trace.kernels.event.take(rows))
     end = trace.events.ends(trace.kernels.event[rows])
-    ever, never = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    reach = np.concatenate(([ever], np.maximum.accumulate(end)))[:-1]
-    after = np.concatenate((start, [never]))[1:]
+    reach = np.concatenate(([BEFORE_ALL], np.maximum.accumulate(end)))[:-1]
+    after = np.concatenate((start, [NEVER]))[1:]
     return (start >= reach) & (after >= end)
 
 

@@ -201,21 +201,47 @@ class CpuWork(msgspec.Struct, frozen=True):
 
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
-    """The ops that begin within the steps, except waits for batches and collectives. left_out: intervals of one-time
-    work; an op that begins in one is not counted. waiting: rows of ops whose own time is a wait (`holding_ops`)."""
+    """Measures the ops that begin within the steps, except waits for batches and collectives. left_out: intervals of
+    one-time work; an op that begins in one is not counted. waiting: rows of ops whose own time is a wait
+    (`holding_ops`)."""
     rows, own_ns = _of_steps(trace, waiting)
     start = trace.events.start_ns[rows]
     judged = left_out.overlap_ns(start, start + 1) == 0
     rows, own_ns = rows[judged], own_ns[judged]
-    steps = len(find_steps(trace).steps)
-    names = trace.events.name[rows]
+    every, steps = find_steps(trace), len(find_steps(trace).steps)
     updates = SITE_PHASE[site_of(trace, rows)] == PHASES.index("optimizer")
+    ops, ops_ns = _op_rows(trace, rows, own_ns), int(own_ns.sum()) // steps
+    running = Intervals.of_events(trace.events, rows) - left_out
+    records, tables = trace.loader_records, table_times(trace, rows, own_ns, updates)
+    return CpuWork(
+        ops=ops,
+        groups=_groups(trace, rows[~updates], own_ns[~updates]),
+        optimizer=_optimizer(trace, rows[updates], own_ns[updates], left_out),
+        rest_ns=ops_ns - sum(row.self_ns for row in ops),
+        ops_ns=ops_ns,
+        busy_ns=int(every.overlap_ns(running).sum()) // steps,
+        step_ns=int((every.duration_ns - every.overlap_ns(left_out)).sum()) // steps,
+        threads=len(distinct_in(trace.events.thread[rows])),
+        cores=records.cores if records else None,
+        recurrent_share=_recurrent_share(trace, rows, own_ns),
+        table_fill_ns=tables.fill_ns,
+        table_saved_ns=tables.saved_ns,
+        slow_half=slow_half(trace, rows, own_ns),
+        short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
+        channels_last=channels_last(trace, rows),
+        autocast=_autocast_is_on(trace),
+    )
+
+
+def _op_rows(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuOpRow]:
+    """Returns the ops with the most time, the most first."""
+    steps, names = len(find_steps(trace).steps), trace.events.name[rows]
     total = np.bincount(names, weights=own_ns, minlength=len(trace.strings))
     number = np.bincount(names, minlength=len(trace.strings))
     most = [name for name in np.argsort(-total, kind="stable")[:OP_ROWS].tolist() if total[name] > 0]
     dtypes, allocated = _dtypes(trace, rows, own_ns, most), _allocated_bytes(trace, rows)
     usual = _usual_by_name(trace, rows, own_ns, most)
-    ops = [
+    return [
         CpuOpRow(
             trace.strings[name],
             int(number[name]) / steps,
@@ -226,28 +252,6 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         )
         for name in most
     ]
-    ops_ns, every = int(total.sum()) // steps, find_steps(trace)
-    running = Intervals.of_events(trace.events, rows) - left_out
-    threads = len(distinct_in(trace.events.thread[rows]))
-    records, tables = trace.loader_records, table_times(trace, rows, own_ns, updates)
-    return CpuWork(
-        ops=ops,
-        groups=_groups(trace, rows[~updates], own_ns[~updates]),
-        optimizer=_optimizer(trace, rows[updates], own_ns[updates], left_out),
-        rest_ns=ops_ns - sum(row.self_ns for row in ops),
-        ops_ns=ops_ns,
-        busy_ns=int(every.overlap_ns(running).sum()) // steps,
-        step_ns=int((every.duration_ns - every.overlap_ns(left_out)).sum()) // steps,
-        threads=threads,
-        cores=records.cores if records else None,
-        recurrent_share=_recurrent_share(trace, rows, own_ns),
-        table_fill_ns=tables.fill_ns,
-        table_saved_ns=tables.saved_ns,
-        slow_half=slow_half(trace, rows, own_ns),
-        short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
-        channels_last=channels_last(trace, rows),
-        autocast=_autocast_is_on(trace),
-    )
 
 
 def _autocast_is_on(trace: Trace) -> bool:

@@ -65,7 +65,7 @@ from tb_steptime.metrics.phases.marks import PhaseId, Site
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals, short_range, user_ranges
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import BEFORE_ALL, NEVER, Intervals
 from tb_steptime.trace.model import (
     Trace,
     are_named,
@@ -173,7 +173,7 @@ def _next_pause(trace: Trace, device: int, instants: Int64) -> Int64:
     rare pause behind a call is the pause's. Without the pause, the call would cost less."""
     pauses = pause_intervals(trace, device)
     following = np.searchsorted(pauses.end, instants, side="right")
-    begins: Int64 = np.append(pauses.start, np.iinfo(np.int64).max)[following]
+    begins: Int64 = np.append(pauses.start, NEVER)[following]
     return np.maximum(begins, instants)
 
 
@@ -195,10 +195,10 @@ def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, I
     call_starts, activity = events.start_ns.take(launches.call.take(rows)), launches.activity[rows]
     reach = np.maximum.accumulate(events.ends(activity))
     coming = np.minimum.accumulate(events.start_ns[activity][::-1])[::-1]
-    drained = np.append(np.iinfo(np.int64).min, reach)[np.searchsorted(call_starts, groups.start)]
+    drained = np.append(BEFORE_ALL, reach)[np.searchsorted(call_starts, groups.start)]
     follows = np.append(coming, reach[-1])[np.searchsorted(call_starts, groups.end)]
     start = np.maximum(groups.start, drained)
-    cut = np.append(groups.start[1:], np.iinfo(np.int64).max)
+    cut = np.append(groups.start[1:], NEVER)
     return start, np.maximum(np.minimum(follows, cut), start)
 
 
@@ -208,7 +208,7 @@ def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
     covered = np.cumsum(intervals.end - intervals.start)
     place = np.searchsorted(covered, amounts)
     is_covered = place < len(covered)
-    when = np.full(len(amounts), _NEVER)
+    when = np.full(len(amounts), NEVER)
     when[is_covered] = intervals.end[place[is_covered]] - (covered[place[is_covered]] - amounts[is_covered])
     return when
 
@@ -297,20 +297,17 @@ def _checks_read(trace: Trace, groups: BlockingGroups, outer_op: Int64) -> Int64
         )
         last_check, last_update = (_last_before(starts, begin) for starts in (starts_of_checks, updates))
         next_update, next_op = (_next_after(starts, end) for starts in (updates, others))
-        of_scaler = (last_check > last_update) & (next_update < _NEVER) & (next_update <= next_op)
+        of_scaler = (last_check > last_update) & (next_update < NEVER) & (next_update <= next_op)
         result[here[of_scaler]] = checks[0]  # all have one name, and no more is asked of them
     return result
 
 
-_NEVER = np.iinfo(np.int64).max
-
-
 def _last_before(starts: Int64, instants: Int64) -> Int64:
-    return np.append(-_NEVER, starts)[np.searchsorted(starts, instants)]
+    return np.append(-NEVER, starts)[np.searchsorted(starts, instants)]
 
 
 def _next_after(starts: Int64, instants: Int64) -> Int64:
-    return np.append(starts, _NEVER)[np.searchsorted(starts, instants)]
+    return np.append(starts, NEVER)[np.searchsorted(starts, instants)]
 
 
 def _row(

@@ -17,6 +17,7 @@ itself; only what it calls may be listed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
@@ -102,15 +103,13 @@ def python_work(trace: Trace) -> list[PythonWork]:
     alone = _python_alone(trace, chosen, busy | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
     start, end = _ranges(trace, chosen.row)
     steps_begun = np.searchsorted(steps.host_start_ns, start, side="right")
-    alone &= steps_begun == np.searchsorted(
-        steps.host_start_ns, end, side="left"
-    )  # no step begins in it: it is not the loop
-    waiting, functions = _timed(trace, waits, judged, interrupted), []
-    every_wait = np.arange(len(waiting.row))
-    for every, used, are_waits in ((chosen, _what_they_do(trace, chosen, alone), False), (waiting, every_wait, True)):
-        for function in distinct_in(every.function[used]).tolist():
-            calls = every.of(used[every.function[used] == function])
-            functions.append(_function(trace, calls, every.row[every.function == function], waits=are_waits))
+    # a call in which a step begins is the loop
+    alone &= steps_begun == np.searchsorted(steps.host_start_ns, end, side="left")
+    waiting = _timed(trace, waits, judged, interrupted)
+    functions = [
+        *_by_function(trace, chosen, _what_they_do(trace, chosen, alone), waits=False),
+        *_by_function(trace, waiting, np.arange(len(waiting.row)), waits=True),
+    ]
     return sorted((each for each in functions if each.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
 
 
@@ -132,9 +131,16 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
         return _Calls(self.row[chosen], self.function[chosen], self.whole_ns[chosen], self.ns[chosen])
 
 
+def _by_function(trace: Trace, calls: _Calls, counted: Int64, *, waits: bool) -> Iterator[PythonWork]:
+    """Yields a result for each function. counted: places of the calls whose time counts."""
+    for function in distinct_in(calls.function[counted]).tolist():
+        of_function = calls.of(counted[calls.function[counted] == function])
+        yield _function(trace, of_function, calls.row[calls.function == function], waits=waits)
+
+
 def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> PythonWork:
-    """The calls of one function as a result. calls: those whose time counts; every: all calls of the function, by which
-    the steps with a call are found."""
+    """Returns the calls of one function as a result. calls: those whose time counts; every: all calls of the function,
+    by which the steps with a call are found."""
     steps, longest = find_steps(trace).steps, int(calls.row[calls.ns.argmax()])
     place = find_steps(trace).begun_on_host(trace.events.start_ns[every])
     of_steps = distinct_in(place[place >= 0])
@@ -157,8 +163,8 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
 
 
 def _chosen(trace: Trace, thread: int) -> Int64:
-    """Calls on this thread of what the user wrote or calls: the user's functions, and functions of Python and its
-    library that a user's function calls and that do not call one, such as `next`."""
+    """Returns the calls on this thread of what the user wrote or calls: the user's functions, and functions of Python
+    and its library that a user's function calls and that do not call one, such as `next`."""
     events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     rows = rows[events.thread[rows] == thread]
     parent = parent_places(trace, rows)
@@ -237,18 +243,22 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     source = are_named(trace, calls.row, is_source)
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)
     own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
-    by_script, frames_of, all_ns = source & ~own & (parent >= 0) & own[parent], [], calls.ns[top].sum()
+    by_script = source & ~own & (parent >= 0) & own[parent]
+    worth_ns = WORTH_LOOKING * calls.ns[top].sum()
+    result = [np.empty(0, np.int64)]
     for function in distinct_in(calls.function[top]).tolist():
         frames = top[calls.function[top] == function]
         least_ns = MOST_INSIDE * calls.whole_ns[frames].sum()
         is_left = calls.function != function
-        while calls.ns[frames].sum() > WORTH_LOOKING * all_ns and len(
-            inner := _busiest(trace, calls, frames, is_left & ~(source & by_script[frames].all()), least_ns)
-        ):
+        while calls.ns[frames].sum() > worth_ns:
+            # what a package does that the script calls is not looked into
+            inner = _busiest(trace, calls, frames, is_left & ~(source & by_script[frames].all()), least_ns)
+            if not len(inner):
+                break
             frames = inner
             is_left &= calls.function != calls.function[inner[0]]
-        frames_of.append(frames)
-    return distinct_in(np.concatenate([np.empty(0, np.int64), *frames_of]))
+        result.append(frames)
+    return distinct_in(np.concatenate(result))
 
 
 def _of_script(trace: Trace) -> str:
@@ -287,7 +297,7 @@ def is_named(frame: str) -> bool:
 
 
 def _frames_on(trace: Trace, thread: int, names: re.Pattern[str]) -> Int64:
-    """Calls on this thread of functions with such names."""
+    """Returns the calls on this thread of functions with such names."""
     rows = rows_named(trace, (Kind.PYTHON,), names.match)
     on_thread: Int64 = rows[trace.events.thread[rows] == thread]
     return on_thread
@@ -340,9 +350,8 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
         runs = (Intervals.of_events(events, on_thread) - _busy(trace, thread, rows)) & outside & known
         if runs.total_ns < max(MOSTLY * outside.total_ns, 1):
             continue
-        own = runs - Intervals.of_events(
-            events, on_thread[are_named(trace, on_thread, lambda name: name.startswith("<built-in "))]
-        )
+        built_in = on_thread[are_named(trace, on_thread, lambda name: name.startswith("<built-in "))]
+        own = runs - Intervals.of_events(events, built_in)
         function = _holding(trace, on_thread, runs) if own.total_ns >= OF_PYTHON * runs.total_ns else None
         if function is not None:
             number, ns = trace.threads[thread].tid, runs.total_ns // len(steps.steps)

@@ -17,7 +17,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import BEFORE_ALL, Intervals
 from tb_steptime.trace.model import Trace, find_launches, in_order_of_calls
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.steps import Steps, find_steps
@@ -106,7 +106,7 @@ def _blocked_ns(trace: Trace, groups: BlockingGroups, by: Int64, device: int) ->
     others = np.flatnonzero(~own & (by >= 0))
     idle = idle_outside_loader(trace, device) - Intervals.union(groups.start[own], groups.end[own])
     reach = np.maximum.accumulate(groups.end[others])
-    start = np.maximum(groups.start[others], np.append(np.iinfo(np.int64).min, reach)[: len(others)])
+    start = np.maximum(groups.start[others], np.append(BEFORE_ALL, reach)[: len(others)])
     blocked = np.zeros(len(groups), np.int64)
     blocked[others] = idle.overlap_ns(start, np.maximum(groups.end[others], start))
     return blocked

@@ -131,17 +131,12 @@ def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
     makers = kernel_makers(trace)
     module, line = (Words(words.number[rows], words.texts) for words in (makers.module, makers.line))
     groups = Groups.of(op, module.number, line.number)
-    count, total = groups.count(), groups.sum(dur)
+    total = groups.sum(dur)
+    longest = np.argsort(-total, kind="stable")[:SITES]
+    columns = (groups.first[longest].tolist(), groups.count()[longest].tolist(), total[longest].tolist())
     return [
-        LaunchSite(
-            op=trace.strings.get(int(op[first])),
-            module=module[first],
-            source=line[first],
-            count=int(count[group]),
-            total_ns=int(total[group]),
-        )
-        for group in np.argsort(-total, kind="stable")[:SITES].tolist()
-        for first in (int(groups.first[group]),)
+        LaunchSite(trace.strings.get(int(op[first])), module[first], line[first], count, ns)
+        for first, count, ns in zip(*columns, strict=True)
     ]
 
 

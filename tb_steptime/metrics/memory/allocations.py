@@ -50,6 +50,7 @@ import numpy as np
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import Groups, exact_sums, numbered
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import Around, innermost_at, lane, op_rows, outermost
 from tb_steptime.trace.ops import Rows, forward_of
@@ -88,13 +89,12 @@ class Curve(msgspec.Struct, frozen=True, eq=False):
     allocated: Int64
     reserved: Int64 | None
     whole: bool
+    first_bytes: int = 0
 
     @property
     def before(self) -> int:
         """Bytes allocated before the first event; 0 if unknown."""
         return int(self.allocated[0] - self.first_bytes) if len(self.row) else 0
-
-    first_bytes: int = 0
 
     def at(self, instants: Int64) -> Int64:
         """Bytes allocated at each instant, including the events at that instant."""
@@ -191,10 +191,6 @@ def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64
     pairs = np.stack((first, end), axis=1).ravel()
     padded = np.append(all_of, all_of[-1])
     return np.minimum.reduceat(padded, pairs)[::2], np.maximum.reduceat(padded, pairs)[::2]
-
-
-#: Stands for "not freed": later than any event.
-NEVER = np.iinfo(np.int64).max
 
 
 class Allocations(msgspec.Struct, frozen=True, eq=False):

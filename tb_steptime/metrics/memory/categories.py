@@ -20,12 +20,12 @@ from typing import Literal, get_args
 import numpy as np
 
 from tb_steptime.metrics.base import PartMeaning
-from tb_steptime.metrics.memory.allocations import NEVER, PHASE, allocations, births, ends_ns, moments
+from tb_steptime.metrics.memory.allocations import PHASE, allocations, births, ends_ns, moments
 from tb_steptime.metrics.phases.assignment import host_phases
 from tb_steptime.metrics.phases.marks import backward_passes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import NEVER, Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost, op_rows, open_at, outermost
 from tb_steptime.trace.steps import find_steps

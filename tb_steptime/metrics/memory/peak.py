@@ -17,6 +17,7 @@ from tb_steptime.metrics.memory.allocations import (
     CPU,
     NO_TOTALS,
     NOT_RECORDED,
+    Curve,
     Place,
     alive,
     allocations,
@@ -46,7 +47,9 @@ from tb_steptime.trace.table import Int64, UInt8
 # alive at t                     60  =  activations 40 + gradients 20
 # before the recording           40  =  the rest: allocated before, and not freed until t
 
-INCONSISTENT = Reason("memory_inconsistent")
+_INCONSISTENT = Reason("memory_inconsistent")
+
+
 #: Maximum number of allocations in a table, the largest first.
 MOST_ROWS = 50
 
@@ -98,6 +101,11 @@ def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] |
         return None
     columns = zip(CATEGORIES, sums.tolist(), counts.tolist(), strict=True)
     return [CategoryBytes(category, total, count) for category, total, count in columns if total]
+
+
+def why_no_parts(of_device: Curve) -> Reason:
+    """Returns why what is alive cannot be shared out among categories, where it cannot."""
+    return _INCONSISTENT if of_device.whole else NO_TOTALS
 
 
 def largest(trace: Trace, row: int) -> list[AllocationRow]:

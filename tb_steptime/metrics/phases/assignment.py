@@ -41,7 +41,7 @@ from tb_steptime.metrics.phases.marks import (
     training_threads,
 )
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.intervals import Intervals, Segments
+from tb_steptime.trace.intervals import BEFORE_ALL, NEVER, Intervals, Segments
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import open_at
@@ -73,8 +73,6 @@ SITE_PHASE = np.array([PHASES.index(site.phase) for site in SITES], np.uint8)
 #: When the host is in each phase: disjoint, and together all steps.
 HostPhases = Mapping[PhaseId, Intervals]
 
-_EVER, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-
 #: "Optimizer.step#AdamW.step" is of AdamW.
 _OPTIMIZER_CLASS = expression(r"Optimizer\.step#(?P<name>\w+)\.step")
 
@@ -102,7 +100,7 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
         return self._where(self.site == site)
 
     def _where(self, inside: Bool) -> Intervals:
-        ends = np.append(self.knots[1:], _NEVER)
+        ends = np.append(self.knots[1:], NEVER)
         return Intervals.union(self.knots[inside], ends[inside])
 
 
@@ -110,7 +108,7 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
 def host_courses(trace: Trace) -> dict[int, _Course]:
     """The course of each thread with marks; -1 is every other thread."""
     unmarked = _unmarked(trace)
-    all_hooks = _Course(np.array([_EVER]), np.array([SITE["backward.hooks"]], np.uint8))
+    all_hooks = _Course(np.array([BEFORE_ALL]), np.array([SITE["backward.hooks"]], np.uint8))
     engine = autograd_threads(trace)
     courses = {-1: unmarked}
     for thread, marks in find_marks(trace).items():
@@ -219,12 +217,12 @@ def _unmarked(trace: Trace) -> _Course:
     forward, other = SITE["forward.model"], SITE["other"]
     if not len(start):
         last = passes.end[-1:]
-        return _Course(np.append(_EVER, last), np.array([forward] + [other] * len(last), np.uint8))
+        return _Course(np.append(BEFORE_ALL, last), np.array([forward] + [other] * len(last), np.uint8))
     last = np.searchsorted(passes.start, end) - 1  # of those that begin before the mark's end
     has_pass = (last >= 0) & (passes.start[last] >= start) if len(passes) else np.zeros(len(start), bool)
     until = np.where(has_pass, np.minimum(passes.end[last], end), end) if len(passes) else end
     before_backward = Intervals.union(start, until)
-    knots = np.append(_EVER, np.stack((before_backward.start, before_backward.end), axis=1).ravel())
+    knots = np.append(BEFORE_ALL, np.stack((before_backward.start, before_backward.end), axis=1).ravel())
     sites = np.append(other, np.tile([forward, other], len(before_backward))).astype(np.uint8)
     return _Course(knots, sites)
 

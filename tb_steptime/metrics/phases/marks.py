@@ -36,7 +36,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE, backward_nodes
 from tb_steptime.trace.host_ranges import loader_names
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import NEVER, Intervals
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BACKEND
@@ -75,8 +75,6 @@ SITES = (
     Site("no_launch", "unknown", "Does not repeat, and tail"),
 )
 SITE = {site.id: place for place, site in enumerate(SITES)}
-
-_NEVER = np.iinfo(np.int64).max
 #: Stands for "no mark" in the table of names.
 NO_MARK = 255
 
@@ -337,8 +335,8 @@ def inputs_prepared(trace: Trace, marks: Int64) -> dict[int, Intervals]:
     start = np.sort(np.concatenate((steps.host_start_ns, passes.end)))
     by_thread = {}
     for thread in training_threads(trace):
-        first = np.append(events.start_ns[begins_model[events.thread[begins_model] == thread]], _NEVER)
-        end, until = first[np.searchsorted(first, start)], np.append(passes.start, _NEVER)
+        first = np.append(events.start_ns[begins_model[events.thread[begins_model] == thread]], NEVER)
+        end, until = first[np.searchsorted(first, start)], np.append(passes.start, NEVER)
         inside = (end < until[np.searchsorted(until, start)]) & (steps.holding_on_host(start) >= 0)
         inside &= steps.holding_on_host(start) == steps.holding_on_host(end)
         begun = events.start_ns[calls[events.thread[calls] == thread]]

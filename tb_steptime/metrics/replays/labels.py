@@ -33,6 +33,7 @@ from tb_steptime.trace.table import (
     Int64,
     KernelLabels,
     StringTable,
+    UInt8,
     distinct,
     distinct_in,
     places_in,
@@ -53,35 +54,42 @@ class LabelledTrace(msgspec.Struct, frozen=True, eq=False):
 
 
 def labelled(trace: Trace, eager: Trace) -> LabelledTrace | None:
-    """The trace with labels; None if it has no kernels of graphs, or the other recording is not an eager one."""
+    """Returns the trace with labels; None if it has no kernels of graphs, or the other recording is not an eager
+    one."""
     graph, step = graph_kernels(trace), _typical_step(eager)
     if not graph.any() or not len(step):
         return None
-    ours, theirs = _sequences(eager, trace)
-    alignments: dict[bytes, Alignment] = {}
-    eager_rows = np.full(len(trace.kernels), -1, np.int64)
-    match = np.zeros(len(trace.kernels), np.uint8)
-    for rows in _units(trace):
-        unit = theirs.rows(rows)
-        key = unit.shape.tobytes()
-        if key not in alignments:
-            alignments[key] = align(ours.rows(step), unit)
-        alignment = alignments[key]
-        eager_rows[rows] = np.where(alignment.eager >= 0, step[alignment.eager], -1)
-        match[rows] = alignment.match
+    eager_rows, match = _aligned(trace, eager, step)
     eager_rows[~graph], match[~graph] = -1, Match.NONE
     time = trace.events.dur_ns[trace.kernels.event]
-    named, some = (
-        int(time[match >= least].sum()) / max(1, int(time[graph].sum())) for least in (Match.NAME, Match.PLACE)
-    )
+    graph_ns = max(1, int(time[graph].sum()))
+    named, some = (int(time[match >= least].sum()) / graph_ns for least in (Match.NAME, Match.PLACE))
     if named < LEAST_NAMED_FRACTION:
         return LabelledTrace(trace, named, 0.0)
     return LabelledTrace(_with_labels(trace, eager, eager_rows, match == Match.SAME), named, some)
 
 
+def _aligned(trace: Trace, eager: Trace, step: Int64) -> tuple[Int64, UInt8]:
+    """Returns for each kernel the row of its eager kernel, -1 for none, and how well the two match. step: rows of the
+    eager step's kernels."""
+    eager_kernels, kernels = _sequences(eager, trace)
+    alignments: dict[bytes, Alignment] = {}
+    eager_rows = np.full(len(trace.kernels), -1, np.int64)
+    match = np.zeros(len(trace.kernels), np.uint8)
+    for rows in _units(trace):
+        unit = kernels.rows(rows)
+        key = unit.shape.tobytes()
+        if key not in alignments:
+            alignments[key] = align(eager_kernels.rows(step), unit)
+        alignment = alignments[key]
+        eager_rows[rows] = np.where(alignment.eager >= 0, step[alignment.eager], -1)
+        match[rows] = alignment.match
+    return eager_rows, match
+
+
 def _typical_step(trace: Trace) -> Int64:
-    """Rows of the kernel table of one step, in the order of execution: the middle one of the steps with the most
-    frequent number of kernels. Empty for a recording with graphs, whose kernels have no ops themselves."""
+    """Returns the rows of the kernel table of one step, in the order of execution: the middle one of the steps with the
+    most frequent number of kernels. It is empty for a recording with graphs, whose kernels have no ops themselves."""
     if graph_kernels(trace).any():
         return np.empty(0, np.int64)
     steps = _by_step(trace)
@@ -92,8 +100,8 @@ def _typical_step(trace: Trace) -> Int64:
 
 
 def _units(trace: Trace) -> list[Int64]:
-    """Rows of the kernel table that are aligned together: those of each step; in a recording without steps, those of
-    each graph launch."""
+    """Returns the rows of the kernel table that are aligned together: those of each step; in a recording without steps,
+    those of each graph launch."""
     if find_steps(trace).by != "recording":
         return _by_step(trace)
     call = kernel_origins(trace).call
@@ -102,8 +110,8 @@ def _units(trace: Trace) -> list[Int64]:
 
 
 def _by_step(trace: Trace) -> list[Int64]:
-    """The kernels that the host launches in each step; kernels without a recorded launch belong to the step in which
-    they begin."""
+    """Returns the kernels that the host launches in each step. Kernels without a recorded launch belong to the step in
+    which they begin."""
     events, call, steps = trace.events, kernel_origins(trace).call, find_steps(trace)
     rows = _in_order(trace, np.arange(len(trace.kernels)))
     launch = call[rows]
@@ -121,7 +129,7 @@ def _in_order(trace: Trace, rows: Int64) -> Int64:
 
 
 def _sequences(*traces: Trace) -> list[Sequence]:
-    """All kernels of each trace, with numbers that the traces share."""
+    """Returns all kernels of each trace, with numbers that the traces share."""
     names: dict[str, int] = {}
     number_of = [
         {text: names.setdefault(trace.strings[text], len(names)) for text in _texts(trace)} for trace in traces
@@ -135,12 +143,12 @@ def _sequences(*traces: Trace) -> list[Sequence]:
 
 
 def _texts(trace: Trace) -> Iterable[int]:
-    """Rows of the string table that are names of kernels."""
+    """Returns the rows of the string table that are names of kernels."""
     return map(int, distinct_in(trace.events.name[trace.kernels.event]))
 
 
 def _shapes(trace: Trace, number: dict[int, int]) -> Int64:
-    """(kernels, 7): number of the name, grid and block."""
+    """Returns (kernels, 7): the number of the name, the grid and the block."""
     table = trace.kernels
     new = np.zeros(max(number, default=0) + 1, np.int64)
     new[list(number)] = list(number.values())
@@ -170,8 +178,8 @@ class _Texts:
 
 
 def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace:
-    """The trace with labels. row: for each kernel the row of the eager kernel table, -1 for none; is_same: whether that
-    is the same kernel in the same launch shape."""
+    """Returns the trace with labels. row: for each kernel the row of the eager kernel table, -1 for none; is_same:
+    whether that is the same kernel in the same launch shape."""
     strings, inputs, texts = _Texts(trace.strings.strings), _Texts(trace.inputs.strings), _Texts([])
     op = values_at(kernel_origins(eager).op, row)
 
@@ -198,7 +206,7 @@ def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace
 
 
 def _module_paths(trace: Trace) -> Words:
-    """For each kernel the modules around the op that made it, the outermost first, with "/" between them."""
+    """Returns for each kernel the modules around the op that made it, the outermost first, with "/" between them."""
     frames = module_frames(trace)
     if not len(frames):
         return kernel_makers(trace).module

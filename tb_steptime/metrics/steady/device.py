@@ -11,7 +11,7 @@ from tb_steptime.metrics.steady.excess import REMOVED, Excess, ExcessKind, joine
 from tb_steptime.metrics.steady.host import on_host, step_at
 from tb_steptime.metrics.steady.sites import activity_sites
 from tb_steptime.metrics.steady.trials import trials
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import BEFORE_ALL, Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
@@ -103,7 +103,7 @@ def _clipped(excess: Excess) -> Excess:
     excess = joined((excess,))
     track = excess.track.astype(np.int64) << 48
     reach = np.maximum.accumulate(excess.end_ns + track) - track
-    before = np.append(np.iinfo(np.int64).min, reach[:-1])
+    before = np.append(BEFORE_ALL, reach[:-1])
     same = np.append(False, excess.track[1:] == excess.track[:-1])
     start = np.where(same, np.maximum(excess.start_ns, before[: len(excess)]), excess.start_ns)
     clipped = Excess(excess.track, start, excess.end_ns, excess.kind, excess.event)

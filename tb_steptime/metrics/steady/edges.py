@@ -35,7 +35,7 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_act
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.trace.host_ranges import loader_intervals
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import NEVER, Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.ops import GRAPH_CALL, KERNEL_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.steps import find_steps
@@ -61,7 +61,7 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     linked = rows[launches.call[rows] >= 0]
     low, started = int(trace.events.start_ns[0]), trace.events.start_ns[launches.activity[rows]]
     if not len(linked):
-        first = int(started.min(initial=np.iinfo(np.int64).max))
+        first = int(started.min(initial=NEVER))
         unknown = len(rows) and first - low >= HEAD_WAIT_NS and not has_launches(trace)
         return Intervals.of((low, first)) if unknown else Intervals.empty()
     seen = _before_first_launch(trace, rows, linked)

@@ -21,7 +21,7 @@ import numpy as np
 
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import NEVER, Intervals
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8, is_in
 
 
@@ -128,8 +128,6 @@ REGULAR, LEAST_PERIOD = 3, 3
 #: Maximum number of first calls of a site: a JIT compiles in the second one, a benchmark of algorithms ends with the
 #: third.
 FIRST_CALLS = 3
-#: Later than any time and any step.
-_NEVER = np.iinfo(np.int64).max
 #: The limits, as passed to C.
 _LIMITS = np.array(
     (TIMES_FIRST, LEAST_FIRST_NS, TIMES_LATER, LEAST_LATER_NS, FEWEST, LEAST_ALIKE_NS),
@@ -195,7 +193,7 @@ def _may_be_long(length: Int64, step: Int64, site: Int64, fixed: Bool) -> Bool:
     if columns := one_pass("may_be_long", (bool,), length, step, site, fixed, _LIMITS):
         return np.asarray(columns[0], bool)
     sites = int(site.max(initial=-1)) + 1
-    least, first = np.full(sites, _NEVER), np.full(sites, _NEVER)
+    least, first = np.full(sites, NEVER), np.full(sites, NEVER)
     np.minimum.at(least, site, length)
     np.minimum.at(first, site, step)
     over = length - least[site]

@@ -163,9 +163,8 @@ def _with_calls_between(trace: Trace, segments: HostSegments, only: Bool) -> Boo
     if not only.any():
         return only
     host, thread, inside = host_events(trace), segments.thread, segments.inside
-    near = np.append(False, only[:-1] & (thread[:-1] == thread[1:])) & np.append(
-        only[1:] & (thread[1:] == thread[:-1]), False
-    )
+    same_thread = thread[:-1] == thread[1:]
+    near = np.append(False, only[:-1] & same_thread) & np.append(only[1:] & same_thread, False)
     calls = (inside >= 0) & is_in(trace.events.kind.take(host.row), CALL_KINDS).take(inside)
     return np.asarray(only | near & calls, bool)
 

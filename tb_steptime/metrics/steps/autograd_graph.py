@@ -24,6 +24,7 @@ from tb_steptime.metrics.job import MANY, purpose_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.ops import in_nodes
 from tb_steptime.trace.steps import find_steps
@@ -37,8 +38,6 @@ FEWEST_LAYERS = 2
 LEAST_SHARE = 0.1
 #: Minimum number of steps: in one, the backward pass may have been left out.
 FEWEST_STEPS = 2
-#: After every event.
-NEVER_NS = np.iinfo(np.int64).max
 #: The last steps do not suffice: in a pipeline of ranks their backward passes may come after the recording.
 LAST = 2
 #: The steps that have any agree in their number up to this factor. Where rows are lost, they differ at random.
@@ -119,7 +118,7 @@ def _created(trace: Trace) -> tuple[Int64, Bool]:
     whether a node of that number runs at any time, whichever thread's it is."""
     table, events = trace.sequences, trace.events
     node = table.forward_thread > 0
-    last_ns = events.start_ns[table.event[node]].max() if node.any() else NEVER_NS
+    last_ns = events.start_ns[table.event[node]].max() if node.any() else NEVER
     op = np.flatnonzero(~node & (events.kind[table.event] == Kind.CPU_OP))
     op = op[(events.start_ns[table.event[op]] < last_ns) & ~in_nodes(trace, table.event[op])]
     thread = events.thread[table.event[op]]

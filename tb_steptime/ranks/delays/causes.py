@@ -76,72 +76,132 @@ _KERNELS = "kernel_time"
 _UNRECORDED = ("unrecorded_work_time", "idle_dependency_time")
 
 
-def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
-    """Returns the causes for which the rank at this place delays each of the others by `delay_ns` a step, over these
-    steps; the largest first."""
-    candidates = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
-    if on_device(spans[place]):
-        candidates += [_of_kernels(spans, place, steps), _unrecorded(spans, place, steps)]
-    named = worth_naming([cause for cause in candidates if cause is not None], delay_ns)
-    return [_explained(cause, spans, place, steps) for cause in named]
-
-
-def _explained(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause:
-    """Changes the cause to interruptions, or to more work, if that is most of the excess time; to what the rank is sent
-    by the others, if it is sent more."""
-    if cause.id in ("more_work", "cpu_work") and (factor := received_factor(spans, place)) is not None:
-        return msgspec.structs.replace(cause, id="more_received", factor=factor)
-    if cause.id != "cpu_work":
-        found = _interrupted(cause, spans, place)
-        return _of_slower_cpu(cause, spans, place) if found.id == "host" else found
-    column = _per_rank(spans, str(cause.metric), steps)
-    more = column is not None and has_more_work(spans[place], _usual(spans, column, place))
-    return msgspec.structs.replace(cause, id="more_work") if more else cause
-
-
-def _interrupted(cause: Cause, spans: Sequence[RankSpan], place: int) -> Cause:
-    """Changes the cause to an interruption if that is most of the excess: of the CPU in any call, or of the GPU in the
-    kernel that shows the cause."""
-    own, others = _interrupted_ns(spans[place]), [_interrupted_ns(each) for each in _others(spans, place)]
-    if cause.id == "host":
-        more = sum(own.values()) - round(float(np.median([sum(each.values()) for each in others])))
-        id: CauseId = "cpu_interrupted"
-    elif cause.id in ("slower_kernels", "more_work") and cause.name is not None:
-        name = cause.name
-        more = own.get(name, 0) - round(float(np.median([each.get(name, 0) for each in others])))
-        id = "gpu_interrupted"
-    else:
-        return cause
-    if more < MOSTLY_INTERRUPTED * (cause.own_ns - cause.others_ns):
-        return cause
-    return msgspec.structs.replace(cause, id=id, factor=None)
-
-
 #: A CPU is slower if its ops take this many times as long as on another rank, as a median over ops, and if that
 #: explains this share of the delay.
 _SLOWER_CPU, _MOSTLY_SLOWER = 1.3, 0.5
 
 
-def _of_slower_cpu(cause: Cause, spans: Sequence[RankSpan], place: int) -> Cause:
-    """Changes the cause to a slower CPU if the same ops take longer on it. Beside a GPU they only launch, and so take
-    as long for inputs of any size."""
-    own, others = _ops(spans[place]), [(_ops(each), _steps(each)) for each in _others(spans, place)]
-    steps = _steps(spans[place])
-    factors, longer = [], []
-    for base, base_steps in others:
-        alike = [name for name in own.keys() & base.keys() if min(own[name][0], base[name][0]) >= _LEAST_CALLS]
-        pairs = [(own[name][1] / own[name][0], base[name][1] / base[name][0]) for name in alike]
-        if not pairs:
+def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
+    """Returns the causes for which the rank at this place delays each of the others by `delay_ns` a step, over these
+    steps; the largest first."""
+    compared = _Compared(spans, place, steps)
+    candidates = [compared.cause(id, metrics) for id, metrics in parts_of(spans[place])]
+    if on_device(spans[place]):
+        candidates += [compared.of_kernels(), compared.unrecorded()]
+    named = worth_naming([cause for cause in candidates if cause is not None], delay_ns)
+    return [compared.explained(cause) for cause in named]
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """A rank beside the others. place: its place among the spans; steps: names of those that are compared."""
+
+    spans: Sequence[RankSpan]
+    place: int
+    steps: Sequence[str]
+
+    @property
+    def own(self) -> RankSpan:
+        return self.spans[self.place]
+
+    @property
+    def others(self) -> list[RankSpan]:
+        return [each for other, each in enumerate(self.spans) if other != self.place]
+
+    def cause(self, id: CauseId, metrics: Sequence[str]) -> Cause | None:
+        """Returns the cause by the metric in which the rank exceeds the others most. Ranks without a loader, as where
+        one loads the batches of all, wait for no batch."""
+        loads = id == "data_loading" and _loads(self.own, metrics)
+        measured = {metric: ns for metric in metrics if (ns := self._per_rank(metric, zero=loads)) is not None}
+        columns = list(measured.values())
+        if not columns:
+            return None
+        excess = [int(column[self.place]) - self._median_of_others(column) for column in columns]
+        total = np.sum(columns, axis=0)
+        metric = list(measured)[int(np.argmax(excess))]
+        return Cause(id, int(total[self.place]), self._median_of_others(total), 0.0, metric)
+
+    def of_kernels(self) -> Cause | None:
+        column = self._per_rank(_KERNELS)
+        if column is None:
+            return None
+        own, others = int(column[self.place]), self._median_of_others(column)
+        if own - others < LEAST_NS:
+            return None
+        excess = kernel_excess(self.own, self._usual(column))
+        more = excess is not None and excess.more_work_ns > excess.slower_ns
+        return Cause("more_work" if more else "slower_kernels", own, others, 0.0, _KERNELS, *_named(excess, more=more))
+
+    def unrecorded(self) -> Cause | None:
+        overview = self.own.results.get("overview")
+        if isinstance(overview, OverviewResult) and len(overview.devices) > 1:
+            return None  # its work may wait for another GPU of the rank
+        cause = self.cause("unrecorded", _UNRECORDED)
+        mostly = cause is not None and cause.own_ns >= UNRECORDED_FRACTION * self.own.mean_step_ns
+        return cause if mostly else None
+
+    def explained(self, cause: Cause) -> Cause:
+        """Changes the cause to interruptions, or to more work, if that is most of the excess time; to what the rank is
+        sent by the others, if it is sent more."""
+        sent_more = cause.id in ("more_work", "cpu_work")
+        if sent_more and (factor := received_factor(self.spans, self.place)) is not None:
+            return msgspec.structs.replace(cause, id="more_received", factor=factor)
+        if cause.id != "cpu_work":
+            found = self._interrupted(cause)
+            return self._of_slower_cpu(cause) if found.id == "host" else found
+        column = self._per_rank(str(cause.metric))
+        more = column is not None and has_more_work(self.own, self._usual(column))
+        return msgspec.structs.replace(cause, id="more_work") if more else cause
+
+    def _interrupted(self, cause: Cause) -> Cause:
+        """Changes the cause to an interruption if that is most of the excess: of the CPU in any call, or of the GPU in
+        the kernel that shows the cause."""
+        own, others = _interrupted_ns(self.own), [_interrupted_ns(each) for each in self.others]
+        if cause.id == "host":
+            more = sum(own.values()) - round(float(np.median([sum(each.values()) for each in others])))
+            id: CauseId = "cpu_interrupted"
+        elif cause.id in ("slower_kernels", "more_work") and cause.name is not None:
+            name = cause.name
+            more = own.get(name, 0) - round(float(np.median([each.get(name, 0) for each in others])))
+            id = "gpu_interrupted"
+        else:
             return cause
-        factors.append(float(np.median([mine / max(1.0, theirs) for mine, theirs in pairs])))
-        longer.append(sum(own[name][1] / steps - base[name][1] / base_steps for name in alike))
-    explains = float(np.median(longer)) >= _MOSTLY_SLOWER * (cause.own_ns - cause.others_ns)
-    slower = explains and float(np.median(factors)) >= _SLOWER_CPU
-    return msgspec.structs.replace(cause, id="slower_cpu") if slower else cause
+        if more < MOSTLY_INTERRUPTED * (cause.own_ns - cause.others_ns):
+            return cause
+        return msgspec.structs.replace(cause, id=id, factor=None)
 
+    def _of_slower_cpu(self, cause: Cause) -> Cause:
+        """Changes the cause to a slower CPU if the same ops take longer on it. Beside a GPU they only launch, and so
+        take as long for inputs of any size."""
+        own, steps = _ops(self.own), _steps(self.own)
+        factors, longer = [], []
+        for other in self.others:
+            base, base_steps = _ops(other), _steps(other)
+            alike = [name for name in own.keys() & base.keys() if min(own[name][0], base[name][0]) >= _LEAST_CALLS]
+            pairs = [(own[name][1] / own[name][0], base[name][1] / base[name][0]) for name in alike]
+            if not pairs:
+                return cause
+            factors.append(float(np.median([mine / max(1.0, theirs) for mine, theirs in pairs])))
+            longer.append(sum(own[name][1] / steps - base[name][1] / base_steps for name in alike))
+        explains = float(np.median(longer)) >= _MOSTLY_SLOWER * (cause.own_ns - cause.others_ns)
+        slower = explains and float(np.median(factors)) >= _SLOWER_CPU
+        return msgspec.structs.replace(cause, id="slower_cpu") if slower else cause
 
-def _others(spans: Sequence[RankSpan], place: int) -> list[RankSpan]:
-    return [each for other, each in enumerate(spans) if other != place]
+    def _usual(self, column: Int64) -> RankSpan:
+        """Returns the one of the other ranks whose kernels take the median time."""
+        others: list[int] = [other for other in np.argsort(column, kind="stable").tolist() if other != self.place]
+        return self.spans[others[(len(others) - 1) // 2]]
+
+    def _per_rank(self, metric: str, *, zero: bool = False) -> Int64 | None:
+        """Returns the mean over the steps on each rank in ns; None where a rank does not measure the metric, unless
+        that stands for zero."""
+        means = np.array([_mean_ns(span, metric, self.steps) for span in self.spans])
+        if zero:
+            means = np.nan_to_num(means)
+        return None if np.isnan(means).any() else np.rint(means).astype(np.int64)
+
+    def _median_of_others(self, column: Int64) -> int:
+        return round(float(np.median(np.delete(column, self.place))))
 
 
 def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
@@ -198,65 +258,14 @@ def worth_naming(candidates: Sequence[Cause], delay_ns: int) -> list[Cause]:
     ]
 
 
-def _cause(
-    id: CauseId, metrics: Sequence[str], spans: Sequence[RankSpan], place: int, steps: Sequence[str]
-) -> Cause | None:
-    """The cause by the metric in which the rank exceeds the others most. Ranks without a loader, as where one loads the
-    batches of all, wait for no batch."""
-    loads = id == "data_loading" and _loads(spans[place], metrics)
-    measured = {metric: ns for metric in metrics if (ns := _per_rank(spans, metric, steps, zero=loads)) is not None}
-    columns = list(measured.values())
-    if not columns:
-        return None
-    excess = [int(column[place]) - _median_of_others(column, place) for column in columns]
-    total = np.sum(columns, axis=0)
-    return Cause(id, int(total[place]), _median_of_others(total, place), 0.0, list(measured)[int(np.argmax(excess))])
-
-
-def _of_kernels(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause | None:
-    column = _per_rank(spans, _KERNELS, steps)
-    if column is None:
-        return None
-    own, others = int(column[place]), _median_of_others(column, place)
-    if own - others < LEAST_NS:
-        return None
-    excess = kernel_excess(spans[place], _usual(spans, column, place))
-    more = excess is not None and excess.more_work_ns > excess.slower_ns
-    return Cause("more_work" if more else "slower_kernels", own, others, 0.0, _KERNELS, *_named(excess, more=more))
-
-
-def _unrecorded(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause | None:
-    overview = spans[place].results.get("overview")
-    if isinstance(overview, OverviewResult) and len(overview.devices) > 1:
-        return None  # its work may wait for another GPU of the rank
-    cause = _cause("unrecorded", _UNRECORDED, spans, place, steps)
-    mostly = cause is not None and cause.own_ns >= UNRECORDED_FRACTION * spans[place].mean_step_ns
-    return cause if mostly else None
-
-
 def _named(excess: KernelExcess | None, *, more: bool) -> tuple[str | None, float | None]:
     if excess is None:
         return None, None
     return (excess.more_work, excess.work_factor) if more else (excess.slower, excess.slow_factor)
 
 
-def _usual(spans: Sequence[RankSpan], column: Int64, place: int) -> RankSpan:
-    """Returns the one of the other ranks whose kernels take the median time."""
-    others: list[int] = [other for other in np.argsort(column, kind="stable").tolist() if other != place]
-    return spans[others[(len(others) - 1) // 2]]
-
-
 def _loads(span: RankSpan, metrics: Sequence[str]) -> bool:
     return all(metric in span.figures and not np.isnan(span.figures[metric]).all() for metric in metrics)
-
-
-def _per_rank(spans: Sequence[RankSpan], metric: str, steps: Sequence[str], *, zero: bool = False) -> Int64 | None:
-    """Returns the mean over these steps on each rank in ns; None where a rank does not measure the metric, unless that
-    stands for zero."""
-    means = np.array([_mean_ns(span, metric, steps) for span in spans])
-    if zero:
-        means = np.nan_to_num(means)
-    return None if np.isnan(means).any() else np.rint(means).astype(np.int64)
 
 
 def _mean_ns(span: RankSpan, metric: str, steps: Sequence[str]) -> float:
@@ -286,10 +295,6 @@ def _since_exchange(span: RankSpan, rows: Int64) -> Int64:
     return np.concatenate(
         [np.arange(before + 1, row + 1) for before, row in zip(last.tolist(), rows.tolist(), strict=True)]
     )
-
-
-def _median_of_others(column: Int64, place: int) -> int:
-    return round(float(np.median(np.delete(column, place))))
 
 
 _Place = tuple[str, str | None, str, str | None, str]

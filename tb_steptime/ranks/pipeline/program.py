@@ -20,6 +20,7 @@ from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, unpacked
 from tb_steptime.metrics.communication.passes import PASS_KINDS
 from tb_steptime.ranks.matching import Instances
 from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.trace.intervals import BEFORE_ALL
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct
 
 FORWARD, BACKWARD, INPUTS, WEIGHTS = range(len(PASS_KINDS))
@@ -94,7 +95,7 @@ def _ready(each: Instances, step: Int64, start: Int64, end: Int64) -> Int64:
     message that ended before it began, whichever is later. Time before the first pass of a step, if it follows the last
     message, belongs to no pass."""
     messages = each.are_messages
-    ended = np.append(np.iinfo(np.int64).min, np.sort((each.start + each.length)[messages]))
+    ended = np.append(BEFORE_ALL, np.sort((each.start + each.length)[messages]))
     message = ended[np.searchsorted(ended, start, side="right") - 1]
     before = np.append(start[:1], end[:-1])
     first = np.append(True, np.diff(step) != 0)[: len(step)]

@@ -20,6 +20,7 @@ from tb_steptime.ranks.matching import UNEVEN
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.replay.reduced import START, PathColumns, longest_paths, paths_of
 from tb_steptime.replay.sweep import EdgeKind, edges_of
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.table import Bool, Int64
 
 #: A change of all ranks for which their summaries hold graphs.
@@ -228,7 +229,7 @@ def _own_order(at: Int64, wait: Int64, kind: Int64, spared_ns: Int64 | None) -> 
 
 def _next_wait(at: Int64, wait: Int64, follows: Int64) -> Int64:
     """Returns for each instant when the rank's next wait begins."""
-    begins = np.where(wait[follows] > 0, at[follows] - wait[follows], np.iinfo(np.int64).max)
+    begins = np.where(wait[follows] > 0, at[follows] - wait[follows], NEVER)
     earliest = np.minimum.accumulate(begins[::-1])[::-1]
     upcoming = np.searchsorted(follows, np.arange(len(at)))
-    return np.append(earliest, np.iinfo(np.int64).max)[upcoming]
+    return np.append(earliest, NEVER)[upcoming]

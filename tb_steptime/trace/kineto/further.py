@@ -38,7 +38,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.kineto.inputs import StringNumbers
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, time_ns
 from tb_steptime.trace.kineto.row_types import FIRST_DEPENDENCY, Args, Counter, PlacedEnd, PlacedStart
-from tb_steptime.trace.model import CounterTable, DependencyTable, no_dependencies
+from tb_steptime.trace.model import CounterTable, DependencyTable, no_counters, no_dependencies
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind, distinct
 
 #: Number of distinct annotations whose meaning is cached: a graph has one per scope of the user.
@@ -188,8 +188,7 @@ class CounterColumns:
     def table(self, origin_ns: int, last_ns: int) -> CounterTable:
         """Samples within the recording, which begins at origin_ns and is last_ns long."""
         if not self._ts:
-            empty = np.empty(0, np.int32)
-            return CounterTable(empty, empty, np.empty(0, np.int64), np.empty(0, np.float64))
+            return no_counters()
         ts = np.frombuffer(self._ts, np.int64) - origin_ns
         device, name = np.frombuffer(self._device, np.int32), np.frombuffer(self._name, np.int32)
         order = np.lexsort((ts, name, device))

@@ -30,13 +30,6 @@ _LONG_GAP_NS = 60 * 10**9
 _MOST_BLOCKS = 2.0**52
 
 
-class Limit(msgspec.Struct, frozen=True):
-    """Values from 0 to `most` are possible; `what`: the note that counts values outside."""
-
-    most: float
-    what: str
-
-
 #: Maximum length of a name, in characters. The longest in our traces, a kernel's name, has 5,123. Every table contains
 #: names in full.
 MOST_CHARACTERS = 2**14
@@ -47,6 +40,14 @@ USUAL_CHARACTERS, MOST_OF_LONG = 2**11, 2**19
 #: Maximum total length of all kernel names, in characters. Rules read each of them. It is forty times as much as in any
 #: of our traces.
 MOST_OF_KERNELS = 2**21
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """Values from 0 to `most` are possible; `what`: the note that counts values outside."""
+
+    most: float
+    what: str
+
 
 _IDS, _SIZES, LAUNCHES = "impossible-ids", "impossible-sizes", "impossible-launches"
 TIMES, NAMES, KERNELS = "impossible-times", "long-names", "many-kernels"
@@ -72,11 +73,12 @@ _LIMITS = {
     "blocks_per_sm": Limit(2**32, LAUNCHES),
     "occupancy": Limit(100, LAUNCHES),
 }
-_TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_BLOCKS, "shaped_grid": _MOST_BLOCKS, "shaped_block": _MOST_BLOCKS}
+#: Columns with three sizes per row.
+_TRIPLES = {"grid", "block", "shaped_grid", "shaped_block"}
 
 
 def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
-    """Cut names that are too long, keeping them distinct. `impossible` counts them."""
+    """Cuts names that are too long, and keeps them distinct. `impossible` counts them."""
     lengths = np.array([len(name) for name in names.strings], np.int64)
     in_all = int(lengths[lengths > USUAL_CHARACTERS].sum())
     most = MOST_CHARACTERS if in_all <= MOST_OF_LONG else USUAL_CHARACTERS
@@ -93,7 +95,7 @@ def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
 def with_fewer_kernels(
     names: StringTable, events: EventTable, impossible: Counter[str]
 ) -> tuple[StringTable, EventTable]:
-    """Once the names of kernels exceed the limit together, give the remaining ones a shared name. `impossible` counts
+    """Gives those kernels one shared name whose own would exceed the limit of all names together. `impossible` counts
     these names."""
     kernels = events.kind == Kind.KERNEL
     used = distinct_in(events.name[kernels])
@@ -108,7 +110,7 @@ def with_fewer_kernels(
 
 
 def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable:
-    """Leave out rows that are too far from the events, and set impossible totals to -1. `impossible` counts both."""
+    """Leaves out rows that are too far from the events, and sets impossible totals to -1. `impossible` counts both."""
     too_far = np.abs(table.ts) > MOST_NS
     totals = [(total < UNKNOWN) | (total > TOO_MANY_BYTES) for total in (table.allocated, table.reserved)]
     impossible[TIMES] += int(too_far.sum())
@@ -121,8 +123,8 @@ def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable
 
 
 def _at_the_base(start: Int64, dur: Int64, near: Bool) -> Bool:
-    """Events at exactly 0 if all others are far behind: their time is not known. A profiler whose times count from
-    months ago writes 0 for events from before that."""
+    """Returns which events are at exactly 0 while all others are far later: their time is not known. A profiler whose
+    times count from months ago writes 0 for events from before that."""
     base = near & (start == 0)
     others = near & ~base
     if not base.any() or not others.any():
@@ -141,27 +143,29 @@ class PossibleColumns:
         self.impossible: Counter[str] = Counter()
 
     def take(self, name: str) -> npt.NDArray[Any]:
-        """As `Columns.take`, with -1 or NaN in place of impossible values."""
+        """Returns what `Columns.take` does, with -1 or NaN in place of impossible values."""
         values = self._columns.take(name)
         if name in _TRIPLES:
-            return self._triples(values, _TRIPLES[name])
-        if name not in _LIMITS:
+            return self._triples(values)
+        limit = _LIMITS.get(name)
+        if limit is None:
             return values
-        most, what = _LIMITS[name].most, _LIMITS[name].what
         if values.dtype.kind == "f":
-            return self._replaced(values, ~np.isnan(values) & ~((values >= 0) & (values <= most)), what)
-        return self._replaced(values, (values < UNKNOWN) | (values > most), what)
+            outside = (values < 0) | (values > limit.most)  # neither holds of NaN
+        else:
+            outside = (values < UNKNOWN) | (values > limit.most)
+        return self._replaced(values, outside, limit.what)
 
     def durations(self) -> Int64:
-        """Durations in ns; 0 for those that are too long, others unchanged."""
+        """Returns durations in ns: 0 for those that are too long, others unchanged."""
         dur = self._columns.take("dur")
         long = (dur > MOST_NS) | ((dur < -MOST_NS) & (dur != NO_DURATION))
         self.impossible[TIMES] += int(long.sum())
         return np.where(long, 0, dur) if long.any() else dur
 
     def starts(self, dur: Int64) -> tuple[Int64, Bool]:
-        """Start times in ns, and which events are too far from the others to belong to the same recording. These get
-        the median event's start."""
+        """Returns start times in ns, and which events are too far from the others to belong to the same recording:
+        these get the median event's start."""
         start = self._columns.take("start")
         if not len(start):
             return start, np.zeros(0, bool)
@@ -171,9 +175,9 @@ class PossibleColumns:
         self.impossible[TIMES] += int(too_far.sum())
         return np.where(too_far, usual, start) if too_far.any() else start, too_far
 
-    def _triples(self, values: npt.NDArray[Any], most: float) -> npt.NDArray[Any]:
+    def _triples(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         rows = values.reshape(-1, 3)
-        outside = (rows < UNKNOWN).any(axis=1) | (rows.astype(np.float64).prod(axis=1) > most)
+        outside = (rows < UNKNOWN).any(axis=1) | (rows.astype(np.float64).prod(axis=1) > _MOST_BLOCKS)
         return self._replaced(rows, outside, LAUNCHES).reshape(-1)
 
     def _replaced(self, values: npt.NDArray[Any], outside: Bool, what: str) -> npt.NDArray[Any]:

@@ -100,7 +100,7 @@ def _one_after_the_other(
 
 
 def _often(number: Int64) -> Int64:
-    """Returns the places with enough launches, or ops."""
+    """Returns the places with enough launches, kernels or ops."""
     return np.flatnonzero(number >= max(LEAST_LAUNCHES, LEAST_FRACTION * number.max(initial=0)))
 
 
@@ -110,14 +110,13 @@ def _owner(hosts: Int64, process: Int64) -> Int64:
 
 
 def _of_streams(device: Int64, stream: Int64, process: Int64, of_threads: Int64, names: list[str]) -> Processes | None:
-    """The processes, where kernels of several have one stream of one device. device, stream, process: of each
+    """Returns the processes, where kernels of several have one stream of one device. device, stream, process: of each
     kernel."""
     pairs = Groups.of(device, stream, process)
-    number = pairs.count()
-    counts = pairs.first[number >= max(LEAST_LAUNCHES, LEAST_FRACTION * number.max(initial=0))]
-    if len(counts) < 2:
+    counted = pairs.first[_often(pairs.count())]
+    if len(counted) < 2:
         return None
-    track, owner = Groups.of(device[counts], stream[counts]), process[counts]
+    track, owner = Groups.of(device[counted], stream[counted]), process[counted]
     first, _ = track.extremes(owner)
     shared = int(np.argmax(track.count()))
     if track.count()[shared] < 2:
@@ -127,7 +126,7 @@ def _of_streams(device: Int64, stream: Int64, process: Int64, of_threads: Int64,
 
 
 def _distinct_pairs(number: npt.NDArray[np.integer[Any]], process: Int64) -> tuple[npt.NDArray[Any], Int64]:
-    """The launch numbers of each process, each pair once, by number."""
+    """Returns the launch numbers of each process, each pair once, by number."""
     order = np.lexsort((process, number))
     number, process = number[order], process[order]
     new = np.ones(len(order), bool)

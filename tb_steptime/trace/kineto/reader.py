@@ -49,9 +49,9 @@ def read_trace(
     processes: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Trace:
-    """Read a whole trace, gzip or not. Raises TraceError if the file is not a trace or has no event with a duration.
+    """Reads a whole trace, gzip or not. Raises TraceError if the file is not a trace or has no event with a duration.
 
-    The readable part of a damaged file is returned, with notes that count what was lost. on_progress is called about
+    Of a damaged file the readable part is returned, with notes that count what was lost. on_progress is called about
     every quarter of a megabyte of JSON. processes: how many may read a large file, including this one; the trace is the
     same, and on_progress is called less often. meanwhile: what this process does first while others read.
     """
@@ -68,8 +68,8 @@ def read_rows(
     on_progress: OnProgress = ignore_progress,
     wanted: Callable[[object, str], bool] | None = None,
 ) -> ReadRows:
-    """A trace of only those events whose category and name are wanted. It has their times and ids, and may be empty. If
-    wanted is None, the same as `read_trace`."""
+    """Returns a trace of only those events whose category and name are wanted. It has their times and ids, and may be
+    empty. If wanted is None, it is that of `read_trace`."""
     try:
         return _read(any_path(path), on_progress, wanted, trusting=True)
     except _Garbage:
@@ -109,7 +109,7 @@ def _walk(source: Source, sink: EventSink, trusting: bool) -> Outline:
 
 
 class TraceBuilder(msgspec.Struct):
-    """A file that was read -> a trace, or the problem with it. every_event: no event was filtered out."""
+    """Makes a trace of a file that was read, or says what is wrong with it. every_event: no event was filtered out."""
 
     events: ReadEvents
     outline: Outline
@@ -117,7 +117,8 @@ class TraceBuilder(msgspec.Struct):
     every_event: bool
 
     def trace(self) -> Trace:
-        self._refuse_what_is_no_trace()
+        if problem := self._problem():
+            raise TraceError(problem[0], self.extent.path, problem[1])
         if len(self.events.columns) < LARGE_ROWS:
             return self._trace(None)
         on_disk = ColumnsOnDisk()
@@ -126,15 +127,10 @@ class TraceBuilder(msgspec.Struct):
 
     def _trace(self, on_disk: ColumnsOnDisk | None) -> Trace:
         columns, metadata = self.events.columns, self.events.metadata
-        strings, threads = columns.strings(), columns.threads()
-        inputs, stack_texts = columns.inputs.table(), columns.stack_texts.table()
-        hierarchy_texts = columns.hierarchy_texts.table()
-        collective_texts = columns.exchange_texts.table()
-        annotation_texts = columns.annotation_texts.table()
-        accelerator = accelerator_of(columns.labels.categories)
+        categories = columns.labels.categories
         tables = Tables(columns, on_disk)
+        several, strings = tables.processes, columns.strings()
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
-        several = tables.processes
         if several is not None:
             memory = memory.where(self._first_of(several)[memory.thread])
         names, events = demangled_names(strings, tables.events())
@@ -145,17 +141,17 @@ class TraceBuilder(msgspec.Struct):
             events=events,
             kernels=tables.kernels(),
             strings=names,
-            inputs=inputs,
+            inputs=columns.inputs.table(),
             sequences=SequenceTable(**tables.of_some("sequences")),
             stacks=StackTable(**tables.of_some("stacks")),
-            stack_texts=stack_texts,
+            stack_texts=columns.stack_texts.table(),
             hierarchies=StackTable(**tables.of_some("hierarchies")),
-            hierarchy_texts=hierarchy_texts,
+            hierarchy_texts=columns.hierarchy_texts.table(),
             collectives=CollectiveTable(**tables.of_some("collectives")),
-            collective_texts=collective_texts,
+            collective_texts=columns.exchange_texts.table(),
             graph_nodes=GraphNodeTable(**tables.of_some("graph_nodes")),
             annotations=AnnotationTable(**tables.of_some("annotations")),
-            annotation_texts=annotation_texts,
+            annotation_texts=columns.annotation_texts.table(),
             dependencies=columns.flows.table(events, tables.origin_ns),
             counters=columns.counters.table(tables.origin_ns, int(events.end_ns.max(initial=0)))
             if several is None
@@ -163,9 +159,9 @@ class TraceBuilder(msgspec.Struct):
             counter_names=columns.counters.names.table(),
             windows=windows(columns, tables.origin_ns) if several is None else Intervals.empty(),
             memory=memory,
-            threads=threads,
+            threads=columns.threads(),
             devices=metadata.devices(tables.active_devices()),
-            job=metadata.job(accelerator, leaves_kernels_out(columns.labels.categories), columns.process_labels),
+            job=metadata.job(accelerator_of(categories), leaves_kernels_out(categories), columns.process_labels),
             notes=(
                 *notes_of(self._whole_damage(tables, strings)),
                 *refusals(columns.memory.refused),
@@ -195,13 +191,8 @@ class TraceBuilder(msgspec.Struct):
         damage.unfinished = not self.outline.whole
         return damage
 
-    def _refuse_what_is_no_trace(self) -> None:
-        problem = self._problem()
-        if problem:
-            raise TraceError(problem[0], self.extent.path, problem[1])
-
     def _problem(self) -> tuple[str, str] | None:
-        """What is wrong and what to do about it, if nothing in the file can be shown."""
+        """Says what is wrong and what to do about it, if nothing in the file can be shown."""
         source, outline = self.extent, self.outline
         if not source.text_bytes and not (source.corrupt or source.cut_short):
             return "The file is empty", _RECORD_AGAIN

@@ -96,7 +96,7 @@ def _marks(trace: Trace) -> list[Finding]:
 def _cut_short(trace: Trace) -> list[Finding]:
     """A finding if the file ends before the trace does. Kineto writes GPU activities last, not by time: those of any
     step may be missing, with their launches, while its ops are there. Where none is left, a note says so."""
-    if not is_cut_short(trace) or not len(trace.events.rows(*DEVICE_KINDS)):
+    if not is_cut_short(trace.notes) or not len(trace.events.rows(*DEVICE_KINDS)):
         return []
     return [Finding("gpu_cut_short", "said", ("launches",), "none")]
 

@@ -74,7 +74,7 @@ class _Replays(msgspec.Struct, frozen=True, eq=False):
 
 
 def graph_findings(trace: Trace) -> list[Finding]:
-    replays = None if is_cut_short(trace) else _replays(trace)
+    replays = None if is_cut_short(trace.notes) else _replays(trace)
     if replays is None or len(replays.often) < 2:
         return []
     lacks = _missing(trace, replays)

@@ -184,7 +184,7 @@ def lost_findings(trace: Trace) -> list[Finding]:
     launches = kernel_launches(trace)
     if not (find_launches(trace).call >= 0).any():
         return _untied_findings(trace, launches)
-    if is_cut_short(trace):
+    if is_cut_short(trace.notes):
         return []
     ends = _at_end(launches)
     holes = launches.lost[: len(launches.lost) - len(ends)]

@@ -64,8 +64,7 @@ def allocation_retries(trace: Trace) -> Retries:
     if not allocates.any() or not frees.any():  # in most recordings
         return Retries(*[calls[:0]] * 5)
     kind = _kinds(trace, calls, allocates, frees)
-    relevant = calls[(kind != _NOTHING)]
-    kind = kind[kind != _NOTHING]
+    relevant, kind = calls[kind != _NOTHING], kind[kind != _NOTHING]
     op = innermost(trace, op_rows, relevant)
     order = np.lexsort((relevant, trace.events.thread[relevant]))
     bursts = _bursts(kind[order], op[order], trace.events.thread[relevant][order])
@@ -96,11 +95,11 @@ def _kinds(trace: Trace, calls: Int64, allocates: Bool, frees: Bool) -> Int64:
 
 
 def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
-    """First and last places of a call that allocates, one or more that free, and one that allocates, in one op."""
+    """Returns the first and last place of each retry: a call that allocates, one or more that free, and one that
+    allocates, in one op."""
     bursts: list[tuple[int, int]] = []
     at = np.flatnonzero(kind == _RELEASE)
-    runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
-    for run in runs:
+    for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1):
         first, last = int(run[0]) - 1, int(run[-1]) + 1
         if first < 0 or last >= len(kind) or kind[first] != _ALLOCATION or kind[last] != _ALLOCATION:
             continue
@@ -109,8 +108,9 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
     return bursts
 
 
-def caching_is_off(trace: Trace) -> int:
-    """How many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else 0."""
+def uncached_calls(trace: Trace) -> int:
+    """Returns how many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else
+    0."""
     calls = rows_named(trace, CALL_KINDS, _MALLOC.match)
     if len(calls) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0
@@ -124,15 +124,20 @@ def caching_is_off(trace: Trace) -> int:
 
 
 def memory_findings(trace: Trace) -> list[Finding]:
-    findings, retries, calls = [], allocation_retries(trace), caching_is_off(trace)
+    findings = []
+    retries = allocation_retries(trace)
     if retries.times:
         length = int(trace.events.dur_ns[retries.rows].sum())
         values = {"count": count(retries.times), "time": ns(length)}
         ranges = longest_ranges(retries.start_ns, retries.end_ns)
         findings.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
-    if calls:
+    if calls := uncached_calls(trace):
         allocations = len(rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match))
-        values = {"count": count(calls), "ops": count(allocations), "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING")}
-        values["share"] = fraction(calls / allocations)
+        values = {
+            "count": count(calls),
+            "ops": count(allocations),
+            "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING"),
+            "share": fraction(calls / allocations),
+        }
         findings.append(Finding("caching_off", "said", ("memory", "host_time"), count=calls, values=values))
     return findings

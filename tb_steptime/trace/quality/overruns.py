@@ -27,7 +27,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.text import Finding, count, fraction, ns
-from tb_steptime.trace.intervals import longest_ranges
+from tb_steptime.trace.intervals import NEVER, longest_ranges
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parents
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, median
@@ -91,7 +91,7 @@ def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
     """The overruns of one stream, whose rows come in time order."""
     events = trace.events
     start, end = events.start_ns[lane], events.ends(lane)
-    after = np.append(start[1:], np.iinfo(np.int64).max)
+    after = np.append(start[1:], NEVER)
     over = (events.dur_ns[lane] >= LONG_NS) & (end - after > OVERLAP_NS) & (after > start)
     place = np.flatnonzero(over)
     place = place[~_of_graph(trace, lane, place)]

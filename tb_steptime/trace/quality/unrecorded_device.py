@@ -92,7 +92,7 @@ class UnseenDevice(msgspec.Struct, frozen=True):
 def unseen_device(trace: Trace) -> UnseenDevice | None:
     """The unseen device; None if the device's work is recorded, the file is cut before it, or nothing indicates a
     device."""
-    if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace):
+    if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace.notes):
         return None
     for sign in (_arrows, _launches, _memory, _metal, _linear, _rates, _waits):
         unseen = sign(trace)
@@ -119,7 +119,7 @@ _SAME_NS = 1000
 def holds_no_work(trace: Trace) -> bool:
     """Whether nothing is recorded but calls that bring the device no work, and the profiler's own work. Then another
     process computes, or none did while the profiler ran."""
-    if len(trace.memory.bytes) or is_cut_short(trace) or not is_in(trace.events.kind, _OF_PROFILER).all():
+    if len(trace.memory.bytes) or is_cut_short(trace.notes) or not is_in(trace.events.kind, _OF_PROFILER).all():
         return False
     calls = trace.events.rows(*CALL_KINDS)
     return len(calls) > 0 and bool(are_named(trace, calls, ASKS.match).all()) and _calls_only_profiler(trace)
@@ -326,7 +326,7 @@ def could_not_start(trace: Trace) -> bool:
     Kineto labels a process after each GPU, whatever is asked for and whether any works; but none of them if CUPTI did
     not start: then it logs "CUPTI initialization failed", and records the CPU alone (libkineto/src/init.cpp,
     CuptiActivityProfiler.cpp). The driver's list of the GPUs is in the file nevertheless."""
-    if trace.job.labels_gpus is not False or not trace.devices or is_cut_short(trace):
+    if trace.job.labels_gpus is not False or not trace.devices or is_cut_short(trace.notes):
         return False
     if len(trace.events.rows(*DEVICE_KINDS, *CALL_KINDS)) or len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):
         return False

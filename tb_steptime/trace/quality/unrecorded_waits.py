@@ -31,6 +31,7 @@ from msgspec.structs import replace
 
 from tb_steptime.text import Affected, Finding, count, ns, text
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost, op_rows
 from tb_steptime.trace.ops import SYNC_CALL
@@ -102,10 +103,10 @@ def _next_start(trace: Trace, rows: Int64) -> Int64:
     """When the next op or call of the same thread begins after the end of each of these rows."""
     events = trace.events
     begins = events.rows(Kind.CPU_OP, *CALL_KINDS)
-    later = np.full(len(rows), np.iinfo(np.int64).max)
+    later = np.full(len(rows), NEVER)
     for thread in distinct_in(events.thread[rows]).tolist():
         on_thread = events.thread[rows] == thread
         start = events.start_ns[begins[events.thread[begins] == thread]]
         place = np.searchsorted(start, events.ends(rows[on_thread]))
-        later[on_thread] = np.append(start, np.iinfo(np.int64).max)[place]
+        later[on_thread] = np.append(start, NEVER)[place]
     return later

@@ -210,7 +210,7 @@ def _why_one_step(trace: Trace) -> Note:
 
 def _no_marks(trace: Trace) -> Note:
     """Where the file is cut, the marks may have been behind the cut."""
-    return Note("no_steps_before_cut" if is_cut_short(trace) else "no_steps")
+    return Note("no_steps_before_cut" if is_cut_short(trace.notes) else "no_steps")
 
 
 def _with_outside(trace: Trace, steps: Steps) -> Steps:

@@ -13,9 +13,9 @@ import pytest
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
-from tb_steptime.serve.api import api
+from tb_steptime.serve.api import api, interfaces
 from tb_steptime.serve.catalogue import catalogue
-from tb_steptime.serve.wire import Neighbour, encode, interfaces
+from tb_steptime.serve.wire import Neighbour, encode
 from tb_steptime.tables.heads import HEADS
 from tests import PROJECT
 

@@ -28,7 +28,6 @@ import numpy as np
 
 from tb_steptime.metrics.memory.allocations import (
     CPU,
-    NEVER,
     PHASE,
     Place,
     allocations,
@@ -52,6 +51,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE, backward_nodes
 from tb_steptime.trace.frames import module_class, module_frames
 from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import innermost, op_rows, parent_places
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median, ranges_from

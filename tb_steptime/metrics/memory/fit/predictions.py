@@ -239,7 +239,9 @@ def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = No
     answers = []
     for place in memory_devices(trace):
         properties = trace.devices.get(place.device) if place.type != CPU else None
-        limit = limit_bytes if limit_bytes is not None else properties.memory_bytes if properties else None
+        limit = limit_bytes
+        if limit is None and properties:
+            limit = properties.memory_bytes
         answer = _answer(memory_name(trace, place), memory_fit(trace, place), batches, limit)
         if answer.unknown is None:
             modules_or_reason = checkpoints(trace, place)

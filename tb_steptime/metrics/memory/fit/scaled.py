@@ -250,6 +250,5 @@ def _times(shape: Shape, batch: int, length: int) -> int:
     >>> _times((8, 32, 32), 4, 32), _times((4 * 32, 128), 4, 32), _times((32, 64), 4, 16)
     (2, 1, 0)
     """
-    return sum(side == length for side in shape) + int(
-        bool(shape) and shape[0] > 0 and shape[0] % (batch * length) == 0
-    )
+    is_flattened = bool(shape) and shape[0] > 0 and shape[0] % (batch * length) == 0
+    return sum(side == length for side in shape) + int(is_flattened)

@@ -20,7 +20,6 @@ import numpy as np
 from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.memory.allocations import (
     CPU,
-    NEVER,
     PHASE,
     Place,
     allocations,
@@ -51,6 +50,7 @@ from tb_steptime.metrics.memory.fit.fit import (
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.table import Int64, Kind, distinct, distinct_in, is_in
 

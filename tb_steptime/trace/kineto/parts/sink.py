@@ -51,7 +51,7 @@ class EventSink:
         self.begin()
 
     def begin(self) -> None:
-        """Reset for another part. Columns and decoder keep what they know from earlier ones."""
+        """Resets for another part. Columns and decoder keep what they know from earlier ones."""
         self._metadata = Metadata()
         self._damage = Damage()
         self.event_count = 0
@@ -107,7 +107,7 @@ class EventSink:
 
 
 def decoded_for(columns: Columns, decoder: RowDecoder, text: bytes) -> EventBlock | None:
-    """A block of events with everything that its writer recorded; None as in `decode`."""
+    """Returns a block of events with everything that its writer recorded; None as in `decode`."""
     block = decoder.decode(text)
     again = block is not None and not block.full and columns.may_have_more_args(block)
     return decoder.decode_again(text) if again else block

@@ -45,18 +45,18 @@ class Workers:
         self.failed = False  # some part has to be read by one process
 
     def open(self) -> None:
-        """Open the files and the pipe. Raises OSError, as do all methods but `end`."""
+        """Opens the files and the pipe. Raises OSError, as do all methods but `end`."""
         self.files += map(_open_nameless, range(self._processes))
         self.orders, self.orders_in = self._pipe()
 
     def open_text(self) -> int:
-        """The file itself, to be read in parts."""
+        """Returns the file itself, to be read in parts."""
         self.text = os.open(self._path, os.O_RDONLY)
         self._opened.append(self.text)
         return self.text
 
     def start_unpacking(self) -> None:
-        """Have a child unpack the text."""
+        """Has a child unpack the text."""
         self.text = _nameless()
         self._opened.append(self.text)
         free_in, self.free = self._pipe()
@@ -66,7 +66,7 @@ class Workers:
         self._close(free_in)
 
     def start_workers(self) -> None:
-        """Start the other processes (this one is number 0); then listen to all children."""
+        """Starts the other processes (this one is number 0); then listens to all children."""
         for number in range(1, self._processes):
             place = self.files[number].fileno()
             passed = [self.text, self.orders, place, *([self.free] if self.free >= 0 else [])]
@@ -76,11 +76,11 @@ class Workers:
             self._listen_to(child)
 
     def no_more_orders(self) -> None:
-        """Close this process's end of the orders; a child that unpacks may go on."""
+        """Closes this process's end of the orders; a child that unpacks may go on."""
         self._close(self.orders_in)
 
     def add(self, part: Part) -> None:
-        """Add a part that was read by this process or another."""
+        """Adds a part that was read by this process or another."""
         self.parts.append(part)
         if not part.seamless:
             self.failed = True
@@ -92,7 +92,7 @@ class Workers:
         return not any(listener.is_alive() for listener in self._listeners)
 
     def end(self) -> None:
-        """End the children and close the files, whatever state they are in."""
+        """Ends the children and closes the files, whatever state they are in."""
         for child in self._children:
             child.kill()
         for child in self._children:
@@ -131,7 +131,7 @@ class Workers:
 
 
 def _next(stream: IO[bytes]) -> Any:
-    """A child's next message; None after the last one, or if the child was killed while writing it."""
+    """Returns a child's next message; None after the last one, or if the child was killed while writing it."""
     try:
         return pickle.load(stream)
     except (EOFError, pickle.UnpicklingError):
@@ -143,7 +143,7 @@ def _open_nameless(_number: int) -> IO[bytes]:
 
 
 def _nameless() -> int:
-    """Open an unnamed file, in memory if the system supports that."""
+    """Opens an unnamed file, in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("tb_steptime", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile(prefix="tb_steptime.") as file:
