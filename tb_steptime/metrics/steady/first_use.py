@@ -25,7 +25,7 @@ from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import COMPILES, loading_calls
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, recording_at, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BEGINS_CAPTURE, RUNTIME
 from tb_steptime.trace.quality.memory_calls import FREES, allocation_retries
@@ -102,13 +102,16 @@ def capture_intervals(trace: Trace) -> Intervals:
 
 
 def _while_warm(trace: Trace, rows: Int64) -> Int64:
-    """These rows, or none if one of them ends in the second half of the steps, since they then recur. A step begins on
-    the device; the host, which is ahead, may begin to compile for it in the step before."""
-    steps = find_steps(trace)
-    if not len(rows):
-        return rows
-    step = int(np.searchsorted(steps.start_ns, trace.events.ends(rows).max(), side="right")) - 1
-    return rows if step < -(-len(steps.steps) // 2) else rows[:0]
+    """These rows, without those of recordings in which one of them ends in the second half of the steps, since they
+    then recur. A step begins on the device; the host, which is ahead, may begin to compile for it in the step
+    before."""
+    start_ns, warm = find_steps(trace).start_ns, np.ones(len(rows), bool)
+    recording, of_steps = recording_at(trace, trace.events.start_ns[rows]), recording_at(trace, start_ns)
+    for each in distinct_in(recording).tolist():
+        own = recording == each
+        begun = int(np.searchsorted(start_ns[of_steps == each], trace.events.ends(rows[own]).max(), side="right"))
+        warm[own] = begun <= -(-int((of_steps == each).sum()) // 2)
+    return rows[warm]
 
 
 @shared
