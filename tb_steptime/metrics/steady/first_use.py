@@ -1,6 +1,7 @@
 """Work that a recording itself identifies as a first use: compiling, capturing, loading, setting up, first memory.
 
 range    [_compile.compile_inner (dynamo_timed)   ]          torch.compile's own marks; with call stacks its frames
+op         ...... [defaults] .. [defaults] ...... [forward]  TorchScript compiles what is called, up to the next op
 runtime  [cudaStreamBeginCapture] ... [cudaGraphInstantiate] from the one to the other on a thread
 runtime  [cuModuleLoadData]                                  each kernel is loaded once
 runtime  [cudaDeviceGetStreamPriorityRange, 29.9 s]  |  |    the first call creates the context
@@ -65,11 +66,12 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
     """Yields for each thread with work of a first use when it does that work."""
     events = trace.events
     captured, begin_ns = _captures(trace)
+    scripted, idle_ns, next_ns = _scripted(trace)
     loads, only = _while_warm(trace, loading_calls(trace)), _of_only_step(trace)
     rows = np.concatenate((compilations(trace), loads, set_up_calls(trace), _first_memory(trace), only))
-    thread = np.concatenate((events.thread[rows], events.thread[captured]))
-    start = np.concatenate((events.start_ns[rows], begin_ns))
-    end = np.concatenate((events.ends(rows), events.ends(captured)))
+    thread = np.concatenate((events.thread[rows], events.thread[captured], events.thread[scripted]))
+    start = np.concatenate((events.start_ns[rows], begin_ns, idle_ns))
+    end = np.concatenate((events.ends(rows), events.ends(captured), next_ns))
     for each in distinct_in(thread).tolist():
         yield each, Intervals.union(start[thread == each], end[thread == each])
 
@@ -78,6 +80,22 @@ def compilations(trace: Trace) -> Int64:
     """Returns the rows of the marks of compilation, in time order, including nested ones."""
     kinds = (Kind.CPU_OP, Kind.USER, Kind.PYTHON)
     return _while_warm(trace, rows_named(trace, kinds, COMPILATION.match))
+
+
+def _scripted(trace: Trace) -> tuple[Int64, Int64, Int64]:
+    """Returns the rows of the ops in which TorchScript computes the default arguments of a function that it compiles,
+    and from when to when the thread of each runs no other op: while it compiles. It does so once for each function."""
+    events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
+    is_default = are_named(trace, ops, "defaults".__eq__)
+    rows = _while_warm(trace, ops[is_default])
+    start, end = events.start_ns[rows].copy(), events.ends(rows)
+    for thread in distinct_in(events.thread[rows]).tolist():
+        own, others = events.thread[rows] == thread, ops[~is_default & (events.thread[ops] == thread)]
+        begun, ended = events.start_ns[others], np.sort(events.ends(others))
+        before, after = np.searchsorted(ended, start[own], side="right"), np.searchsorted(begun, end[own])
+        start[own] = np.where(before > 0, np.append(0, ended)[before], start[own])
+        end[own] = np.where(after < len(begun), np.append(begun, 0)[after], end[own])
+    return rows, start, end
 
 
 def _captures(trace: Trace) -> tuple[Int64, Int64]:
