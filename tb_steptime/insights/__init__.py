@@ -27,6 +27,7 @@ from tb_steptime.insights.host_verdict import judge_span, notes_of_verdict
 from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain, Rule
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
+from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.severity import in_order, lowered, most_gain, sum_of_gains
 from tb_steptime.insights.tried import NOT_TRIED, could_be, tried
@@ -127,12 +128,20 @@ def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
     unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, False)
     if unknown:
         cards = [lowered(card, ONLY_LAUNCHES) if card.view in _OF_CPU else card for card in cards]
+    cards = [_unless_awaited(card, guarded) for card in cards]
     bound = guarded.ask("what limits the step", lambda facts: facts.bound, Bound.UNKNOWN)
     insights = in_order((lowered(card, why) if why else card for card in cards), bound)
     insights.sort(key=lambda insight: insight.id != first)  # what the others are about is little
     if not facts.gaps and not any(insight.gain_ns for insight in insights):
         insights = [with_nothing_before(facts, insight) for insight in insights]
     return insights, {card.id for card, gain in fired if gain is Gain.DISJOINT}
+
+
+def _unless_awaited(card: Insight, guarded: ErrorGuard) -> Insight:
+    """Returns the card as a hint where a step that is shorter by its gain would only wait longer for the next request
+    or turn."""
+    awaited = guarded.ask("what a step waits for", partial(awaits_requests, gain_ns=card.gain_ns), False)
+    return lowered(card, OF_REQUESTS) if awaited and card.gain_ns else card
 
 
 def _weighed_card(rule: Rule, guarded: ErrorGuard) -> Insight | None:

@@ -10,6 +10,7 @@ Of a job on the CPU, CPU exec in the bar has named ranges, too, in which no op r
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -23,8 +24,8 @@ from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.means import median, whole_mean
 from tb_steptime.text import Finding, Phrase, agreeing, count, filled, fraction, joined, ns, phrase, text
 
-#: Steps are of two kinds if all those from one step on take more than this many times as long as any before it, or the
-#: other way round, with at least so many steps on each side: one long step at either end may come once.
+#: Steps are of several kinds if all those from one step on take more than this many times as long as any before it, or
+#: the other way round, with at least so many steps on each side: one long step at either end may come once.
 TIMES_APART, LEAST_OF_KIND = 1.5, 2
 #: Minimum share of the difference for its largest part to be named.
 _MOST = 0.5
@@ -63,7 +64,7 @@ def basis_of(facts: Facts) -> Phrase | None:
     if facts.host.cpu is not None and facts.share_as_recorded(between_ns) >= WARNING_FRACTION:
         template = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
         sentences.append(phrase(template, between=ns(between_ns)))
-    sentences += _of_two_kinds(facts)
+    sentences += _of_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
         template = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
         device, main = text(facts.job.accelerator), text(str(overview.device))
@@ -95,18 +96,31 @@ def _what_is_left_out(facts: Facts) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _of_two_kinds(facts: Facts) -> list[Phrase]:
-    """Says that no step is like the mean, where the steps change for good during the recording."""
+#: Maximum number of kinds that a sentence lists.
+_MOST_KINDS = 4
+
+
+def kinds_of_steps(facts: Facts) -> list[list[HostStep]]:
+    """Returns the steps by kind, where they change for good during the recording: what is timed one after another, such
+    as variants in a benchmark. All in one list where they do not."""
     left_out = facts.forward_only if _evaluating(facts) else [False] * len(facts.host.steps)
     steps = [
         step for step, out in zip(facts.host.steps, left_out, strict=True)
         if not out and step.left_out_ns < WARNING_FRACTION * (step.end_ns - step.start_ns)
     ]  # fmt: skip
-    border = _border([_judged_ns(step) for step in steps])
-    if border is None:
+    borders = _borders([_judged_ns(step) for step in steps])
+    return [steps[low:high] for low, high in itertools.pairwise([0, *borders, len(steps)])]
+
+
+def _of_kinds(facts: Facts) -> list[Phrase]:
+    """Says that no step is like the mean, where the steps are of several kinds."""
+    kinds = kinds_of_steps(facts)
+    if len(kinds) == 1:
         return []
-    before, after = steps[:border], steps[border:]
-    first, then = (median([_judged_ns(step) for step in side]) for side in (before, after))
+    lengths = [median([_judged_ns(step) for step in each]) for each in kinds]
+    if len(kinds) > 2:
+        return [_of_many_kinds(kinds, lengths)]
+    (before, after), (first, then) = kinds, lengths
     values = {"step": text(after[0].name), "before": ns(first), "after": ns(then)}
     template = "Steps from {step} on take {after}, those before it {before}: no step is like the mean."
     part, more_ns = _changed_most(before, after)
@@ -119,17 +133,32 @@ def _of_two_kinds(facts: Facts) -> list[Phrase]:
     return [filled(template, values)]
 
 
+def _of_many_kinds(kinds: Sequence[Sequence[HostStep]], lengths: Sequence[float]) -> Phrase:
+    if len(kinds) > _MOST_KINDS:
+        template = "Steps are of {number} kinds, one after another: no step is like the mean."
+        return phrase(template, number=count(len(kinds)))
+    values = {"ns0": ns(lengths[0])}
+    parts = ["{ns0}"]
+    for place in range(1, len(kinds)):
+        values |= {f"step{place}": text(kinds[place][0].name), f"ns{place}": ns(lengths[place])}
+        parts.append(f"from {{step{place}}} on {{ns{place}}}")
+    return filled(f"Steps take {', '.join(parts[:-1])}, and {parts[-1]}: no step is like the mean.", values)
+
+
 def _judged_ns(step: HostStep) -> int:
     return step.end_ns - step.start_ns - step.left_out_ns
 
 
-def _border(lengths: Sequence[int]) -> int | None:
-    """Returns the place of the first step of the second kind; None if steps are of one kind."""
+def _borders(lengths: Sequence[int]) -> list[int]:
+    """Returns the places of the first steps of the second kind and of later ones; empty if steps are of one kind."""
+    lows, highs = ([*itertools.accumulate(lengths, each)] for each in (min, max))
+    later_lows, later_highs = ([*itertools.accumulate(reversed(lengths), each)][::-1] for each in (min, max))
     for border in range(LEAST_OF_KIND, len(lengths) - LEAST_OF_KIND + 1):
-        sides = lengths[:border], lengths[border:]
-        if max(map(min, sides)) > TIMES_APART * min(map(max, sides)):
-            return border
-    return None
+        longer = max(lows[border - 1], later_lows[border])
+        if longer > TIMES_APART * min(highs[border - 1], later_highs[border]):
+            later = [border + each for each in _borders(lengths[border:])]
+            return [*_borders(lengths[:border]), border, *later]
+    return []
 
 
 def _changed_most(before: Sequence[HostStep], after: Sequence[HostStep]) -> tuple[str, float]:

@@ -49,7 +49,7 @@ _WAITS_FOR_RANKS = phrase(
 _WAITS_FOR_BATCHES = phrase(
     "Now it is at most what a replay of the change gains while batches come as late as recorded."
 )
-_ONCE = low("It is in a single step of this recording: how often it comes in a long run is not known.")
+_ONCE = low("It comes at one place of this recording: how often it comes in a long run is not known.")
 
 
 #: What a gain is of: every step; excess, such as pauses, which the replayed steady step does not have; that of a single

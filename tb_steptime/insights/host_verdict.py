@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tb_steptime.insights.base import Certainty, Verdict, high, low, medium
-from tb_steptime.insights.basis import leaves_out
+from tb_steptime.insights.basis import kinds_of_steps, leaves_out
 from tb_steptime.insights.cards import in_this_recording
 from tb_steptime.insights.cpu_verdict import cpu_certainty, cpu_sentence
 from tb_steptime.insights.data_quality import weighed_verdict
@@ -25,7 +25,7 @@ from tb_steptime.insights.host_gains import (
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.idle_cards import waits_for_batches_ns
 from tb_steptime.insights.rules.host.long_waits import main_wait, only_waits
-from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
+from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests, keeps_pace
 from tb_steptime.insights.wording.host import unrecorded_sentence
 from tb_steptime.metrics.idle.bottleneck import (
     COMMUNICATION_FRACTION,
@@ -105,6 +105,10 @@ _MIXED_WITH_EXCHANGE = (
 _UNTIED = "{Gpu} is idle for {idle} of the step. Why is not known: the trace does not tie launches to their work."
 
 _AS_FAST = high("It would be the same if the CPU were twice as fast without the profiler.")
+_OF_UNLIKE_KINDS = (
+    "Steps differ in what limits them: of some, the GPU is idle for {least}, of others for {most}. The verdict is about"
+    " their mean."
+)
 _TIMED = medium("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
 #: Steps wait or communicate rarely if half of them do so for less than this share of the mean, and if no more than this
@@ -211,7 +215,7 @@ def _pace_template(facts: Facts, idle: IdleNs) -> str:
     if (pauses := _pauses(facts, idle)) is not None:
         return _IN_PAUSES[pauses[1]]
     if host.bound is Bound.HOST and main_wait(host, LEADING_FRACTION * idle.total_ns):
-        return _IN_ONE_WAIT if only_waits(host) else _IN_ONE_THING
+        return _IN_ONE_WAIT if only_waits(host) or keeps_pace(facts) else _IN_ONE_THING
     busy = host.bound is Bound.GPU and facts.share(idle.total_ns) < IDLE_FRACTION
     return _SENTENCES[Bound.GPU] if busy else _PACES[host.bound]
 
@@ -344,7 +348,22 @@ def _certainty(facts: Facts) -> Certainty:
     slowed = slowed_by(host)
     if slowed is not None and host.bound is not Bound.GPU:
         return in_this_recording(facts, medium(slowed))
+    if (unlike := _unlike_kinds(facts)) is not None:
+        return in_this_recording(facts, unlike)
     return in_this_recording(facts, _AS_FAST if _holds_unprofiled(facts, idle) else PROFILING_SLOWS)
+
+
+def _unlike_kinds(facts: Facts) -> Certainty | None:
+    """Returns what the verdict's confidence is where the steps are of several kinds, of which some leave the GPU idle
+    and others do not: it is about their mean, and none of them may have its limit."""
+    shares = []
+    for kind in kinds_of_steps(facts):
+        whole_ns = sum(step.end_ns - step.start_ns - step.left_out_ns for step in kind)
+        shares.append(sum(step.idle_ns.judged.total_ns for step in kind) / max(whole_ns, 1))
+    least, most = min(shares), max(shares)
+    if least >= IDLE_FRACTION or most < IDLE_FRACTION:
+        return None
+    return medium(filled(_OF_UNLIKE_KINDS, {"least": fraction(least), "most": fraction(most)}))
 
 
 def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:

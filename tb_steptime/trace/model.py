@@ -314,6 +314,14 @@ def is_cut_short(notes: Iterable[Note]) -> bool:
     return any(note.id in ("truncated-file", "corrupt-file") for note in notes)
 
 
+def recording_at(trace: Trace, instants: Int64) -> Int64:
+    """The place of the recording that each instant is in, or that began last before it, in a file that several were
+    joined into; 0 everywhere in any other file."""
+    if len(trace.windows) < 2:
+        return np.zeros(len(instants), np.int64)
+    return np.maximum(np.searchsorted(trace.windows.start, instants, side="right") - 1, 0)
+
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

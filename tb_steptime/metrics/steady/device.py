@@ -12,7 +12,7 @@ from tb_steptime.metrics.steady.host import on_host, step_at
 from tb_steptime.metrics.steady.sites import activity_sites
 from tb_steptime.metrics.steady.trials import trials
 from tb_steptime.trace.intervals import BEFORE_ALL, Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, recording_at, shared
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
 #: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. Kernels whose launch
@@ -38,7 +38,7 @@ def excess_on_devices(trace: Trace) -> Excess:
     step, exchanges = step_at(trace, launched_ns), collective_names(trace)[events.name[launches.activity]]
     judged = judge(end - start, step, *activity_sites(trace))
     tried = is_in(launches.activity, trials(trace).event)
-    waits = exchanges & _shows_no_cause(step, judged.kind)
+    waits = exchanges & _shows_no_cause(step, recording_at(trace, launched_ns), judged.kind)
     excess = np.where(tried, end - start, judged.excess_ns)
     kind = np.where(tried, ExcessKind.ONCE, np.where(waits, ExcessKind.UNKNOWN, judged.kind))
     long = np.flatnonzero(tried | (excess > 0) & ~_contended(trace, start, end))
@@ -51,11 +51,15 @@ def excess_on_devices(trace: Trace) -> Excess:
     return joined((_less(calls, edges), edges))
 
 
-def _shows_no_cause(step: Int64, kind: UInt8) -> Bool:
-    """Says which activities would not show why they are long if they wait for other ranks. In a single step, the
-    collective at which this rank waits for a late one is long in every step as well as once, and its own kernel is
-    never what was interrupted. Another step shows whether the same collective is short there."""
-    return np.full(len(step), step.min() == step.max()) & is_in(kind, (ExcessKind.ONCE, ExcessKind.INTERRUPTED))
+def _shows_no_cause(step: Int64, recording: Int64, kind: UInt8) -> Bool:
+    """Says which activities would not show why they are long if they wait for other ranks. In the only step of a
+    recording, the collective at which this rank waits for a late one is long in every step as well as once, and its own
+    kernel is never what was interrupted. Another step shows whether the same collective is short there."""
+    alone = np.zeros(len(step), bool)
+    for each in distinct_in(recording).tolist():
+        own = recording == each
+        alone[own] = step[own].min() == step[own].max()
+    return np.asarray(alone & is_in(kind, (ExcessKind.ONCE, ExcessKind.INTERRUPTED)), bool)
 
 
 def _edges(trace: Trace) -> Excess:

@@ -1,6 +1,7 @@
 """Work that a recording itself identifies as a first use: compiling, capturing, loading, setting up, first memory.
 
 range    [_compile.compile_inner (dynamo_timed)   ]          torch.compile's own marks; with call stacks its frames
+op         ...... [defaults] .. [defaults] ...... [forward]  TorchScript compiles what is called, up to the next op
 runtime  [cudaStreamBeginCapture] ... [cudaGraphInstantiate] from the one to the other on a thread
 runtime  [cuModuleLoadData]                                  each kernel is loaded once
 runtime  [cudaDeviceGetStreamPriorityRange, 29.9 s]  |  |    the first call creates the context
@@ -25,7 +26,7 @@ from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import COMPILES, loading_calls
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, recording_at, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BEGINS_CAPTURE, RUNTIME
 from tb_steptime.trace.quality.memory_calls import FREES, allocation_retries
@@ -65,11 +66,12 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
     """Yields for each thread with work of a first use when it does that work."""
     events = trace.events
     captured, begin_ns = _captures(trace)
+    scripted, idle_ns, next_ns = _scripted(trace)
     loads, only = _while_warm(trace, loading_calls(trace)), _of_only_step(trace)
     rows = np.concatenate((compilations(trace), loads, set_up_calls(trace), _first_memory(trace), only))
-    thread = np.concatenate((events.thread[rows], events.thread[captured]))
-    start = np.concatenate((events.start_ns[rows], begin_ns))
-    end = np.concatenate((events.ends(rows), events.ends(captured)))
+    thread = np.concatenate((events.thread[rows], events.thread[captured], events.thread[scripted]))
+    start = np.concatenate((events.start_ns[rows], begin_ns, idle_ns))
+    end = np.concatenate((events.ends(rows), events.ends(captured), next_ns))
     for each in distinct_in(thread).tolist():
         yield each, Intervals.union(start[thread == each], end[thread == each])
 
@@ -78,6 +80,22 @@ def compilations(trace: Trace) -> Int64:
     """Returns the rows of the marks of compilation, in time order, including nested ones."""
     kinds = (Kind.CPU_OP, Kind.USER, Kind.PYTHON)
     return _while_warm(trace, rows_named(trace, kinds, COMPILATION.match))
+
+
+def _scripted(trace: Trace) -> tuple[Int64, Int64, Int64]:
+    """Returns the rows of the ops in which TorchScript computes the default arguments of a function that it compiles,
+    and from when to when the thread of each runs no other op: while it compiles. It does so once for each function."""
+    events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
+    is_default = are_named(trace, ops, "defaults".__eq__)
+    rows = _while_warm(trace, ops[is_default])
+    start, end = events.start_ns[rows].copy(), events.ends(rows)
+    for thread in distinct_in(events.thread[rows]).tolist():
+        own, others = events.thread[rows] == thread, ops[~is_default & (events.thread[ops] == thread)]
+        begun, ended = events.start_ns[others], np.sort(events.ends(others))
+        before, after = np.searchsorted(ended, start[own], side="right"), np.searchsorted(begun, end[own])
+        start[own] = np.where(before > 0, np.append(0, ended)[before], start[own])
+        end[own] = np.where(after < len(begun), np.append(begun, 0)[after], end[own])
+    return rows, start, end
 
 
 def _captures(trace: Trace) -> tuple[Int64, Int64]:
@@ -102,13 +120,16 @@ def capture_intervals(trace: Trace) -> Intervals:
 
 
 def _while_warm(trace: Trace, rows: Int64) -> Int64:
-    """These rows, or none if one of them ends in the second half of the steps, since they then recur. A step begins on
-    the device; the host, which is ahead, may begin to compile for it in the step before."""
-    steps = find_steps(trace)
-    if not len(rows):
-        return rows
-    step = int(np.searchsorted(steps.start_ns, trace.events.ends(rows).max(), side="right")) - 1
-    return rows if step < -(-len(steps.steps) // 2) else rows[:0]
+    """These rows, without those of recordings in which one of them ends in the second half of the steps, since they
+    then recur. A step begins on the device; the host, which is ahead, may begin to compile for it in the step
+    before."""
+    start_ns, warm = find_steps(trace).start_ns, np.ones(len(rows), bool)
+    recording, of_steps = recording_at(trace, trace.events.start_ns[rows]), recording_at(trace, start_ns)
+    for each in distinct_in(recording).tolist():
+        own = recording == each
+        begun = int(np.searchsorted(start_ns[of_steps == each], trace.events.ends(rows[own]).max(), side="right"))
+        warm[own] = begun <= -(-int((of_steps == each).sum()) // 2)
+    return rows[warm]
 
 
 @shared

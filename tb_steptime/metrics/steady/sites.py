@@ -4,6 +4,9 @@ exact    the same name, shapes and enclosing events, and the same neighbours; fo
 path     the same without shapes: inputs of other sizes
 alike    the same name between the same neighbours, anywhere
 name     the same name
+
+In a file that several recordings were joined into, each has sites of its own: what comes first in the second one is
+compared with what follows it there.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, h
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
-from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.model import Trace, find_launches, recording_at, shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 #: Number of segments whose sites are computed at a time: their intermediate columns then stay in the cache.
@@ -105,14 +108,19 @@ def segment_sites(trace: Trace, segments: HostSegments) -> Sites:
     """Returns the sites of each segment: exact, path, alike and, for segments that are whole events, name. Other
     segments of one name are parts of an event that have nothing in common."""
     code, inside = host_code(trace), segments.inside
-    exact = numbered(_around(segments, code.exact, code.name))
+    exact = numbered(_apart(trace, segments.start_ns, _around(segments, code.exact, code.name)))
     sites = _ComputedColumns(
         lambda: exact,
-        lambda: _around(segments, code.path, code.name),
-        lambda: _around(segments, code.name, code.name),
-        lambda: _whole(segments, code.name),
+        lambda: _apart(trace, segments.start_ns, _around(segments, code.path, code.name)),
+        lambda: _apart(trace, segments.start_ns, _around(segments, code.name, code.name)),
+        lambda: _apart(trace, segments.start_ns, _whole(segments, code.name)),
     )
     return Sites(sites, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
+
+
+def _apart(trace: Trace, start_ns: Int64, site: Int64) -> Int64:
+    """Returns the sites of calls that begin at these instants, those of each recording apart."""
+    return site if len(trace.windows) < 2 else mixed(site, recording_at(trace, start_ns))
 
 
 def _around(segments: HostSegments, own: Int32, name: Int32) -> Int64:
@@ -137,8 +145,9 @@ def _whole(segments: HostSegments, name: Int32) -> Int64:
 def op_sites(trace: Trace, ops: Int64) -> Sites:
     """Returns the sites of some places in `host_events`: exact, path and name."""
     code = host_code(trace)
-    sites = [numbered(code.exact[ops]), code.path[ops].astype(np.int64), code.name[ops].astype(np.int64)]
-    return Sites(sites, Likeness(code.fixed[ops], code.shaped[ops]))
+    start_ns = trace.events.start_ns[host_events(trace).row[ops]]
+    sites = [_apart(trace, start_ns, column[ops].astype(np.int64)) for column in (code.exact, code.path, code.name)]
+    return Sites([numbered(sites[0]), *sites[1:]], Likeness(code.fixed[ops], code.shaped[ops]))
 
 
 def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
@@ -179,8 +188,9 @@ def activity_sites(trace: Trace) -> Sites:
     shapes = events.shapes
     around = values_at(host.row, values_at(host.parent, call))  # the event around each launch call; -1 for none
     shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
-    sites = [numbered(mixed(shape, sites_of_calls[0])), mixed(shape, sites_of_calls[1]), shape]
-    return Sites(sites, Likeness(copied, shaped))
+    sites = [mixed(shape, sites_of_calls[0]), mixed(shape, sites_of_calls[1]), shape]
+    sites = [_apart(trace, events.start_ns[activity], site) for site in sites]
+    return Sites([numbered(sites[0]), *sites[1:]], Likeness(copied, shaped))
 
 
 def _places_among(rows: Int32, events: Int32 | Int64) -> tuple[Int64, Int64]:

@@ -30,7 +30,7 @@ import numpy as np
 
 from tb_steptime.trace.frames import source_frames
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, recording_at, rows_named, shared
 from tb_steptime.trace.ops import SYNC_DEVICE_CALL
 from tb_steptime.trace.steps.calls import BACKWARD, StepCalls, batch_calls, loop_calls, step_calls
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
@@ -276,11 +276,11 @@ def recorded_extents(trace: Trace) -> list[Extent]:
     work          oooo oo ooo                     oooo oo ooo
     extents       |---------|                     |---------|
     """
-    rows, windows = _work_rows(trace), trace.windows
-    if len(windows) < 2 or not len(rows):
+    rows = _work_rows(trace)
+    if len(trace.windows) < 2 or not len(rows):
         return [recorded_extent(trace)]
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
-    groups = Groups.of(np.maximum(np.searchsorted(windows.start, start, side="right") - 1, 0))
+    groups = Groups.of(recording_at(trace, start))
     first, last = groups.extremes(start, end)
     return list(map(Extent, first.tolist(), last.tolist()))
 

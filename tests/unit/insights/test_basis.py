@@ -1,4 +1,4 @@
-"""What the mean step is a mean of: steps that change for good during the recording are of two kinds."""
+"""What the mean step is a mean of: steps that change for good during the recording are of several kinds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Sequence
 import pytest
 
 from tb_steptime.analyses.host import HostStep
-from tb_steptime.insights.base import Headline
+from tb_steptime.insights.base import Confidence, Headline, Judgement
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tests.drawn.host_result import US, host_result, judged
 
 
 def headline(lengths: Sequence[int], left_out: Sequence[int] = (), allocator: Sequence[int] = ()) -> Headline:
-    """The headline of steps of these lengths, us, with so much left out, and so long in the allocator."""
+    return of_steps(lengths, left_out, allocator).headlines["overview"]
+
+
+def of_steps(lengths: Sequence[int], left_out: Sequence[int] = (), allocator: Sequence[int] = ()) -> Judgement:
+    """Steps of these lengths, us, with so much left out, and so long in the allocator."""
     ends = [sum(lengths[: place + 1]) * US for place in range(len(lengths))]
     steps = [
         HostStep(
@@ -25,7 +29,7 @@ def headline(lengths: Sequence[int], left_out: Sequence[int] = (), allocator: Se
         )
         for place, length in enumerate(lengths)
     ]
-    return judged(host_result(steps=steps)).headlines["overview"]
+    return judged(host_result(steps=steps))
 
 
 def values(found: Headline) -> dict[str, object]:
@@ -48,6 +52,25 @@ def test_so_are_steps_that_become_shorter():
     found = headline([310, 320, 200, 190], allocator=[100, 110, 0, 0])
     two_kinds = {"step": "7", "before": 315 * US, "after": 195 * US}
     assert values(found) == two_kinds | {"part": "Allocator", "more": 105 * US, "than": "less"}
+
+
+def test_each_of_several_kinds_is_listed():
+    assert values(headline([310, 320, 90, 100, 600, 640, 600])) == {
+        "ns0": 315 * US, "step1": "7", "ns1": 95 * US, "step2": "9", "ns2": 600 * US
+    }  # fmt: skip
+
+
+def test_many_kinds_are_counted():
+    assert values(headline([10, 10, 20, 20, 40, 40, 80, 80, 160, 160])) == {"number": 5}
+
+
+@pytest.mark.parametrize(
+    ("idle", "confidence"),
+    [([80, 80, 5, 5], Confidence.MEDIUM), ([80, 80, 400, 400], Confidence.HIGH), ([5, 5, 50, 50], Confidence.HIGH)],
+    ids=["another limit", "idle in both", "busy in both"],
+)
+def test_a_verdict_on_steps_with_different_limits_is_about_no_step(idle: list[int], confidence: Confidence):
+    assert of_steps([100, 100, 1_000, 1_000], allocator=idle).verdict.confidence is confidence
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from tb_steptime.insights.base import Certainty, Evidence, EvidenceRow, Insight, high, low, medium
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
+from tb_steptime.metrics.means import median
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
 
 
@@ -39,6 +42,10 @@ _OF_LOOP = _Card(
     f"{_NOTHING}. They are in one step of {{every}}, which calls more ops: what the loop does then takes this time.",
     "profile(..., with_stack=True)  # names the Python code in these pauses",
 )
+#: Successive steps do something that the others do not, such as a variant that a benchmark times.
+_IN_A_ROW = _Card(f"{_NOTHING}. They are in successive steps: what the loop does there takes this time.", _OF_LOOP.how)
+#: Pauses that come by chance are in successive steps in at most this share of the recordings.
+_BY_CHANCE = 0.05
 _INTERRUPTED = (
     "The CPU is interrupted {times} (time for|times for up to) {longest} in ops that take far less otherwise."
 )
@@ -81,8 +88,9 @@ def host_stops(facts: Facts) -> Insight | None:
     Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count. Ops that
     take long because of their data, or the first time: only those are interrupted that others like them show to be
     short, and less than a tenth of them. A step that saves a checkpoint: large copies to the CPU lead to the pause, and
-    the card says so. Steps at equal distances that call more ops, such as a log: the card says so. A server that waits
-    for a request: the card of an inference says so, and is a guess.
+    the card says so. Steps at equal distances that call more ops, such as a log: the card says so. Successive steps
+    that do what the others do not, such as one of the variants that a benchmark times: the card says so. A server that
+    waits for a request: the card of an inference says so, and is a guess.
 
     Needs: CPU activity without gaps in the launching thread.
 
@@ -91,7 +99,7 @@ def host_stops(facts: Facts) -> Insight | None:
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
 
     Left out: pauses during which the GPU works; what takes the core away meanwhile. How often they come in a long run,
-    where they are in a single step, such as one that saves a checkpoint: a minor card.
+    where they are in a single step, such as one that saves a checkpoint, or in successive ones: a minor card.
     """
     causes = ("unexplained", "interrupted")
     first = next((pause for pause in facts.host.pauses if pause.cause in causes), None)
@@ -102,6 +110,8 @@ def host_stops(facts: Facts) -> Insight | None:
         card = _AFTER_COPIES
     elif first is not None and _recurs(facts, first):
         card = _OF_LOOP
+    elif first is not None and _are_in_a_row(facts, first):
+        card = _IN_A_ROW
     return _card(facts, "host_stops", "Find out what pauses the CPU", card, *causes)
 
 
@@ -126,9 +136,11 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
 
 
 def _is_once(facts: Facts, pauses: list[Pause]) -> bool:
-    """Whether all pauses are in the same one of several steps, or there is only one."""
+    """Whether all pauses are in the same one of several steps or in successive ones, or there is only one."""
     if len(facts.overview.steps) == 1:
         return sum(pause.count for pause in pauses) == 1
+    if len(pauses) == 1 and _are_in_a_row(facts, pauses[0]):
+        return True
     return all(pause.steps == 1 for pause in pauses) and len({pause.worst_step for pause in pauses}) == 1
 
 
@@ -137,6 +149,18 @@ def _recurs(facts: Facts, pause: Pause) -> bool:
     steps, and the longest one in one of them."""
     more = facts.host.recurring
     return more is not None and pause.count <= len(more.steps) and pause.worst_step in more.steps
+
+
+def _are_in_a_row(facts: Facts, pause: Pause) -> bool:
+    """Whether the pauses are in successive steps, in each of these and in no others, which hardly comes by chance."""
+    if pause.cause != "unexplained" or pause.steps < 2:
+        return False
+    silent_ns = [facts.host.steps[each].idle_ns.nothing_recorded for each in facts.judged_steps]
+    least_ns = median(silent_ns) + pause.total_ns / pause.count / 2
+    places = [place for place, each in enumerate(silent_ns) if each >= least_ns]
+    if len(places) != pause.steps or places[-1] - places[0] >= len(places):
+        return False
+    return len(silent_ns) - len(places) + 1 <= _BY_CHANCE * math.comb(len(silent_ns), len(places))
 
 
 def _is_in_native_code(pause: Pause) -> bool:

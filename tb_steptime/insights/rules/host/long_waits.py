@@ -20,6 +20,7 @@ from tb_steptime.insights.rules.host.idle_cards import has_one_graph, late_card,
 from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
 from tb_steptime.insights.rules.host.requests import (
     OF_REQUESTS,
+    SLEEPS,
     WAITS_FOR_ANY,
     WAITS_FOR_DALI,
     WAITS_FOR_OTHERS,
@@ -27,6 +28,7 @@ from tb_steptime.insights.rules.host.requests import (
     common_name,
     is_mostly,
     is_unrecorded,
+    keeps_pace,
     may_be_requests,
     may_be_unrecorded,
 )
@@ -74,20 +76,21 @@ def long_stretches(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for launches of the model, or between its passes, in a few long gaps: graphs would not
     shorten those.
 
-    Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, or
-    from 0.2 ms on if the CPU does one thing for most of it and there are many such gaps, and from ten times the median
-    of all. Where no name holds most of them, there is a card from a twentieth of the step on. A job that has nothing to
-    do, such as a server without requests: where nothing of the CPU is recorded, the card says so. It is a guess where
-    these waits of an inference differ from step to step by more than the rest of the step does, as requests come. A
-    recording that has no more of the CPU than launch calls: there is no card, since these gaps may be anything. An
-    optimizer on the CPU of which nothing is recorded: the copies of gradients and weights around it show it. A GPU that
-    waits while the CPU works for another one of the process: without a name `serial_devices` alone says so. The only
-    launch of a graph: how long it takes in a step is not known. DistributedDataParallel that searches for unused
-    parameters: `unused_parameters`. A function that waits for another thread, as for a queue of batches, or for what
-    comes next, as a server does for a request: the card asks what it waits for. The latter is a guess, and so are both
-    in an inference, where requests may come through a queue. An op that is slow to launch, copies or allocates: it
-    calls the GPU's runtime. A long one that does not computes on the CPU, where its inputs are, and the card asks to
-    run it on the GPU; ops that only move data do not count for that.
+    Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, or from 0.2 ms
+    on if the CPU does one thing for most of it and there are many such gaps, and from ten times the median of all.
+    Where no name holds most of them, there is a card from a twentieth of the step on. A job that has nothing to do,
+    such as a server without requests: where nothing of the CPU is recorded, the card says so. It is a guess where these
+    waits of an inference differ from step to step by more than the rest of the step does, as requests come, or end at
+    equal distances although the work between them differs, as those for a camera or for a timer do. A recording that
+    has no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the
+    CPU of which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the
+    CPU works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph:
+    how long it takes in a step is not known. DistributedDataParallel that searches for unused parameters:
+    `unused_parameters`. A function that waits for another thread, as for a queue of batches, that sleeps, or that waits
+    for what comes next, as a server does for a request: the card asks what it waits for. The last one is a guess, and
+    so are all of them in an inference, where requests may come through a queue, and a loop may keep a rate. An op that
+    is slow to launch, copies or allocates: it calls the GPU's runtime. A long one that does not computes on the CPU,
+    where its inputs are, and the card asks to run it on the GPU; ops that only move data do not count for that.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -112,11 +115,12 @@ def long_stretches(facts: Facts) -> Insight | None:
     title = _UNKNOWN if is_unrecorded(facts, gaps) else phrase("Shorten what the CPU does between launches")
     how = _how_to_find_out(facts)
     if name is None:
-        guess = OF_REQUESTS if may_be_unrecorded(facts, gaps) else None
+        outside = may_be_unrecorded(facts, gaps)
     else:
         named = [gap for gap in gaps if gap.name == name]
         title, how = _advice(facts, name, named)
-        guess = OF_REQUESTS if may_be_requests(facts, name, named) else None
+        outside = may_be_requests(facts, name, named)
+    guess = OF_REQUESTS if outside or keeps_pace(facts) else None
     if on_cpu:
         title, how = _on_gpu(name), ON_GPU
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
@@ -165,15 +169,21 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
         return phrase("Make random numbers on the GPU"), how
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
-    for waits, look in _WAITS:
-        if is_mostly(waits, name, busiest(gaps)):
-            return phrase("Find out what {name} waits for", name=short), look
+    look = [look for waits, look in _WAITS if is_mostly(waits, name, busiest(gaps))]
+    if look or keeps_pace(facts):
+        return phrase("Find out what {name} waits for", name=short), look[0] if look else None
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 
 _HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
 #: Functions that wait, by whom for, and how to see what these do.
-_WAITS = ((WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS), (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS), (WAITS_FOR_ANY, None))
+_HOW_TO_WAIT = """\
+item = queue.get()  # or Event.wait(): returns at once, where a loop with sleep asks again later
+# a loop that keeps a rate, such as a camera's, has nothing to gain here"""
+_WAITS = (
+    (WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS), (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS), (WAITS_FOR_ANY, None),
+    (SLEEPS, _HOW_TO_WAIT),
+)  # fmt: skip
 
 
 def _how_to_overlap(facts: Facts, name: str) -> str | None:

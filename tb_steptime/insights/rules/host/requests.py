@@ -7,6 +7,11 @@ Without call stacks nothing is recorded of such a wait. Requests come irregularl
 
 thread   --op--[read]         --op--[read]  --op--[read]                   --op--[read]        a server, or a function
 thread   --op--[read]       --op--[read]      --op--[read]       --op--[read]                  a function of the loop
+
+Where the loop keeps a rate, or a camera does, work differs and the distance from one beginning to the next does not:
+
+thread   --op--[read]            --op---------[read]     --op----[read]          --op--[read]
+pace     |                       |                       |                       |
 """
 
 from __future__ import annotations
@@ -31,20 +36,30 @@ WAITS_FOR_DALI = expression(r"(^|[/\\])nvidia[/\\]dali[/\\]pipeline\.py\(\d+\): 
 #: Functions that wait for whatever comes next, as a server's loop of events does. What receives an answer, such as
 #: `recv`, is part of the function that asks for it.
 WAITS_FOR_ANY = expression(r"<built-in (?:method|function) (?:select|poll|accept)\b")
-OF_REQUESTS = phrase("A server waits so for requests, and has nothing for the GPU to do until one comes.")
+#: The function with which a thread stops itself: until its next turn, where a loop keeps a rate, or to ask again.
+SLEEPS = expression(r"<built-in function sleep>")
+OF_REQUESTS = phrase(
+    "A server waits so for requests, and a loop that keeps a rate for its next turn: the GPU has nothing to do until "
+    "then."
+)
 
 #: From this share of a call's gain on, a step's waits for requests show that the GPU would have nothing to do sooner.
 _MOST = 0.5
 #: From this share of their median on, waits vary irregularly. By `_varies_ns` it is 0.7 where requests come
 #: independently of each other, 0.03 for a function that does the same in each step, and 0.17 for one whose data grow.
 _IRREGULAR = 0.25
+#: A pace varies by at most this share of what the waits do, which differ by at least this share of a step. Fewer steps
+#: may be equally long by chance: eight are in one of 70 jobs whose waits have nothing to do with their work.
+_STEADY, _DIFFERENT, _ENOUGH_FOR_PACE = 0.25, 0.02, 8
 
 
 def may_be_requests(facts: Facts, name: str, gaps: Sequence[LongGap]) -> bool:
-    """Whether this wait may be one for requests: for whatever comes next, or, in an inference, for another thread.
-    gaps: the longest gaps with this name."""
+    """Whether this wait may be one for requests: for whatever comes next, or, in an inference, for another thread or
+    for its next turn. gaps: the longest gaps with this name."""
     call = busiest(gaps)
-    return is_mostly(WAITS_FOR_ANY, name, call) or (facts.infers and is_mostly(WAITS_FOR_OTHERS, name, call))
+    if is_mostly(WAITS_FOR_ANY, name, call):
+        return True
+    return facts.infers and any(is_mostly(waits, name, call) for waits in (WAITS_FOR_OTHERS, SLEEPS))
 
 
 def awaits_requests(facts: Facts, gain_ns: int) -> bool:
@@ -57,23 +72,48 @@ def awaits_requests(facts: Facts, gain_ns: int) -> bool:
     if waited_ns < _MOST * gain_ns * len(facts.host.judged_steps):
         return False
     gaps = [gap for row in facts.host.long_gaps for gap in row.longest if gap.name == name]
-    return may_be_requests(facts, name, gaps) if name is not None else may_be_unrecorded(facts, gaps)
+    return keeps_pace(facts) or (
+        may_be_requests(facts, name, gaps) if name is not None else may_be_unrecorded(facts, gaps)
+    )
 
 
 def may_be_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:
     """Whether an inference may wait for requests in gaps of which nothing is recorded, because their time differs
-    between the steps, and by more than the rest of a step. What a loader marks is no request. gaps: the longest."""
-    has_loader = facts.has("data_loading") and facts.data_loading.mean is not None
-    if not facts.infers or has_loader or not is_unrecorded(facts, gaps):
+    between the steps, and by more than the rest of a step. gaps: the longest."""
+    if not _may_wait_outside_ops(facts) or not is_unrecorded(facts, gaps):
         return False
-    steps = [facts.host.steps[each] for each in facts.judged_steps]
-    if len(steps) < ENOUGH_STEPS:
-        return False
-    waits_ns = [step.idle_ns.nothing_recorded for step in steps]
-    wholes_ns = [step.end_ns - step.start_ns - step.left_out_ns for step in steps]
-    others_ns = [whole_ns - waited_ns for whole_ns, waited_ns in zip(wholes_ns, waits_ns, strict=True)]
+    waits_ns, others_ns = _waits_and_others_ns(facts)
     varies_ns = _varies_ns(waits_ns)
     return varies_ns >= _IRREGULAR * median(waits_ns) and varies_ns > _varies_ns(others_ns)
+
+
+def keeps_pace(facts: Facts) -> bool:
+    """Whether the waits of an inference end at equal distances, although the work between them differs: they last as
+    long as what is left of a fixed time, whatever the CPU is in meanwhile. A wait is in the step of the work before it,
+    where the mark of the step is behind the wait, or else in the one after it."""
+    if not _may_wait_outside_ops(facts):
+        return False
+    waits_ns, others_ns = _waits_and_others_ns(facts)
+    varies_ns = _varies_ns(waits_ns)
+    lengths_ns = [wait_ns + other_ns for wait_ns, other_ns in zip(waits_ns, others_ns, strict=True)]
+    if len(lengths_ns) < _ENOUGH_FOR_PACE or varies_ns < _DIFFERENT * median(lengths_ns):
+        return False
+    from_work_on_ns = [wait_ns + other_ns for wait_ns, other_ns in zip(waits_ns[1:], others_ns, strict=False)]
+    return any(_varies_ns(each) <= _STEADY * varies_ns for each in (lengths_ns, from_work_on_ns))
+
+
+def _may_wait_outside_ops(facts: Facts) -> bool:
+    """Whether there are enough steps of an inference to compare. What a loader marks is no request."""
+    has_loader = facts.has("data_loading") and facts.data_loading.mean is not None
+    return facts.infers and not has_loader and len(facts.judged_steps) >= ENOUGH_STEPS
+
+
+def _waits_and_others_ns(facts: Facts) -> tuple[list[int], list[int]]:
+    """Returns for each judged step how long the GPU waits while the CPU is in no op or call, and the rest of it, ns."""
+    steps = [facts.host.steps[each] for each in facts.judged_steps]
+    waits_ns = [step.idle_ns.nothing_recorded for step in steps]
+    wholes_ns = [step.end_ns - step.start_ns - step.left_out_ns for step in steps]
+    return waits_ns, [whole_ns - waited_ns for whole_ns, waited_ns in zip(wholes_ns, waits_ns, strict=True)]
 
 
 def is_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:
