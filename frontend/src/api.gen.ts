@@ -833,10 +833,11 @@ export interface CopyRow {
   made_by: string | null;
 }
 
-/** The step after some cards: parts_ns sums to duration_ns. */
+/** The judged step after some cards: parts_ns sums to duration_ns. saved_ns: how much longer the judged step is. */
 export interface CouldBe {
   duration_ns: number;
   parts_ns: Parts;
+  saved_ns: number;
 }
 
 /**
@@ -4903,9 +4904,9 @@ export interface TrendsTexts {
 }
 
 /**
- * The mean step after any set of cards, by a replay.
+ * The judged step after any set of cards, by a replay.
  * ids: cards whose change can be replayed, in their order. steps: by set, bit n of a step's place says whether ids[n]
- * is in it; steps[0] is the mean step itself. ticked: the set that is shown first. why_not: why other cards, or all,
+ * is in it; steps[0] is the judged step itself. ticked: the set that is shown first. why_not: why other cards, or all,
  * are not among them.
  */
 export interface Tried {

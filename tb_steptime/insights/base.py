@@ -109,17 +109,18 @@ class Headline(msgspec.Struct, frozen=True):
 
 
 class CouldBe(msgspec.Struct, frozen=True):
-    """The step after some cards: parts_ns sums to duration_ns."""
+    """The judged step after some cards: parts_ns sums to duration_ns. saved_ns: how much longer the judged step is."""
 
     duration_ns: int
     parts_ns: Parts
+    saved_ns: int
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """The mean step after any set of cards, by a replay.
+    """The judged step after any set of cards, by a replay.
 
     ids: cards whose change can be replayed, in their order. steps: by set, bit n of a step's place says whether ids[n]
-    is in it; steps[0] is the mean step itself. ticked: the set that is shown first. why_not: why other cards, or all,
+    is in it; steps[0] is the judged step itself. ticked: the set that is shown first. why_not: why other cards, or all,
     are not among them.
     """
 
