@@ -1471,7 +1471,7 @@ export interface Finding {
 /**
  * A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Note"), or "Trust" for what the
  * findings leave of the confidence; cause: the finding; effect: what it touches, with figures; evidence: where to look
- * in the timeline, the longest range first.
+ * in the timeline, the longest range first; affects: see `Finding`.
  */
 export interface FindingText {
   id: string;
@@ -1479,6 +1479,7 @@ export interface FindingText {
   cause: Phrase;
   effect: Phrase;
   evidence: Evidence[];
+  affects: ("gpu_time" | "host_time" | "launches" | "memory" | "recurrence" | "steps")[];
 }
 
 /**

@@ -81,7 +81,7 @@ describe("the Host view", () => {
       ...RESULT.sites[0]!,
       site: "no_launch",
       phase: "unknown" as const,
-      label: "Does not repeat, and tail",
+      label: "Does not repeat, or after the last work",
       launches: 0,
       idle_ns: idle({ tail: 0.2 * MS }),
     };

@@ -40,7 +40,7 @@ NOT_TRIED = Tried([], [], [], _NO_REPLAY)
 
 
 def could_be(facts: Facts, insights: Sequence[Insight]) -> CouldBe | None:
-    """Returns the judged step less the largest gain; None where no card shortens a part of it by enough for a warning."""
+    """Returns the judged step less the largest gain; None where no card shortens a part of it enough for a warning."""
     first = most_gain(insights)
     if first is None or first.part is None:
         return None
