@@ -87,7 +87,11 @@ describe("the Host view", () => {
     };
     const withTail = view({ ...RESULT, sites: [...RESULT.sites, tail] });
     const rows = rowsOf(withTail, SITES);
-    expect(rows.at(-1)).toMatchObject({ "Launched from": "All, with tail", Launches: "1 258", "GPU idle": "169.9 ms" });
+    expect(rows.at(-1)).toMatchObject({
+      "Launched from": "All, and after the last work",
+      Launches: "1 258",
+      "GPU idle": "169.9 ms",
+    });
     expect(rows.some((row) => row["Launched from"] === tail.label)).toBe(false);
     expect(renderToString(withTail)).toContain('data-hint="What Tail means."');
   });

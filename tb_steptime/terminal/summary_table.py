@@ -127,7 +127,7 @@ def _stressed(phrase: Phrase, ink: Ink) -> str:
 
 def _parts(result: OverviewResult) -> Iterator[str]:
     """Yields the mean step, then its parts in the order that all charts use. A part without length is left out."""
-    yield row("Mean step", result.mean_duration_ns, _spread(result))
+    yield row("Mean step" if len(result.steps) > 1 else "Step", result.mean_duration_ns, _spread(result))
     yield from _slow(result)
     for part in PART_MEANINGS:
         length = getattr(result.mean_parts_ns, part.id)

@@ -67,6 +67,11 @@ def test_growth_names_its_maker_and_the_headline_says_what_to_do():
     assert grows.instead is not None and grows.instead.template == "less memory"
 
 
+def test_the_cpu_has_no_proper_name():
+    trace = with_memory(training(), every_step("kept +2000000 @+1.5"), before=100 * MB, device=CPU)
+    assert card_sentence(sure(trace, "memory_grows")).startswith("Each of 5 steps leaves 2.0 MB on the CPU, made by")
+
+
 def test_memory_that_is_kept_for_no_known_use_is_told_by_what_made_it():
     titles = judged(with_memory(training(), every_step("kept +2000000 @+1.5"))).titles["memory"]
     assert plain(titles["memory_parts.0"]) == "83 % of the peak is unclassified: aten::linear made it"
