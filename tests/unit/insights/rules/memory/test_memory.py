@@ -201,13 +201,13 @@ def test_no_larger_batch_for_a_gpu_that_is_busy_or_whose_memory_is_not_recorded(
 
 def test_the_only_gpu_needs_no_name_in_its_headline():
     verdict = judged(with_memory(training(), "x +8 @1.5")).headlines["memory"].verdict
-    assert plain(verdict) == "On the GPU, at most 8 B is allocated, in step 0, forward."
+    assert plain(verdict) == "On the GPU, at most 8 B is allocated, in step 0 (forward)."
 
 
 def test_memory_of_the_cpu_is_no_headline_where_a_gpu_works():
     alone = with_memory(training(kernels=".........."), "x +8 @1.5", device=CPU)
     beside = with_memory(training(), "x +8 @1.5", device=CPU)
     assert [plain(judged(trace).headlines["memory"].verdict) for trace in (alone, beside)] == [
-        "On the CPU, at most 8 B is allocated, in step 0, forward.",
+        "On the CPU, at most 8 B is allocated, in step 0 (forward).",
         "Allocations on the GPU were not recorded; on the CPU, 8 B at most.",
     ]
