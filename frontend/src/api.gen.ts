@@ -833,10 +833,11 @@ export interface CopyRow {
   made_by: string | null;
 }
 
-/** The step after some cards: parts_ns sums to duration_ns. */
+/** The judged step after some cards: parts_ns sums to duration_ns. saved_ns: how much longer the judged step is. */
 export interface CouldBe {
   duration_ns: number;
   parts_ns: Parts;
+  saved_ns: number;
 }
 
 /**
@@ -1470,7 +1471,7 @@ export interface Finding {
 /**
  * A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Note"), or "Trust" for what the
  * findings leave of the confidence; cause: the finding; effect: what it touches, with figures; evidence: where to look
- * in the timeline, the longest range first.
+ * in the timeline, the longest range first; affects: see `Finding`.
  */
 export interface FindingText {
   id: string;
@@ -1478,6 +1479,7 @@ export interface FindingText {
   cause: Phrase;
   effect: Phrase;
   evidence: Evidence[];
+  affects: ("gpu_time" | "host_time" | "launches" | "memory" | "recurrence" | "steps")[];
 }
 
 /**
@@ -4923,9 +4925,9 @@ export interface TrendsTexts {
 }
 
 /**
- * The mean step after any set of cards, by a replay.
+ * The judged step after any set of cards, by a replay.
  * ids: cards whose change can be replayed, in their order. steps: by set, bit n of a step's place says whether ids[n]
- * is in it; steps[0] is the mean step itself. ticked: the set that is shown first. why_not: why other cards, or all,
+ * is in it; steps[0] is the judged step itself. ticked: the set that is shown first. why_not: why other cards, or all,
  * are not among them.
  */
 export interface Tried {

@@ -78,13 +78,17 @@ describe("the Host view", () => {
       ...RESULT.sites[0]!,
       site: "no_launch",
       phase: "unknown" as const,
-      label: "Does not repeat, and tail",
+      label: "Does not repeat, or after the last work",
       launches: 0,
       idle_ns: idle({ tail: 0.2 * MS }),
     };
     const withTail = view({ ...RESULT, sites: [...RESULT.sites, tail] });
     const rows = rowsOf(withTail, SITES);
-    expect(rows.at(-1)).toMatchObject({ "Launched from": "All, with tail", Launches: "1 258", "GPU idle": "169.9 ms" });
+    expect(rows.at(-1)).toMatchObject({
+      "Launched from": "All, and after the last work",
+      Launches: "1 258",
+      "GPU idle": "169.9 ms",
+    });
     expect(rows.some((row) => row["Launched from"] === tail.label)).toBe(false);
     expect(htmlOf(withTail)).toContain('data-hint="What Tail means."');
   });

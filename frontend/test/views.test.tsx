@@ -7,7 +7,6 @@ import { Top } from "../src/frame/top";
 import { Empty, Failed, Reading } from "../src/states/states";
 import { Overview } from "../src/views/overview/overview";
 import type { Compared } from "../src/views/props";
-import { ToDo } from "../src/views/to_do";
 import { all } from "./fixtures/all";
 import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 import { detailsOf, hintsOf, htmlOf, words } from "./fixtures/words";
@@ -182,18 +181,6 @@ describe("the Overview", () => {
       "|What to do|This trace shows too little for a recommendation.|",
     );
   });
-});
-
-test("the card that the headline speaks of stands first on the Overview, and in its order in other views", () => {
-  const second = PAGE.insights[1]!;
-  const page = { ...PAGE, headline: { ...PAGE.headline, card: second.id } };
-  const ids = (here: "overview" | "host") =>
-    [...renderToString(<ToDo page={page} here={here} tab={TAB} />).matchAll(/data-insight="([^"]*)"/g)].map(
-      ([, id]) => id,
-    );
-  const ordered = PAGE.insights.map(({ id }) => id);
-  expect(ids("host")).toEqual(ordered);
-  expect(ids("overview")).toEqual([second.id, ...ordered.filter((id) => id !== second.id)]);
 });
 
 test("names out of a trace stay text", () => {

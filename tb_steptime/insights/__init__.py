@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tb_steptime.insights.base import Headline, Insight, Judgement, NoteText
+from tb_steptime.insights.base import Headline, Insight, Judgement, NoteText, led_by
 from tb_steptime.insights.basis import basis_of, excess_sentences
 from tb_steptime.insights.data_quality import quality_lines, weighed
 from tb_steptime.insights.facts import (
@@ -86,15 +86,15 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
     notes: dict[str, list[NoteText]] = ask("notes of results", result_notes, {})
     if failed:  # the overview has every card
         notes |= {"overview": [*notes.get("overview", ()), *failed]}
-    first = most_gain(insights)
+    headlines, first = _headlines(facts, insights, guarded), most_gain(insights)
     shown = [*(range.step for range in first.evidence), *first.steps] if first else []
     return Judgement(
         verdict=ask("the verdict", judge_span, UNKNOWN_VERDICT),
         job=ask("the kind of job", job_text, UNKNOWN_JOB),
-        headlines=_headlines(facts, insights, guarded),
+        headlines=headlines,
         insights=insights,
         addable=addable,
-        insights_remark=sum_of_gains(insights, addable),
+        insights_remark=sum_of_gains(led_by(headlines.get("overview"), insights), addable),
         could_be=ask("the step after the first fix", partial(could_be, insights=insights), None),
         tried=ask("the step after several cards", partial(tried, insights=insights), NOT_TRIED),
         largest=ask("the largest pieces", partial(largest_pieces, insights=insights), None),

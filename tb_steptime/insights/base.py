@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from tb_steptime.metrics.base import Evidence as Evidence
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.text import Phrase, Reason, as_phrase
+from tb_steptime.text import Affected, Phrase, Reason, as_phrase
 
 #: The title or caption of each picture, table or figure of a view.
 Titles = dict[str, Phrase]
@@ -109,17 +110,18 @@ class Headline(msgspec.Struct, frozen=True):
 
 
 class CouldBe(msgspec.Struct, frozen=True):
-    """The step after some cards: parts_ns sums to duration_ns."""
+    """The judged step after some cards: parts_ns sums to duration_ns. saved_ns: how much longer the judged step is."""
 
     duration_ns: int
     parts_ns: Parts
+    saved_ns: int
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """The mean step after any set of cards, by a replay.
+    """The judged step after any set of cards, by a replay.
 
     ids: cards whose change can be replayed, in their order. steps: by set, bit n of a step's place says whether ids[n]
-    is in it; steps[0] is the mean step itself. ticked: the set that is shown first. why_not: why other cards, or all,
+    is in it; steps[0] is the judged step itself. ticked: the set that is shown first. why_not: why other cards, or all,
     are not among them.
     """
 
@@ -197,13 +199,14 @@ class NoteText(msgspec.Struct, frozen=True):
 class FindingText(msgspec.Struct, frozen=True):
     """A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Note"), or "Trust" for what the
     findings leave of the confidence; cause: the finding; effect: what it touches, with figures; evidence: where to look
-    in the timeline, the longest range first."""
+    in the timeline, the longest range first; affects: see `Finding`."""
 
     id: str
     label: str
     cause: Phrase
     effect: Phrase
     evidence: list[Evidence] = []
+    affects: list[Affected] = []
 
 
 class JobText(msgspec.Struct, frozen=True):
@@ -219,6 +222,11 @@ class JobText(msgspec.Struct, frozen=True):
     units: Phrase | None = None
     accelerator: str = "GPU"
     vendor: str | None = None
+
+
+def led_by(headline: Headline | None, cards: Iterable[Insight]) -> list[Insight]:
+    """Returns the cards with the one that the headline is about first, even where surer ones gain less."""
+    return sorted(cards, key=lambda card: headline is None or card.id != headline.card)
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -244,3 +252,8 @@ class Judgement(msgspec.Struct, frozen=True):
     quality: list[FindingText] = []
     excess: dict[str, Phrase] = {}
     notes_in_verdict: frozenset[str] = frozenset()
+
+    @property
+    def under_headline(self) -> list[Insight]:
+        """All cards as they stand below the headline of the span."""
+        return led_by(self.headlines.get("overview"), self.insights)

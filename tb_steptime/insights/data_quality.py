@@ -67,9 +67,21 @@ def quality_lines(facts: Facts) -> list[FindingText]:
     return [*lines, trust] if trust else lines
 
 
+#: What no amount of memory depends on.
+_OF_TIME: frozenset[Affected] = frozenset({"gpu_time", "launches", "host_time"})
+
+
+def quality_of_view(lines: Sequence[FindingText], view: str) -> list[FindingText]:
+    """Returns the lines that stand in a view: in that of memory, none that only concerns times."""
+    if view != "memory":
+        return list(lines)
+    return [each for each in lines if not each.affects or not _OF_TIME.issuperset(each.affects)]
+
+
 def _line(finding: Finding) -> FindingText:
     text_of_note = worded(Note(finding.id, finding.values))
-    return FindingText(finding.id, _LABELS[finding.done], text_of_note.cause, text_of_note.effect)
+    effect, affects = text_of_note.effect, list(finding.affects)
+    return FindingText(finding.id, _LABELS[finding.done], text_of_note.cause, effect, affects=affects)
 
 
 def _evidence(finding: Finding, steps: Sequence[StepRow]) -> list[Evidence]:
@@ -96,7 +108,8 @@ def _trust(findings: Iterable[Finding]) -> FindingText | None:
     whole = phrase("To record it whole: {call} before {stop}.", call=_SYNCHRONIZE, stop=_STOP)
     missing = any(each.id in _ENDS_EARLY for each in findings)
     rest = joined(*phrases, phrase("high for the rest."), by=", ")
-    return FindingText("trust", "Trust", Phrase(""), joined(rest, whole) if missing else rest)
+    effect = joined(rest, whole) if missing else rest
+    return FindingText("trust", "Trust", Phrase(""), effect, affects=[each for each in _WORDS if each in worst])
 
 
 _ENDS_EARLY = ("end_missing", "work_not_recorded")

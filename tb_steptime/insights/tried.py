@@ -1,4 +1,4 @@
-"""The mean step after some cards: what the first one gains, and what any set of them does by a replay.
+"""The judged step after some cards: what the first one gains, and what any set of them does by a replay.
 
 cards      a 3.0   b 2.0   c 1.5                 the gain that each promises alone
 replay     {a} 2.6   {a, b} 3.1   {b, c} 3.5     overlaps are resolved: less than the sum
@@ -15,6 +15,7 @@ import msgspec
 from tb_steptime.insights.base import CouldBe, Insight, Tried
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.severity import most_gain
+from tb_steptime.metrics.means import whole_means
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.replay.whatif import WhatIf
 from tb_steptime.text import filled, ns, phrase
@@ -39,7 +40,7 @@ NOT_TRIED = Tried([], [], [], _NO_REPLAY)
 
 
 def could_be(facts: Facts, insights: Sequence[Insight]) -> CouldBe | None:
-    """Returns the mean step less the largest gain; None where no card shortens a part of it by enough for a warning."""
+    """Returns the judged step less the largest gain; None where no card shortens a part of it enough for a warning."""
     first = most_gain(insights)
     if first is None or first.part is None:
         return None
@@ -126,14 +127,30 @@ def _replayed_ns(replayed: WhatIf, cards: Sequence[Insight]) -> int:
 
 
 def _shortened(facts: Facts, gains: Iterable[tuple[Insight, int]]) -> CouldBe:
-    """Returns the mean step less these gains, each taken from the part that its card shortens; the rest of a larger
+    """Returns the judged step less these gains, each taken from the part that its card shortens; the rest of a larger
     gain from the waits."""
-    parts = msgspec.structs.asdict(facts.overview.mean_parts_ns)
+    parts = _judged_parts(facts)
     for card, gain_ns in gains:
-        left_ns = gain_ns
-        for part in dict.fromkeys((card.part or "cpu_exec", "cpu_exec", "other", "runtime", "data_loader", "kernel")):
-            removed_ns = min(left_ns, parts[part])
-            parts[part] -= removed_ns
-            left_ns -= removed_ns
+        order = dict.fromkeys((card.part or "cpu_exec", "cpu_exec", "other", "runtime", "data_loader", "kernel"))
+        _take(parts, gain_ns, order)
     left = Parts(**parts)
-    return CouldBe(left.total_ns, left)
+    return CouldBe(left.total_ns, left, facts.step_ns - left.total_ns)
+
+
+def _judged_parts(facts: Facts) -> dict[str, int]:
+    """Returns the parts of the step that gains refer to. What is left out of the judged steps is taken from their last
+    parts, where the bar of the mean step hatches it."""
+    steps = [facts.overview.steps[each].parts_ns for each in facts.judged_steps]
+    names = Parts.__struct_fields__
+    sums = [sum(getattr(each, name) for each in steps) for name in names]
+    parts = dict(zip(names, whole_means(sums, len(steps)), strict=True))
+    _take(parts, facts.recorded_ns - facts.step_ns, reversed(names))
+    return parts
+
+
+def _take(parts: dict[str, int], taken_ns: int, order: Iterable[str]) -> None:
+    """Takes a time from the parts, from the first one in the order as far as it has any."""
+    for part in order:
+        removed_ns = min(taken_ns, parts[part])
+        parts[part] -= removed_ns
+        taken_ns -= removed_ns

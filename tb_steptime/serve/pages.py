@@ -24,9 +24,10 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights import judge, judge_trends
-from tb_steptime.insights.base import Headline, Insight, Judgement
+from tb_steptime.insights.base import FindingText, Headline, Insight, Judgement
+from tb_steptime.insights.data_quality import quality_of_view
 from tb_steptime.insights.severity import remark_of_view
-from tb_steptime.insights.wording.notes import noted
+from tb_steptime.insights.wording.notes import noted, notes_of_cards
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns
 from tb_steptime.serve.wire import Neighbour, SpanHead, SpanPage, encode
@@ -60,11 +61,11 @@ def span_page(
     result = measured.results[view]
     shown = _metrics_shown(result)
     headline = _headline(span, view, judged)
-    in_headline = judged.notes_in_verdict if headline.verdict == judged.verdict.text else frozenset()
-    notes = notes_above(measured.facts.notes, {view, *shown}, in_headline)
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
+    said = judged.notes_in_verdict if headline.verdict == judged.verdict.text else frozenset()
+    notes = notes_above(measured.facts.notes, {view, *shown}, said | notes_of_cards(insights))
     return SpanPage(
-        head=_head(span, span_count, notes, judged),
+        head=_head(span, span_count, notes, judged, quality_of_view(judged.quality, view)),
         headline=headline,
         result=msgspec.Raw(encode(with_derived(result, *TABLES))),
         titles=judged.titles.get(view, {}),
@@ -86,7 +87,7 @@ def span_page(
 
 def _insights(view: str, judged: Judgement) -> list[Insight]:
     if view == _FIRST_VIEW:
-        return judged.insights
+        return judged.under_headline
     return [insight for insight in judged.insights if insight.view in _WITH_INSIGHTS.get(view, ())]
 
 
@@ -99,7 +100,9 @@ def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:
     return judged.headlines.get(view) or judged.headlines[_FIRST_VIEW]
 
 
-def _head(span: ServedSpan, span_count: int, notes: list[Note], judged: Judgement) -> SpanHead:
+def _head(
+    span: ServedSpan, span_count: int, notes: list[Note], judged: Judgement, quality: list[FindingText]
+) -> SpanHead:
     found = span.found
     return report_of(
         SpanHead,
@@ -113,7 +116,7 @@ def _head(span: ServedSpan, span_count: int, notes: list[Note], judged: Judgemen
         rank=span.rank,
         job=judged.job,
         notes=noted(notes),
-        quality=judged.quality,
+        quality=quality,
         sidebar=judged.sidebar,
     )
 
@@ -123,10 +126,10 @@ def _metrics_shown(result: msgspec.Struct) -> set[str]:
     return {each.metric for each in series}
 
 
-def notes_above(notes: Iterable[Note], shown: Set[str], in_headline: Set[str]) -> list[Note]:
-    """Returns the notes that stand above a view. shown: the view, and the metrics that it shows; in_headline: ids of
-    the notes that its headline says."""
-    left_out = _IN_HINTS | in_headline
+def notes_above(notes: Iterable[Note], shown: Set[str], said: Set[str]) -> list[Note]:
+    """Returns the notes that stand above a view. shown: the view, and the metrics that it shows; said: ids of the notes
+    that its headline or a card says."""
+    left_out = _IN_HINTS | said
     return [
         note
         for note in notes

@@ -13,12 +13,12 @@ from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
-from tb_steptime.insights.base import Insight, Judgement
+from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.cpu_verdict import op_name
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_words
-from tb_steptime.insights.wording.notes import full_text, worded
+from tb_steptime.insights.wording.notes import full_text, noted, notes_of_cards
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
@@ -84,7 +84,7 @@ def span_table(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement, wi
         _blocking(host),
         _gpus(overview.devices, measured.result("tensor_cores", TensorCoresResult).devices),
         _memory(measured.result("memory", MemoryResult)),
-        _advice(judgement.insights, [*measured.facts.notes, *loading.recorder_notes], width, ink),
+        _advice(judgement, [*measured.facts.notes, *loading.recorder_notes], width, ink),
     )
     return paragraphs(sections)
 
@@ -127,7 +127,7 @@ def _stressed(phrase: Phrase, ink: Ink) -> str:
 
 def _parts(result: OverviewResult) -> Iterator[str]:
     """Yields the mean step, then its parts in the order that all charts use. A part without length is left out."""
-    yield row("Mean step", result.mean_duration_ns, _spread(result))
+    yield row("Mean step" if len(result.steps) > 1 else "Step", result.mean_duration_ns, _spread(result))
     yield from _slow(result)
     for part in PART_MEANINGS:
         length = getattr(result.mean_parts_ns, part.id)
@@ -136,11 +136,16 @@ def _parts(result: OverviewResult) -> Iterator[str]:
 
 
 def _steady(result: OverviewResult, judgement: Judgement, width: int) -> Iterator[str]:
-    """Yields the time of a step without excess, and a sentence for each kind of excess, if there is a notable one."""
+    """Yields the time of a step without excess, and a sentence for each kind of excess, if there is a notable one. What
+    comes once is not said again where the headline or a card says it."""
     if judgement.excess and result.steady_step_ns is not None:
-        yield row("Undisturbed step", result.steady_step_ns, "median of the steps without excess")
-        for sentence in judgement.excess.values():
-            yield from wrapped(render(sentence), width, "  ")
+        several = len(result.steps) > 1
+        means = "median of the steps without excess" if several else "the step without excess"
+        yield row("Undisturbed step", result.steady_step_ns, means)
+        said = judgement.notes_in_verdict | notes_of_cards(judgement.insights)
+        for kind, sentence in judgement.excess.items():
+            if kind not in said:
+                yield from wrapped(render(sentence), width, "  ")
 
 
 def _spread(result: OverviewResult) -> str:
@@ -274,11 +279,12 @@ def _tensor_share(split: DeviceSplit | None) -> str:
     return low if low == high else f"{low.removesuffix(GAP + '%')}–{high}"
 
 
-def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink: Ink) -> Iterator[str]:
-    for insight in insights:
+def _advice(judgement: Judgement, notes: Iterable[Note], width: int, ink: Ink) -> Iterator[str]:
+    for insight in judgement.under_headline:
         severity, comma, rest = card_head(insight).partition(",")
         title = f"{ink.bold(severity)}{comma}{rest}: {_stressed(insight.title, ink)}."
         yield from wrapped(f"{title} {_stressed(insight.why, ink)}{lowered_words(insight)}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
-    for note in notes:  # a simulation says so first
-        yield from wrapped(f"{ink.bold('Note')}: {render(full_text(worded(note)))}", width, "  ")
+    said = judgement.notes_in_verdict | notes_of_cards(judgement.insights) | judgement.excess.keys()
+    for note in noted([each for each in notes if each.id not in said]):  # a simulation says so first
+        yield from wrapped(f"{ink.bold('Note')}: {render(full_text(note))}", width, "  ")

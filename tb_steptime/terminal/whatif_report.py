@@ -81,10 +81,11 @@ def job_what_ifs(jobs: Sequence[FoundJob]) -> list[RunWhatIf]:
 def what_if_text(span: SpanWhatIf) -> str:
     """Returns the tables for a terminal, without a trailing newline."""
     step = span.steady_step_ns
-    lines = [span_heading(OfSpan(span.run, span.worker, span.span, span.trace)), ""]
+    heading = span_heading(OfSpan(span.run, span.worker, span.span, span.trace))
+    lines = [heading, "", f"Undisturbed step: {duration(span.median_step_ns)}", ""]
     parts = [("One step, repeated", step), *((label, getattr(span.sensitivity, id)) for id, label in _PARTS.items())]
     rows = [(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts]
-    lines += aligned([("Undisturbed step, the median", duration(span.median_step_ns), ""), *rows])
+    lines += aligned([("Replayed", "est. step", "share"), *rows])
     trust = [
         ("Share of the step that nothing explains", percent_exact(span.unexplained)),
         ("Error of replayed blocking calls", maybe(percent_exact, span.wait_error, "no such calls")),

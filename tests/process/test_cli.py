@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime import cli
 from tb_steptime.ingest.found import spans_of_files
@@ -18,6 +19,7 @@ from tb_steptime.insights import judge
 from tb_steptime.terminal.progress_bar import ProgressBar
 from tb_steptime.terminal.report import span_report
 from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
+from tb_steptime.text import Note, ns, phrase, text
 from tests.drawn.small_trace import write_trace
 
 PARTS = ["kernel", "communication", "memcpy", "memset", "data_loader", "runtime", "cpu_exec", "other"]
@@ -368,6 +370,31 @@ def test_lines_fit_the_terminal(tmp_path, width):
     assert max(map(len, lines[2:])) <= max(80, min(width, 100))
     assert span_table(*span, width, ANSI).count("\033[0m") == span_table(*span, width, ANSI).count("\033[") / 2
     assert span_table(*span, width, PLAIN) == span_table(*span, width)
+
+
+ONCE = phrase("2.0 ms of the recorded step is one-time work.")
+
+
+@pytest.mark.parametrize("by", ["a note", "the undisturbed step", "a card", "the headline"])
+def test_what_comes_once_is_said_once(tmp_path, by):
+    found, measured, judgement = judged(write_trace(tmp_path / "host.1.pt.trace.json"))
+    note = Note("once", {"time": ns(2_000_000), "name": text("the first aten::mm"), "longest": ns(1_000_000)})
+    measured = replace(measured, facts=replace(measured.facts, notes=[note]))
+    if by != "a note":
+        judgement = replace(judgement, excess={"once": ONCE})
+    if by == "a card":
+        judgement = replace(judgement, insights=[replace(judgement.insights[0], id="one_time", why=ONCE)])
+    if by == "the headline":
+        headline = replace(judgement.headlines["overview"], verdict=ONCE)
+        judgement = replace(judgement, headlines={"overview": headline}, notes_in_verdict=frozenset({"once"}))
+    assert span_table(found, measured, judgement, 100).count("2.0 ms of") == 1
+
+
+def test_what_slows_the_host_in_two_ways_is_one_note(tmp_path):
+    found, measured, judgement = judged(write_trace(tmp_path / "host.1.pt.trace.json"))
+    facts = replace(measured.facts, notes=[Note("with_stack"), Note("with_memory")])
+    shown = span_table(found, replace(measured, facts=facts), judgement, 100)
+    assert shown.count("Times of the host are upper bounds") == 1
 
 
 def judged(trace):

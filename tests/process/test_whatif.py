@@ -62,6 +62,9 @@ def test_as_text(capsys, trace):
         "Without exchanges between ranks", "Without waits of calls for the GPU", "Without host time and GPU work",
     ]  # fmt: skip
     assert any(line.startswith("input_bound") for line in lines)
+    (of_replay,) = (place for place, line in enumerate(lines) if line.split() == ["Replayed", "est.", "step", "share"])
+    assert lines[of_replay + 1].split()[-2:] == ["100.0", "%"]
+    assert lines[2].startswith("Undisturbed step: ")  # measured, so above what is replayed
 
 
 def test_what_other_ranks_hold_is_said(capsys, tmp_path):
@@ -90,7 +93,7 @@ def test_the_ranks_of_a_folder_are_replayed_together(capsys, tmp_path):
     _, out, _ = whatif(capsys, tmp_path)
     text = " ".join(out.split("The job:")[1].split())
     assert text.startswith("run · 3 ranks · 8 steps The replay of all ranks takes")
-    assert "est., with rank 1 as fast as the median of the others: 6.0 ms less." in text
+    assert "ms with rank 1 as fast as the median of the others: 6.0 ms less." in text
     assert "12 ranks, each with as much to do, take" in text
     (found,) = tb_steptime.open(tmp_path).whatif()
     assert [change.id for change in found.changes] == [change["id"] for change in job["changes"]]

@@ -48,8 +48,8 @@ interface MeanStepBarProps {
   other: MeanStep | null;
   /** The two do different work: each has its own axis. */
   apart?: boolean;
-  /** The step as it could be, where nothing is compared. */
-  couldBe?: (Omit<MeanStep, "name"> & { name: ComponentChildren }) | null;
+  /** The step as it could be, where nothing is compared, and how much of it would be gone. */
+  couldBe?: (Omit<MeanStep, "name"> & { name: ComponentChildren; saved_ns: number }) | null;
   /** The texts above the bar, each as wide as its part of the bar; the length of the whole stands at its end. */
   braces: readonly {
     label: string;
@@ -98,7 +98,10 @@ export function MeanStepBar(props: MeanStepBarProps) {
       value: scale.of(couldBe.ns),
       parts: couldBe.parts.map((part) => drawn(part, scale, couldBe.ns)),
       thin: true,
-      saved: { value: scale.of(step.ns - couldBe.ns), label: `${share((step.ns - couldBe.ns) / step.ns)} less` },
+      saved: {
+        value: scale.of(couldBe.saved_ns),
+        label: `${share(couldBe.saved_ns / (couldBe.ns + couldBe.saved_ns))} less`,
+      },
     });
   return (
     <StepBar

@@ -31,8 +31,7 @@ export function ToDo(props: ToDoProps) {
     tries = null,
     of_job = [],
   } = props;
-  const own = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
-  const ordered = [...of_job, ...own];
+  const ordered = [...of_job, ...insights];
   const [chosen, choose] = useState<string | null>(FIRST);
   const [all, showAll] = useState(ordered.length <= MOST + 1);
   const open = chosen === null || ordered.some(({ id }) => id === chosen) ? chosen : ordered[0]?.id;
@@ -93,10 +92,6 @@ const MOST = 4;
 
 /** No card was opened yet: the first one is open. No card has this id; null: all are folded. */
 const FIRST = "";
-
-/** The card that the headline is about comes first, even where more certain ones gain less. */
-const leadBy = (card: string | null | undefined) => (a: Insight, b: Insight) =>
-  Number(b.id === card) - Number(a.id === card);
 
 /** In this case the headline asks for another recording. */
 const TOO_LITTLE = "This trace shows too little for a recommendation.";

@@ -8,7 +8,7 @@ import type { Tab } from "./props";
 
 export interface Tries {
   ticked: number;
-  /** The mean step as it is, and with the ticked changes. */
+  /** The step that gains refer to, and the same with the ticked changes. */
   before: CouldBe;
   after: CouldBe;
   /** The tick box of a card; null: it cannot be ticked. */

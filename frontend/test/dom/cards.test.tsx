@@ -12,7 +12,12 @@ import { INSIGHT, PAGE, parts, plain, TAB } from "../fixtures/pages";
 
 const MS = 1_000_000;
 
-const after = (ms: number) => ({ duration_ns: ms * MS, parts_ns: parts({ kernel: ms * MS }) });
+/** Steps of 200 ms as recorded, of which 160 ms repeat. */
+const after = (ms: number) => ({
+  duration_ns: ms * MS,
+  parts_ns: parts({ kernel: ms * MS }),
+  saved_ns: (160 - ms) * MS,
+});
 
 /** The second card gains nothing alone, but gains something after the first. */
 const TRIED: Tried = {
@@ -67,6 +72,12 @@ test("the first card is ticked, and each tick moves headline, bar, cards and add
   fireEvent.click(box(LOAD));
   expect(shownText()).toBe(`${CORES}: 160.0160.0 ms (est.)`);
   expect(parse(hash).try).toEqual(new Set(["tensor"]));
+});
+
+test("what is gone is a share of the steady step, whatever else the mean step has", () => {
+  hash = "#tb_steptime";
+  render(<Page page={{ ...OURS, result: { ...OURS.result, mean_duration_ns: 200 * MS } }} />);
+  expect(screen.getByText("38 % less")).toBeDefined();
 });
 
 test("nothing ticked: no second line and no ghost, also after a reload", () => {

@@ -50,6 +50,15 @@ test("the peak is shown from the summary, without a question to the server", () 
   expect(requests).toEqual([]);
 });
 
+test("the peak is in the unit of the axis beside it", () => {
+  const page = memoryPage();
+  const [gpu] = page.result.devices as [DeviceMemory];
+  const curve = { ...gpu.curve, reserved_most: gpu.curve.reserved_most.map(() => 12e9) };
+  const device = { ...gpu, curve, peak: { ...gpu.peak, allocated_bytes: 9_883e6 } };
+  show({}, { ...page, result: { ...page.result, devices: [device] } });
+  expect(screen.getByText(/^peak /).textContent).toBe("peak 9.9\u00a0GB");
+});
+
 test.each([
   [999, true],
   [1000, false],

@@ -12,6 +12,7 @@ const line = (id: string, label: string, cause: string, effect: string): Finding
   cause: { template: cause, values: {} },
   effect: { template: effect, values: {} },
   evidence: [],
+  affects: [],
 });
 const TRUST = line("trust", "Trust", "", "[Medium] for what rests on GPU time, high for the rest.");
 const ROWS = line("rows", "Repaired", "2 of 633 rows run over.", "They end there.");

@@ -162,9 +162,8 @@ def _sites_title(phases: Sequence[PhaseRow], bound: Bound) -> Phrase:
     most = max(phases, key=lambda phase: phase.idle_ns.total_ns, default=None)
     if most is None or not most.idle_ns.total_ns:
         return _WHERE
-    return phrase(
-        "The GPU is idle longest in {phase}: {idle} a step", phase=label(most.label), idle=ns(most.idle_ns.total_ns)
-    )
+    name = text("other code") if most.phase == "other" else label(most.label)
+    return phrase("The GPU is idle longest in {phase}: {idle} a step", phase=name, idle=ns(most.idle_ns.total_ns))
 
 
 def _copies_title(copies: Sequence[CopyRow]) -> Phrase:

@@ -26,7 +26,7 @@ def change_text(change: JobChange, rank_count: int) -> Phrase:
     """rank_count: how many the job has."""
     others = "the other rank" if len(change.ranks) == rank_count - 1 else "the median of the others"
     ranks = {"ranks": text(_named(change.ranks)), "others": text(others)} if change.ranks else {}
-    template = f"A step takes [{{step}}, est.,] {_CHANGED[change.id]}: {{gain}} less."
+    template = f"A step takes [est. {{step}}] {_CHANGED[change.id]}: {{gain}} less."
     return Phrase(template, {"step": ns(change.step_ns), **ranks, "gain": ns(change.gain_ns)})
 
 
@@ -46,7 +46,7 @@ def _named(ranks: list[int]) -> str:
 
 def larger_text(larger: LargerJob) -> Phrase:
     return phrase(
-        "{ranks} ranks, each with as much to do, take {step} a step, est.: {efficiency} efficient.",
+        "{ranks} ranks, each with as much to do, take est. {step} a step: {efficiency} efficient.",
         ranks=count(larger.ranks),
         step=ns(larger.step_ns),
         efficiency=fraction(larger.efficiency),
@@ -63,7 +63,7 @@ def replay_text(replay: JobReplay) -> Phrase:
         "share": fraction(replay.unexplained),
     }
     if replay.trusted:
-        template += " A later step takes {later}, est.: one-time work is left out." if replay.has_once else ""
+        template += " A later step takes est. {later}: one-time work is left out." if replay.has_once else ""
     elif replay.unexplained > MOST_UNEXPLAINED:
         template += (
             " Nothing recorded explains {share} of the work of a rank, so the replay predicts no change: cards claim "

@@ -72,7 +72,7 @@ def _where(memory: MemoryResult, peak: MemoryPeak) -> Phrase:
         return phrase("outside of the steps.")
     spans = [span for step in memory.steps for span in step.phase_spans if span.phase == peak.phase and not span.inner]
     name = spans[0].label if spans else PHASE_LABELS[peak.phase]
-    return phrase("in step {step}, {phase}.", step=text(peak.step), phase=label(name))
+    return phrase("in step {step} ({phase}).", step=text(peak.step), phase=label(name))
 
 
 def _parts(device: DeviceMemory) -> Phrase:

@@ -307,8 +307,17 @@ def why_late(rank: PathRank) -> Phrase:
     return _why_rank(rank.rank, _why(rank.causes, rank.late_ns))
 
 
+#: The subjects with which a cause begins, and what a sentence about one rank has in their place.
+_SUBJECTS = {"it ": "Rank {rank} ", "its ": "Rank {rank}'s "}
+
+
 def _why_rank(rank: int, why: Phrase) -> Phrase:
-    return joined(phrase("Rank {rank}:", rank=rank_name(rank)), closed(why))
+    """Makes a cause a sentence about a rank: "Rank 3's GPU takes ...", or "Rank 3: calls block its CPU ..."."""
+    values = {"rank": rank_name(rank), **why.values}
+    for subject, name in _SUBJECTS.items():
+        if why.template.startswith(subject):
+            return closed(Phrase(name + why.template.removeprefix(subject), values))
+    return closed(Phrase(f"Rank {{rank}}: {why.template}", values))
 
 
 #: Maximum number of ranks that a sentence about the deciding path names.

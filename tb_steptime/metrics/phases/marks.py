@@ -72,7 +72,7 @@ SITES = (
     Site("optimizer", "optimizer", "Optimizer"),
     Site("other", "other", "Other"),
     Site("unknown", "unknown", "Launch not recorded"),
-    Site("no_launch", "unknown", "Does not repeat, and tail"),
+    Site("no_launch", "unknown", "Does not repeat, or after the last work"),
 )
 SITE = {site.id: place for place, site in enumerate(SITES)}
 #: Stands for "no mark" in the table of names.

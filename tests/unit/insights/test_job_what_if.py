@@ -36,26 +36,26 @@ def test_a_change_is_a_sentence(id: JobChangeId, ranks: list[int], text: str) ->
     texts_here = texts(changes=[JobChange(id, ranks, 60 * MS, 40 * MS, 40 * MS)])
     assert texts_here == [
         "The replay of all ranks takes 100.0 ms a step; 99.0 ms were recorded.",
-        f"A step takes 60.0 ms, est., {text}: 40.0 ms less.",
+        f"A step takes est. 60.0 ms {text}: 40.0 ms less.",
     ]
 
 
 @pytest.mark.parametrize(("later_ns", "sentence"), [(100 * MS, False), (99 * MS, True), (50 * MS, True)])
 def test_a_later_step_is_told_where_it_is_shorter(later_ns: int, sentence: bool) -> None:
     (replayed,) = texts(later_step_ns=later_ns)
-    assert replayed.endswith(f"A later step takes {later_ns / MS:.1f} ms, est.: one-time work is left out.") is sentence
+    assert replayed.endswith(f"A later step takes est. {later_ns / MS:.1f} ms: one-time work is left out.") is sentence
 
 
 def test_one_other_rank_has_no_median() -> None:
     late = JobChange("late_ranks", [1], 60 * MS, 40 * MS, 40 * MS)
     assert texts(rank_count=2, changes=[late])[1:] == [
-        "A step takes 60.0 ms, est., with rank 1 as fast as the other rank: 40.0 ms less."
+        "A step takes est. 60.0 ms with rank 1 as fast as the other rank: 40.0 ms less."
     ]
 
 
 def test_more_ranks_follow_or_why_they_are_not_known() -> None:
     texts_here = texts(larger=[LargerJob(16, 125 * MS, 0.8)])
-    assert texts_here[1:] == ["16 ranks, each with as much to do, take 125.0 ms a step, est.: 80 % efficient."]
+    assert texts_here[1:] == ["16 ranks, each with as much to do, take est. 125.0 ms a step: 80 % efficient."]
     (why,) = texts(larger_reason=Reason("larger_job_needs_bytes"))[1:]
     assert why.startswith("How long more ranks take is not known: not all collectives")
 

@@ -55,6 +55,27 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
     assert all(insight.gain_ns <= gains[insight.id] for insight in after.insights)
 
 
+@pytest.mark.parametrize("set_up", [0, 20])
+def test_the_step_that_could_be_is_shorter_than_the_steady_one_by_its_gain_alone(set_up: int):
+    """The first step creates a context, which no card removes: with it or without it the step could be the same."""
+    trace = timeline(
+        f"""
+        step     | {"0" * set_up + "".join(str(i) * 10 for i in range(6))} |
+        runtime  | {"p" * set_up + "k........." * 6} |
+        kernel 7 | {"." * set_up + ".kkkkkkkkk" * 6} |""",
+        calls={"p": "cudaDeviceGetStreamPriorityRange"},
+        names={"k": "ampere_sgemm_128x64_nn"},
+        kernels={"k": {"grid": (108, 1, 1), "block": (256, 1, 1), "registers": 64, "shared_memory": 0}},
+        devices={0: A100},
+        cell_ns=MS,
+    )
+    judgement = judged(trace)
+    found, first = judgement.could_be, judgement.insights[0]
+    assert found is not None and first.gain_ns > MS
+    assert (found.duration_ns, found.saved_ns) == (10 * MS - first.gain_ns, first.gain_ns)
+    assert found.parts_ns.total_ns == found.duration_ns
+
+
 @pytest.mark.parametrize(
     ("set_up", "step", "sentence"),
     [

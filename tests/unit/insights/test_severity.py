@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Headline, Insight, Severity
 from tb_steptime.insights.severity import in_order, lowered, may_be_added, most_gain, severity
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -125,6 +125,15 @@ def test_what_is_measured_leads_whatever_the_verdict_names():
     measured = replace(EXCHANGE, severity=Severity.WARNING, confidence=MEDIUM)
     placed = in_order([card("graphs", 0.06, Severity.MINOR, LOW), measured], Bound.HOST)
     assert placed[0].id == "exchange" == getattr(most_gain(placed), "id", None)
+
+
+@pytest.mark.parametrize(("named", "first"), [("guess", "guess"), (None, "third"), ("gone", "third")])
+def test_the_card_that_the_headline_names_stands_below_it(named: str | None, first: str):
+    placed = in_order(CARDS)
+    headline = Headline(phrase("It is slow."), None, card=named)
+    shown = replace(judge({}), insights=placed, headlines={"overview": headline}).under_headline
+    assert shown[0].id == first
+    assert [each for each in shown if each.id != first] == [each for each in placed if each.id != first]
 
 
 def test_a_card_says_why_it_was_lowered():

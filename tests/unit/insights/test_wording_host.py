@@ -166,3 +166,6 @@ def test_phases_that_contradict_the_verdict_are_told_by_their_idle_time():
     longer = msgspec.structs.replace(row, phase="optimizer", label="Optimizer", idle_ns=IdleNs(cpu_work=3 * US))
     sentence = title("sites", host(phases=[row, longer], bound=Bound.GPU))
     assert sentence == "The GPU is idle longest in optimizer: 3 µs a step"
+    elsewhere = msgspec.structs.replace(longer, phase="other", label="Other")
+    sentence = title("sites", host(phases=[row, elsewhere], bound=Bound.GPU))
+    assert sentence == "The GPU is idle longest in other code: 3 µs a step"

@@ -110,7 +110,7 @@ function footOf({ result, rows, meanings }: All): Foot | null {
   if (rows.length === 1 && rest === 0) return null;
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return {
-    name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with tail" : "All"}</span>,
+    name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, and after the last work" : "All"}</span>,
     cells: {
       launches: sum(rows, (row) => row.launches),
       starved: share(launches?.starved_share ?? null),

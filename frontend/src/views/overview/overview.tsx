@@ -176,7 +176,7 @@ function ghostOf({ could_be: couldBe, tried }: PageOf<"overview">, tries: Tries 
   return couldBe && !tried?.ticked.length ? ghost("Could be", couldBe, meanings) : null;
 }
 
-const ghost = (name: string, { duration_ns, parts_ns }: CouldBe, meanings: Meanings) => ({
+const ghost = (name: string, { duration_ns, parts_ns, saved_ns }: CouldBe, meanings: Meanings) => ({
   name: (
     <>
       {name} <b>{rough(duration_ns)}</b>
@@ -184,6 +184,7 @@ const ghost = (name: string, { duration_ns, parts_ns }: CouldBe, meanings: Meani
   ),
   ns: duration_ns,
   parts: partsOf(parts_ns, meanings),
+  saved_ns,
 });
 
 /** The labels for work and waiting: with several GPUs, any of them works, or none does. */

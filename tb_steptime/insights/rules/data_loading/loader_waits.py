@@ -221,7 +221,7 @@ def loader_jitter(facts: Facts) -> Insight | None:
     deep = loader is not None and (loader.prefetch or 0) >= DEEP_PREFETCH
     deep = deep or jitter.long_ns > queued * (facts.overview.steady_step_ns or facts.step_ns)
     template = agreeing(
-        "{number} (batch comes|batches come) late, with a wait of {long} in place of {typical}.", jitter.long_count
+        "{number} (batch comes|batches come) late, with a wait of {long} instead of {typical}.", jitter.long_count
     )
     return loader_card(
         facts,

@@ -247,11 +247,16 @@ def _grows(device: DeviceMemory) -> bool:
     return not by_loader and grown_bytes >= LEAST_BYTES and left >= MOST_OF_GROWTH * grown_bytes
 
 
+def _named(device: DeviceMemory) -> str:
+    """The name of a GPU is a proper name; "CPU" is none."""
+    return "the CPU" if device.name == "CPU" else device.name
+
+
 def _why(device: DeviceMemory, maker: Maker) -> Phrase:
     """Returns the reason, with the place that leaves most. If there are several places, only the largest is named."""
     example, grown_bytes = maker.example, device.growth.bytes_per_step or 0.0
     place = example.line or example.module or example.outer_op
-    values = {"steps": count(maker.steps), "bytes": nbytes(grown_bytes), "device": text(device.name)}
+    values = {"steps": count(maker.steps), "bytes": nbytes(grown_bytes), "device": text(_named(device))}
     values |= {"op": text(example.op or ""), "place": text(place or "")}
     verb = " made" if maker.bytes_per_step >= MOST_OF_ALL * grown_bytes else " made mostly"
     where = f"{verb} by {{op}}" + (" in {place}" if place is not None and place != example.op else "")

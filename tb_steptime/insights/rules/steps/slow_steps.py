@@ -224,7 +224,7 @@ def _why(host: HostResult, slow: list[Grown]) -> Phrase:
         gaps = (gap for row in host.long_gaps for gap in row.longest if gap.step == worst.step)
         doing = next((gap.name for gap in gaps if gap.late_ns >= OWN_FRACTION * part.excess_ns), None)
         values |= {"doing": text(brief(doing, PLACE_LENGTH))} if doing else {}
-        template += ", {grew} of it {part}" if doing is None else ", mostly in {doing}"
+        template += " ({part}: {grew})" if doing is None else ", mostly in {doing}"
     return Phrase(agreeing(template + ".", len(slow)), values)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from tb_steptime.insights.base import NoteText, NoteWords
+from tb_steptime.insights.base import Insight, NoteText, NoteWords
 from tb_steptime.insights.wording.notes.of_files import FILE_NOTES, RECORDER_NOTES
 from tb_steptime.insights.wording.notes.of_recordings import FINDING_WORDS, RECORDING_NOTES
 from tb_steptime.insights.wording.notes.of_several import COMPARISON_NOTES, RANK_NOTES
@@ -46,6 +46,15 @@ def noted(notes: Sequence[Note]) -> list[NoteText]:
         return [worded(note) for note in notes]
     notes_left = [note for note in notes if note.id not in alike[1:]]
     return [worded(Note(_BOTH) if note.id == alike[0] else note) for note in notes_left]
+
+
+#: The note that a card states, too, by the id of the card.
+_SAID_BY_CARDS = {"one_time": "once"}
+
+
+def notes_of_cards(cards: Iterable[Insight]) -> frozenset[str]:
+    """Returns the ids of the notes that need not be shown beside these cards."""
+    return frozenset(_SAID_BY_CARDS[card.id] for card in cards if card.id in _SAID_BY_CARDS)
 
 
 def full_text(note: NoteText) -> Phrase:

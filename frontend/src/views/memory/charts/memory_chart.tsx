@@ -137,14 +137,14 @@ function Layers({ curve, visible, time, steps, phases, peak, calls, instant }: L
         <line class="instant" x1={time.x(instant)} x2={time.x(instant)} y1={TOP} y2={FOOT} />
       )}
       {peak.at >= visible.from && peak.at < visible.to && (
-        <Peak x={time.x(peak.at)} y={y(peak.bytes)} {...peak} width={time.width} />
+        <Peak x={time.x(peak.at)} y={y(peak.bytes)} size={scale.text(peak.bytes)} width={time.width} />
       )}
     </>
   );
 }
 
-function Peak({ x, y, bytes: size, width }: { x: number; y: number; bytes: number; width: number }) {
-  const name = `peak ${bytes(size)}`;
+function Peak({ x, y, size, width }: { x: number; y: number; size: string; width: number }) {
+  const name = `peak ${size}`;
   const left = x + 8 + textWidth(name) > width;
   return (
     <>

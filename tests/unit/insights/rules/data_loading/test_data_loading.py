@@ -334,7 +334,7 @@ JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
 def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
     insight = sure(steps_that_wait(JITTER, work=10), "loader_jitter")
     assert (insight.gain_ns, insight.steps, insight.confidence) == (29_000 // 12, ["4"], Confidence.MEDIUM)
-    assert card_sentence(insight) == "1 batch comes late, with a wait of 30 µs in place of 1 µs."
+    assert card_sentence(insight) == "1 batch comes late, with a wait of 30 µs instead of 1 µs."
     assert (plain(insight.title), insight.how) == ("Prefetch more batches", "DataLoader(..., prefetch_factor=8)")
     assert [evidence.step for evidence in insight.evidence] == ["4"]
 

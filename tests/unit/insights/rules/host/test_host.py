@@ -1872,7 +1872,7 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert insight is not None
     assert (insight.gain_ns, insight.steps) == (80 * US, ["4"])
     assert plain(insight.why) == (
-        "1 of 5 steps is slow. Step 4 takes 400 µs longer than usual, 300 µs of it nothing recorded."
+        "1 of 5 steps is slow. Step 4 takes 400 µs longer than usual (nothing recorded: 300 µs)."
     )
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the 900 us of the others

@@ -67,6 +67,11 @@ def test_growth_names_its_maker_and_the_headline_says_what_to_do():
     assert grows.instead is not None and grows.instead.template == "less memory"
 
 
+def test_the_cpu_has_no_proper_name():
+    trace = with_memory(training(), every_step("kept +2000000 @+1.5"), before=100 * MB, device=CPU)
+    assert card_sentence(sure(trace, "memory_grows")).startswith("Each of 5 steps leaves 2.0 MB on the CPU, made by")
+
+
 def test_memory_that_is_kept_for_no_known_use_is_told_by_what_made_it():
     titles = judged(with_memory(training(), every_step("kept +2000000 @+1.5"))).titles["memory"]
     assert plain(titles["memory_parts.0"]) == "83 % of the peak is unclassified: aten::linear made it"
@@ -196,13 +201,13 @@ def test_no_larger_batch_for_a_gpu_that_is_busy_or_whose_memory_is_not_recorded(
 
 def test_the_only_gpu_needs_no_name_in_its_headline():
     verdict = judged(with_memory(training(), "x +8 @1.5")).headlines["memory"].verdict
-    assert plain(verdict) == "On the GPU, at most 8 B is allocated, in step 0, forward."
+    assert plain(verdict) == "On the GPU, at most 8 B is allocated, in step 0 (forward)."
 
 
 def test_memory_of_the_cpu_is_no_headline_where_a_gpu_works():
     alone = with_memory(training(kernels=".........."), "x +8 @1.5", device=CPU)
     beside = with_memory(training(), "x +8 @1.5", device=CPU)
     assert [plain(judged(trace).headlines["memory"].verdict) for trace in (alone, beside)] == [
-        "On the CPU, at most 8 B is allocated, in step 0, forward.",
+        "On the CPU, at most 8 B is allocated, in step 0 (forward).",
         "Allocations on the GPU were not recorded; on the CPU, 8 B at most.",
     ]

@@ -62,7 +62,7 @@ def test_a_late_rank_heads_the_cards():
     assert plain(card.why) == "Each other rank waits 10.0 ms a step for rank 3, the latest in 7 of 7 steps."
     below = ranks_headline(job).action
     assert below is not None and len(plain(ranks_headline(job).verdict)) <= 84
-    assert plain(below).startswith("Rank 3: its GPU takes 10.0 ms a step longer for the same work.")
+    assert plain(below).startswith("Rank 3's GPU takes 10.0 ms a step longer for the same work.")
     assert card.gain_ns == pytest.approx(10 * MS, rel=0.03)
     assert (card.confidence, card.view) == (Confidence.HIGH, "ranks")
 
@@ -242,7 +242,7 @@ def test_several_ranks_may_decide():
     job = deciding(PathRank(0, 30 * MS, STOPS), PathRank(6, 20 * MS, STOPS), PathRank(2, MS))
     card = next(each for each in judge_job(job) if each.id == "imbalance")
     assert (plain(card.title), card.gain_ns) == ("Give ranks 0 and 6 CPU cores of their own", 50 * MS)
-    why = "Rank 0: its CPU is 30.0 ms a step longer in calls that otherwise take far less, so it is interrupted."
+    why = "Rank 0's CPU is 30.0 ms a step longer in calls that otherwise take far less, so it is interrupted."
     assert plain(card.why) == "50.0 ms a step are waits for late arrivals of ranks 0 and 6."
     verdict = "Ranks 0 and 6 decide how long a step is: 50.0 ms of it (50 %) are late arrivals."
     headline = ranks_headline(job)
