@@ -991,8 +991,9 @@ export interface DataLoadingResult {
 }
 
 /**
- * What decides the length of a step. The path is followed back from the end of the slowest rank through all matched
- * collectives, to the rank that arrived last at each of them. Means over `steps` steps, ns.
+ * What decides the length of a step. The path is followed back from the end of a step through all matched
+ * collectives, to the rank that arrived last at each of them. Means over `steps` steps, ns, of the rank on which these
+ * together take longest.
  * work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: own time of ranks by which they are not late:
  * kernels, idle time that all ranks have, and other exchanges. ranks: the latest first; one may be on the path several
  * times. gain_ns: at most so much less if `deciders` were never late: the step still takes what any other rank needs
