@@ -2,7 +2,7 @@
 needs, which is four fifths of a reader's time on a small trace.
 
     this process      asks for a reader, over a socket, and hands it the reader's open files
-    the prepared one  has one thread, so that it can fork; forks a process that waits for the reader's end and reports it
+    the prepared one  has one thread, so that it can fork; forks a process that waits for the reader and reports its end
     the reader        runs `read_one.main` as the command does, in a session of its own
 
 What starts the command itself, as TensorBoard does: the tests of reused readers, of `index`, and those in a browser.
@@ -49,8 +49,8 @@ class Reader:
         reads, self._stdin = os.pipe()
         self._stdout, writes = os.pipe()
         self._ends, reports = os.pipe()
-        self.stdin, self.stdout = open(self._stdin, "wb"), open(self._stdout, "rb")
-        self._reports = open(self._ends, "rb")
+        self.stdin, self.stdout = os.fdopen(self._stdin, "wb"), os.fdopen(self._stdout, "rb")
+        self._reports = os.fdopen(self._ends, "rb")
         order = {"arguments": arguments, "environment": dict(os.environ)}
         prepared().fork(order, [reads, writes, output.fileno(), reports])
         for passed in (reads, writes, reports):

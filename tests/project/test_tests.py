@@ -11,7 +11,6 @@ import pytest
 from tests import PROJECT
 from tests.drawn import machine
 
-
 #: Any import of a test module has this in its line; only then is a file parsed, which takes much longer.
 OF_TEST = re.compile(r"\btests\.[\w.]*\btest_")
 
