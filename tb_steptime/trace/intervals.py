@@ -86,6 +86,8 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return np.array_equal(self.start, other.start) and np.array_equal(self.end, other.end)
 
     def __or__(self, other: Intervals) -> Intervals:
+        if not len(self) or not len(other):
+            return self if len(self) else other
         return Intervals.union(np.concatenate((self.start, other.start)), np.concatenate((self.end, other.end)))
 
     def __and__(self, other: Intervals) -> Intervals:
@@ -128,6 +130,8 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
         """Covered time within each window [start[i], end[i]); windows may overlap."""
+        if not len(self):
+            return np.zeros(len(start), np.int64)
         if computed := one_pass("overlaps", (np.int64,), start, end, self.start, self.end):
             return computed[0]
         covered = np.cumsum(self.end - self.start)

@@ -32,7 +32,7 @@ from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import garbage_collections
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct, distinct_in, is_in, median
@@ -116,6 +116,7 @@ def pauses(trace: Trace, device: int, steps: Steps | None = None) -> list[Pause]
     return sorted(result, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
 
 
+@shared
 def pause_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when the host pauses, whatever the cause."""
     return Intervals.joined(own for _, own in _own_stops(trace, device))

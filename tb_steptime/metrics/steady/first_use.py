@@ -17,8 +17,6 @@ each new shape, a copy or launch that waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
@@ -61,8 +59,9 @@ _OF_LIBRARIES = expression(r"aten::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|\w*convol
 LEAST_STEPS = 3
 
 
-def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
-    """Yields for each thread with work of a first use when it does that work."""
+@shared
+def first_uses(trace: Trace) -> tuple[tuple[int, Intervals], ...]:
+    """Returns each thread with work of a first use, and when it does that work."""
     events = trace.events
     captured, begin_ns = _captures(trace)
     loads, only = _while_warm(trace, loading_calls(trace)), _of_only_step(trace)
@@ -70,8 +69,8 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
     thread = np.concatenate((events.thread[rows], events.thread[captured]))
     start = np.concatenate((events.start_ns[rows], begin_ns))
     end = np.concatenate((events.ends(rows), events.ends(captured)))
-    for each in distinct_in(thread).tolist():
-        yield each, Intervals.union(start[thread == each], end[thread == each])
+    threads = distinct_in(thread).tolist()
+    return tuple((each, Intervals.union(start[thread == each], end[thread == each])) for each in threads)
 
 
 def compilations(trace: Trace) -> Int64:
