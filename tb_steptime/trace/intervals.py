@@ -52,7 +52,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
             order = np.argsort(start, kind="stable")
             start, end = start[order], end[order]
         reach = np.maximum.accumulate(end)
-        opens = np.flatnonzero(start[1:] > reach[:-1]) + 1
+        opens = (start[1:] > reach[:-1]).nonzero()[0] + 1
         return Intervals(start[np.append(0, opens)], reach[np.append(opens - 1, len(reach) - 1)])
 
     @staticmethod

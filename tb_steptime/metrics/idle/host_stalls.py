@@ -116,23 +116,23 @@ def pauses(trace: Trace, device: int, steps: Steps | None = None) -> list[Pause]
     return sorted(result, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
 
 
-@shared
 def pause_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when the host pauses, whatever the cause."""
     return Intervals.joined(own for _, own in _own_stops(trace, device))
 
 
-def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
-    """Yields the stops of each cause that has any, without those of earlier causes."""
-    steps = find_steps(trace)
-    rest = steps.intervals
+@shared
+def _own_stops(trace: Trace, device: int) -> tuple[tuple[_Stops, Intervals], ...]:
+    """Returns the stops of each cause that has any, without those of earlier causes."""
+    found, rest = [], find_steps(trace).intervals
     for stops in _stops(trace, device):
         own = rest & Intervals.union(stops.start, stops.end)
         long = own.end - own.start >= stops.least_ns
         own = Intervals(own.start[long], own.end[long])
         if len(own):
-            yield stops, own
+            found.append((stops, own))
             rest = rest - own
+    return tuple(found)
 
 
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
