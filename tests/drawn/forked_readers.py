@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import json
 import os
 import select
@@ -179,6 +180,7 @@ def _main(orders: int) -> None:
     import tb_steptime.processes.children
     import tb_steptime.timeline.build  # noqa: F401
 
+    gc.freeze()  # no reader copies what was imported, to search it for garbage
     read_one.main(_reader_to_be(socket.socket(fileno=orders)))
 
 
