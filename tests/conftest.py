@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -185,10 +186,14 @@ def drawn_in_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def at_once(tmp_path, monkeypatch):
-    """No cache of the user, no waiting for files to settle, no scan older than a moment."""
+    """No cache of the user, no waiting for files to settle, no scan older than a moment, no import in each reader."""
+    from tb_steptime.ingest import reader_process
     from tb_steptime.serve import directory, reading, store
+    from tests.drawn import forked_readers
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if sys.platform == "linux":
+        monkeypatch.setattr(reader_process, "start", forked_readers.start)
     monkeypatch.setattr(reading, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(reading, "WHOLE_SECONDS", 0.0)
     monkeypatch.setattr(directory, "SCAN_SECONDS", 0.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import re
 import sys
 import textwrap
@@ -94,8 +95,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def words() -> Iterator[tuple[str, list[str]]]:
+@functools.cache
+def words() -> tuple[tuple[str, list[str]], ...]:
     """Every section with its sentences, each once; a module read as a whole belongs to the first section only."""
+    return tuple(_words())
+
+
+def _words() -> Iterator[tuple[str, list[str]]]:
     yield MEANINGS, list(_meanings())
     yield "What cards rest on", list(_answers())
     whole: set[Path] = set()
@@ -142,7 +148,10 @@ def _help(command: Command) -> str:
 
 def _sentences(path: Path, calls: tuple[str, ...]) -> Iterator[str]:
     """In their order; from the whole module, or from the arguments of calls of these names."""
-    tree = ast.parse(path.read_text("utf-8"))
+    text = path.read_text("utf-8")
+    if calls and not any(call in text for call in calls):
+        return
+    tree = ast.parse(text)
     nodes = [node for node in ast.walk(tree) if _is_call(node, calls)] if calls else [_without_docstrings(tree)]
     for node in nodes:
         yield from (text for text in _texts(node) if _is_sentence(text))

@@ -27,7 +27,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
     @staticmethod
     def of(*keys: Int32 | Int64 | UInt8) -> Groups:
         """Groups the rows that agree in all keys. Groups are numbered in the order of their keys."""
-        place, size = _from_zero(keys[0])
+        place, size = _from_zero(keys[0]) if len(keys) > 1 else (keys[0], 0)
         for key in keys[1:]:
             number, sizes = _from_zero(key)
             if size * sizes > SCATTERED * len(place):

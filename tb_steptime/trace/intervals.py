@@ -56,7 +56,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
             order = np.argsort(start, kind="stable")
             start, end = start[order], end[order]
         reach = np.maximum.accumulate(end)
-        opens = np.flatnonzero(start[1:] > reach[:-1]) + 1
+        opens = (start[1:] > reach[:-1]).nonzero()[0] + 1
         return Intervals(start[np.append(0, opens)], reach[np.append(opens - 1, len(reach) - 1)])
 
     @staticmethod
@@ -90,6 +90,8 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return np.array_equal(self.start, other.start) and np.array_equal(self.end, other.end)
 
     def __or__(self, other: Intervals) -> Intervals:
+        if not len(self) or not len(other):
+            return self if len(self) else other
         return Intervals.union(np.concatenate((self.start, other.start)), np.concatenate((self.end, other.end)))
 
     def __and__(self, other: Intervals) -> Intervals:
@@ -132,6 +134,8 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
         """Returns the covered time within each window [start[i], end[i]); windows may overlap."""
+        if not len(self):
+            return np.zeros(len(start), np.int64)
         if computed := one_pass("overlaps", (np.int64,), start, end, self.start, self.end):
             return computed[0]
         covered = np.cumsum(self.end - self.start)

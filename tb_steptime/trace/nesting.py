@@ -193,7 +193,7 @@ def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
     All are rows of the event table; -1 in `inside` stays -1.
     """
     result = np.full(len(inside), -1, np.int64)
-    has_row = np.flatnonzero(inside >= 0)
+    (has_row,) = (inside >= 0).nonzero()
     rows = inside[has_row]
     result[has_row] = innermost_at(trace, around, trace.events.thread.take(rows), trace.events.start_ns.take(rows))
     return result
@@ -205,7 +205,7 @@ def innermost_at(trace: Trace, around: Around, thread: Int32, instants: Int64) -
     rows = np.empty(0, np.int64) if callable(around) else around
     on = trace.events.thread.take(rows)
     for number in distinct_in(thread).tolist():
-        on_thread = np.flatnonzero(thread == number)
+        (on_thread,) = (thread == number).nonzero()
         if callable(around):
             thread_lane = lane(trace, around, number)
             place = _last_begun(thread_lane.start, instants[on_thread])
@@ -214,7 +214,7 @@ def innermost_at(trace: Trace, around: Around, thread: Int32, instants: Int64) -
             thread_lane = lane_of(trace, rows[on == number])
             trace.let_go()
             place = open_at(thread_lane.start, thread_lane.end, instants[on_thread])
-        inside = np.flatnonzero(place >= 0)
+        (inside,) = (place >= 0).nonzero()
         result[on_thread[inside]] = thread_lane.rows.take(place[inside])
     return result
 

@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, expect
 
 from tests import PROJECT
 from tests.browser.tab import Tab, wait_until_all_is_read
+from tests.drawn.bytecode import carry_bytecode
 from tests.drawn.repositories import changes, commit_all, git, needs_git
 from tools.docs.screenshots import PICTURES
 from tools.serve import START_SECONDS, TensorBoard
@@ -48,8 +49,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in git(PROJECT, "ls-files", "-z").split("\0"):
         if name and (PROJECT / name).is_file():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(PROJECT / name, clone / name)
-            shutil.copymode(PROJECT / name, clone / name)
+            shutil.copy2(PROJECT / name, clone / name)
+    carry_bytecode(PROJECT / "tb_steptime", clone / "tb_steptime")
     commit_all(clone)
     for pattern in BUILT:
         for path in PROJECT.glob(pattern):

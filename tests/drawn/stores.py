@@ -6,6 +6,7 @@ import time
 
 from tb_steptime.ingest import reader_process
 from tb_steptime.ingest.states import SpanState
+from tests.drawn.forked_readers import START
 
 #: A machine may be busy with other work: only a test that would wait forever must fail.
 PATIENCE_SECONDS = 300.0
@@ -43,3 +44,4 @@ def replace_program(monkeypatch, source):
         return popen([sys.executable, "-c", source, *command[3:]], **options)
 
     monkeypatch.setattr(reader_process.subprocess, "Popen", start)
+    monkeypatch.setattr(reader_process, "start", START)

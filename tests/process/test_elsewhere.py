@@ -9,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -64,12 +66,32 @@ def run(taken_away: str, *arguments: str, cache: Path) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """What a command prints on this system; each command is run once."""
+    return cache(partial(run, "", cache=tmp_path_factory.mktemp("here")))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_trace(tmp_path_factory.mktemp("small") / "worker.1.pt.trace.json")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As text it is several parts, each of which any of the processes that read it may take."""
+    trace = tmp_path_factory.mktemp("large") / "worker.1.pt.trace.json"
+    benchmark_trace(trace, size_of("10MB"), 1)
+    return trace
+
+
 @pytest.mark.parametrize("taken_away", [MACOS, WINDOWS], ids=["macos", "windows"])
 @pytest.mark.parametrize("command", ["summarize", "kernels"])
-def test_commands_print_the_same(taken_away: str, command: str, tmp_path: Path) -> None:
-    trace = write_trace(tmp_path / "worker.1.pt.trace.json")
-    arguments = (command, "--format", "json", str(trace))
-    assert run(taken_away, *arguments, cache=tmp_path) == run("", *arguments, cache=tmp_path)
+def test_commands_print_the_same(
+    taken_away: str, command: str, small: Path, here: Callable[..., str], tmp_path: Path
+) -> None:
+    arguments = (command, "--format", "json", str(small))
+    assert run(taken_away, *arguments, cache=tmp_path) == here(*arguments)
 
 
 @pytest.mark.parametrize("taken_away", [MACOS, WINDOWS], ids=["macos", "windows"])
@@ -83,13 +105,13 @@ def test_a_directory_is_indexed(taken_away: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("taken_away", [MACOS, WINDOWS], ids=["macos", "windows"])
-def test_a_trace_that_is_large_enough_for_several_processes(taken_away: str, tmp_path: Path) -> None:
-    trace = tmp_path / "worker.1.pt.trace.json"
-    benchmark_trace(trace, size_of("20MB"), 1)
+def test_a_trace_that_is_large_enough_for_several_processes(
+    taken_away: str, large: Path, here: Callable[..., str], tmp_path: Path
+) -> None:
     smaller = "\nfrom tb_steptime.trace.kineto.parts import whole as parts\nparts.LEAST_BYTES = 2**20\n"
-    arguments = ("summarize", "--format", "json", str(trace))
+    arguments = ("summarize", "--format", "json", str(large))
     output = run(taken_away + smaller, *arguments, cache=tmp_path)
-    assert json.loads(output) == json.loads(run("", *arguments, cache=tmp_path))
+    assert json.loads(output) == json.loads(here(*arguments))
 
 
 def test_the_keyboard_interrupts_tensorboard_alone() -> None:

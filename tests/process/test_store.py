@@ -345,7 +345,7 @@ print('{"type":"refused","problem":"It went","hint":"On."}', flush=True)
 
 
 @pytest.fixture
-def waits_for_file(monkeypatch):
+def waits_for_file(at_once, monkeypatch):
     """Readers that wait and do not end when they are asked to, so they are soon killed."""
     replace_program(monkeypatch, WAIT_FOR_FILE)
     monkeypatch.setattr(reader_process, "_ENDING_SECONDS", 0.2)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from tests import PROJECT
+from tests.drawn.bytecode import carry_bytecode
 from tests.drawn.small_trace import write_trace
 
 #: The parts of the project that the steps change or run.
@@ -56,6 +57,7 @@ class Copy:
             source, target = PROJECT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target, ignore=ignore) if source.is_dir() else shutil.copy(source, target)
+        carry_bytecode(PROJECT / "tb_steptime", root / "tb_steptime")
         if MYPY_CACHE.is_dir():  # so that mypy checks only what is added
             shutil.copytree(MYPY_CACHE, root / MYPY_CACHE.name)
 

@@ -29,13 +29,17 @@ SPELLED = re.compile(
     r"""|["'/](traces_world|pftrace|snapshots|flight_recorder)["'/]|\breference/\w+\.json|\blabelled\.tsv"""
     r"""|\breal_traces/|\bFETCHED\b"""
 )
+#: A call to which a line passes a name.
+HELPER = re.compile(r"\b(needs|cases|real_path|is_there)\(")
 
 
 def mentions(path: str, text: str) -> list[str]:
     """The lines of a Python file that name the place of real traces. Lines that
     pass a name to the helper do not count."""
-    lines = (line for line in text.splitlines() if not re.search(r"\b(needs|cases|real_path|is_there)\(", line))
-    return [f"{path}: {line.strip()}" for line in lines if path not in KNOWING and SPELLED.search(line)]
+    if path in KNOWING or not SPELLED.search(text):
+        return []
+    lines = [line for line in text.splitlines() if SPELLED.search(line)]
+    return [f"{path}: {line.strip()}" for line in lines if not HELPER.search(line)]
 
 
 def python_files() -> list[Path]:

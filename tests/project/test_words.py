@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 import pytest
 
@@ -13,7 +12,6 @@ from tests import PROJECT
 from tools.words import FRAGMENT, to_rewrite, words
 
 
-@cache
 def sections() -> dict[str, list[str]]:
     """The sentences by section. They are read once, when a test needs them."""
     return dict(words())

@@ -19,14 +19,12 @@ def recording(*spans_us):
     return tuple(span for trace in traces for span in side_of("", trace).spans)
 
 
-BASE = [recording((50, 50), (50, 51)), recording((51, 50), (50, 50)), recording((50, 50), (51, 51))]
-SLOWER = [recording((60, 60), (60, 61)), recording((61, 60), (60, 60)), recording((60, 60), (61, 61))]
-RUNS = {"base": BASE, "again": BASE[::-1], "slower": SLOWER}
-
-
 def test_the_same_program_passes_and_more_work_fails():
+    base = [recording((50, 50), (50, 51)), recording((51, 50), (50, 50)), recording((50, 50), (51, 51))]
+    slower = [recording((60, 60), (60, 61)), recording((61, 60), (60, 60)), recording((60, 60), (61, 61))]
+    runs = {"base": base, "again": base[::-1], "slower": slower}
     found = {
-        question: fails("step_time>+5%", RUNS, question)
+        question: fails("step_time>+5%", runs, question)
         for question in ("unchanged, one", "unchanged, three", "slower, three")
     }
     assert found == {"unchanged, one": False, "unchanged, three": False, "slower, three": True}

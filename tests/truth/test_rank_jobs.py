@@ -15,6 +15,7 @@ from tb_steptime.insights.wording.ranks import ranks_headline, ranks_name
 from tb_steptime.ranks.job import job_ranks, job_with_waits
 from tb_steptime.ranks.messages import Links
 from tb_steptime.ranks.result import JobRanks
+from tb_steptime.text import Reason
 from tb_steptime.text.printer import plain
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts, span_of
 from tests.truth.simulate.rank_jobs import Declared, Ran, run, write
@@ -95,10 +96,12 @@ def test_of_many_ranks_one_is_not_the_latest_in_all_of_few_steps_by_chance():
 
 @pytest.mark.parametrize("ranks", [2, 4, 8, 32])
 @pytest.mark.parametrize("steps", [3, 4, 5, 10])
-def test_noise_of_few_steps_has_nobody_to_blame(ranks: int, steps: int):
-    """In many of the recordings, one rank is the latest in each of few steps by chance."""
+def test_noise_of_few_steps_has_nobody_to_blame(ranks: int, steps: int, monkeypatch: pytest.MonkeyPatch):
+    """In many of the recordings, one rank is the latest in each of few steps by chance. Who is late is known before the
+    job is replayed, which takes most of the time, so none of these is."""
+    monkeypatch.setattr("tb_steptime.ranks.job._what_if", lambda *_: Reason("no_common_steps"))
     jobs = [job_on_hosts(run(Declared(ranks, steps, spread_ns=5 * MS, seed=seed)), ranks // 2) for seed in range(8)]
-    assert not {job.balance for job in jobs} & {"straggler", "late_ranks"}
+    assert not {each.balance for each in jobs} & {"straggler", "late_ranks"}
 
 
 def test_a_rank_is_found_whose_batches_are_late_while_others_pause():

@@ -16,6 +16,7 @@ idle    iiiiiiiiiii   iiiiiiiiiiiiii      iiii    iiiiiiii      what of it leave
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
@@ -46,7 +47,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in, median
 
 
-class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
+class ExcludedTime(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Ranges of the recording, for one device. before_recording: it runs work that was launched earlier; once: it is
     idle, and the host does one-time work or warms up between such work, or it runs what a library only tries;
     after_recording: idle after its last recorded work, or the profiler is off between two recordings; profiler: idle
@@ -57,7 +58,7 @@ class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
     after_recording: Intervals
     profiler: Intervals
 
-    @property
+    @cached_property
     def total(self) -> Intervals:
         return self.before_recording | self.once | self.after_recording | self.profiler
 
@@ -84,6 +85,7 @@ def _once(trace: Trace, device: int | None) -> Intervals:
     return at_once if one_time_costs(trace, device) else Intervals.empty()
 
 
+@shared
 def judged_ns(trace: Trace, device: int | None) -> Int64:
     """Returns the length of each step without the excluded time, ns."""
     steps = find_steps(trace)

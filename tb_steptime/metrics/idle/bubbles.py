@@ -158,14 +158,20 @@ class Bubbles(NamedTuple):
 def bubbles(trace: Trace, device: int, steps: Steps | None = None) -> Bubbles:
     """Returns the bubbles of each of `blocking_groups`; many groups have none. steps: those whose idle time counts;
     None for all."""
+    idle, start, end = _bounds(trace, device)
+    counted = idle if steps is None else idle & steps.intervals
+    return Bubbles(start, end, counted.overlap_ns(start, end))
+
+
+@shared
+def _bounds(trace: Trace, device: int) -> tuple[Intervals, Int64, Int64]:
+    """Returns when the device is idle for a call's sake, and when the bubble of each group starts and ends."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     end = np.minimum(end, _next_pause(trace, device, start))
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
     end = np.maximum(np.minimum(end, lasts), start)
-    end = np.where(token_waits(trace), start, end)
-    counted = idle if steps is None else idle & steps.intervals
-    return Bubbles(start, end, counted.overlap_ns(start, end))
+    return idle, start, np.where(token_waits(trace), start, end)
 
 
 def _next_pause(trace: Trace, device: int, instants: Int64) -> Int64:

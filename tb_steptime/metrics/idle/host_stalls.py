@@ -32,7 +32,7 @@ from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import garbage_collections
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct, distinct_in, is_in, median
@@ -121,17 +121,18 @@ def pause_intervals(trace: Trace, device: int) -> Intervals:
     return Intervals.joined(own for _, own in _own_stops(trace, device))
 
 
-def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
-    """Yields the stops of each cause that has any, without those of earlier causes."""
-    steps = find_steps(trace)
-    rest = steps.intervals
+@shared
+def _own_stops(trace: Trace, device: int) -> tuple[tuple[_Stops, Intervals], ...]:
+    """Returns the stops of each cause that has any, without those of earlier causes."""
+    found, rest = [], find_steps(trace).intervals
     for stops in _stops(trace, device):
         own = rest & Intervals.union(stops.start, stops.end)
         long = own.end - own.start >= stops.least_ns
         own = Intervals(own.start[long], own.end[long])
         if len(own):
-            yield stops, own
+            found.append((stops, own))
             rest = rest - own
+    return tuple(found)
 
 
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:

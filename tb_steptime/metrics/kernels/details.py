@@ -143,9 +143,11 @@ def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
 def lengths(dur_ns: Int64) -> LaunchLengths:
     """The distribution of at least one length."""
     low, high = int(dur_ns.min()), int(dur_ns.max())
+    if low == high:
+        return LaunchLengths([low, high], [len(dur_ns)])
     edges = distinct(np.rint(np.geomspace(max(low, 1), max(high, 1), LENGTH_BINS + 1)).astype(np.int64))
     edges[0], edges[-1] = low, high  # so that rounding loses no launch
-    if len(edges) < 2 or low == high:
+    if len(edges) < 2:
         return LaunchLengths([low, high], [len(dur_ns)])
     place = np.searchsorted(edges[1:-1], dur_ns, side="right")
     return LaunchLengths(edges.tolist(), np.bincount(place, minlength=len(edges) - 1).tolist())

@@ -84,6 +84,8 @@ class Bins(msgspec.Struct, frozen=True, eq=False):
         values = self.values
         finite = np.isfinite(values)
         rounded = np.rint(1000 * np.where(finite, values, 0)).astype(np.int64).tolist()
+        if finite.all():
+            return list(rounded)
         return [value if is_measured else None for value, is_measured in zip(rounded, finite.tolist(), strict=True)]
 
     def joined(self, count: int) -> Bins:

@@ -18,8 +18,6 @@ each new shape, a copy or launch that waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
@@ -62,8 +60,9 @@ _OF_LIBRARIES = expression(r"aten::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|\w*convol
 LEAST_STEPS = 3
 
 
-def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
-    """Yields for each thread with work of a first use when it does that work."""
+@shared
+def first_uses(trace: Trace) -> tuple[tuple[int, Intervals], ...]:
+    """Returns each thread with work of a first use, and when it does that work."""
     events = trace.events
     captured, begin_ns = _captures(trace)
     scripted, idle_ns, next_ns = _scripted(trace)
@@ -72,8 +71,8 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
     thread = np.concatenate((events.thread[rows], events.thread[captured], events.thread[scripted]))
     start = np.concatenate((events.start_ns[rows], begin_ns, idle_ns))
     end = np.concatenate((events.ends(rows), events.ends(captured), next_ns))
-    for each in distinct_in(thread).tolist():
-        yield each, Intervals.union(start[thread == each], end[thread == each])
+    threads = distinct_in(thread).tolist()
+    return tuple((each, Intervals.union(start[thread == each], end[thread == each])) for each in threads)
 
 
 def compilations(trace: Trace) -> Int64:

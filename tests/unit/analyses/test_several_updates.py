@@ -3,6 +3,8 @@ so are two steps that hold one."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tb_steptime.analyses.quality import notes
@@ -34,17 +36,17 @@ def test_it_is_said_from_ten_updates_on(updates: int):
 
 
 @pytest.mark.parametrize(
-    "note",
+    ("backward", "update", "drawn"),
     [
-        noted("b" + "..." * 11, "." + ".u." * 11),
-        noted("b.." * 11, ".u." * 11, on="other"),
-        noted("b.." * 11, ".u." * 11, more="ooo" * 10 + "..."),
-        noted("b.." * 11, ".u." * 11, steps=False),
+        ("b" + "..." * 11, "." + ".u." * 11, {}),
+        ("b.." * 11, ".u." * 11, {"on": "other"}),
+        ("b.." * 11, ".u." * 11, {"more": "ooo" * 10 + "..."}),
+        ("b.." * 11, ".u." * 11, {"steps": False}),
     ],
     ids=["many optimizers behind one backward pass", "in the backward pass", "in ops", "no marks"],
 )
-def test_what_else_has_many_steps_of_optimizers_is_not(note: list[Note]):
-    assert note == []
+def test_what_else_has_many_steps_of_optimizers_is_not(backward: str, update: str, drawn: dict[str, Any]):
+    assert noted(backward, update, **drawn) == []
 
 
 BACKWARD = "autograd::engine::evaluate_function: AddmmBackward0"
