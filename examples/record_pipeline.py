@@ -26,7 +26,7 @@ from torch.distributed.pipelining import PipelineStage, schedules
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
 WIDTH, ROWS = 64, 4
-WAIT, WARMUP = 1, 1  # steps that are not recorded
+WAIT, WARMUP = 0, 1  # steps that are not recorded
 
 
 class Sleep(torch.autograd.Function):

@@ -28,8 +28,8 @@ T = TypeVar("T")
 #: programs do that sleep for tenths of a second. At 2.2 ms a declared time of a pipeline was found to 1 %, and at 2.6
 #: ms to 6 %.
 SLEEP_SECONDS, LATE_SECONDS = 0.005, 0.0015
-#: By how much the thread woke late in recordings of the test that runs, where that was more.
-_too_late: list[float] = []
+#: What in the recordings of the test that runs shows that the machine had no time.
+_busy: list[str] = []
 
 
 def in_peace(record: Callable[[Path], T], folder: Path) -> T:
@@ -38,19 +38,24 @@ def in_peace(record: Callable[[Path], T], folder: Path) -> T:
     with _Sleeper() as sleeper:
         recorded = record(folder)
     if sleeper.late_seconds > LATE_SECONDS:
-        _too_late.append(sleeper.late_seconds)
+        call_busy(f"a thread woke later than it asked for by {1000 * sleeper.late_seconds:.1f} ms")
     return recorded
+
+
+def call_busy(why: str) -> None:
+    """Says that the machine had no time in the test that runs: if it fails, it is skipped instead."""
+    _busy.append(why)
 
 
 @contextmanager
 def skipped_if_busy() -> Iterator[None]:
-    """Within it, a failure is a skip if the machine had no time while something was recorded `in_peace`."""
-    _too_late.clear()
+    """Within it, a failure is a skip if the machine had no time while something was recorded."""
+    _busy.clear()
     try:
         yield
     except AssertionError:
-        if _too_late:
-            skip_busy(f"a thread woke later than it asked for by {1000 * max(_too_late):.1f} ms")
+        if _busy:
+            skip_busy(_busy[-1])
         raise
 
 

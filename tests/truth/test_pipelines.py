@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
@@ -15,10 +12,14 @@ from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.result import JobRanks, JobReplay
 from tb_steptime.text import Reason
 from tests import PROJECT
-from tests.drawn.machine import in_peace
+from tests.drawn.forked_scripts import run_script
+from tests.drawn.machine import call_busy, in_peace
 from tests.drawn.pipelines import MS, DrawnPipeline, gpipe, in_turns
 from tests.drawn.recorded_jobs import job_in, real_job
 
+#: A rank that has slept finds the caches of a shared machine cold, and needs up to 20 ms for what else takes 1 ms. From
+#: this factor on, what passes and messages take varies too much to be compared.
+COLD = 1.05
 SCRIPT = PROJECT / "examples" / "record_pipeline.py"
 
 
@@ -35,10 +36,9 @@ def recorded_job(folder: Path, *arguments: str) -> tuple[Pipeline, JobReplay]:
 
 def analysed_job(folder: Path, *arguments: str) -> JobRanks:
     """A stage takes longer than it sleeps, by 2 to 20 ms, so the declared times are long."""
-    pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
     def record(folder: Path) -> Path:
-        subprocess.run([sys.executable, str(SCRIPT), "--out", str(folder), *arguments], check=True, capture_output=True)
+        run_script(SCRIPT, "--out", str(folder), *arguments)
         return folder
 
     job = job_in(in_peace(record, folder))
@@ -48,27 +48,15 @@ def analysed_job(folder: Path, *arguments: str) -> JobRanks:
     return job
 
 
-def taken(folder: Path, parts: int, forward: list[float], backward: list[float]) -> tuple[list[int], list[int]]:
-    """How long a forward and a backward pass of each stage took, ns: the declared ms, and by the same factor what the
-    stage added. That is what a rank does in a step besides receiving.
-
-    A rank that has slept finds the caches of a shared machine cold, and needs up to 20 ms for what else takes 1 ms.
-    """
+def taken(found: Pipeline, forward: Sequence[int], backward: Sequence[int]) -> tuple[list[int], list[int]]:
+    """How long a forward and a backward pass of each stage took, ns; not less than declared (ms)."""
     times: tuple[list[int], list[int]] = ([], [])
-    for path, *declared in zip(sorted(folder.glob("rank*.json.gz")), forward, backward, strict=True):
-        events = [
-            each for each in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if each.get("ph") == "X"
-        ]
-        spans = {
-            name: sorted((each["ts"], each["ts"] + each["dur"]) for each in events if each["name"].startswith(name))
-            for name in ("ProfilerStep", "gloo:recv")
-        }
-        busy_us = [
-            end - start - sum(max(min(end, until) - max(start, since), 0) for since, until in spans["gloo:recv"])
-            for start, end in spans["ProfilerStep"][1:]
-        ]
-        for of_pass, ms in zip(times, declared, strict=True):
-            of_pass.append(round(1000 * mean(busy_us) / parts * ms / sum(declared)))
+    for row, *declared in zip(found.rows, forward, backward, strict=True):
+        for of_pass, ns, ms in zip(times, (row.forward_ns, row.backward_ns), declared, strict=True):
+            of_pass.append(ns // found.micro_batches)
+            assert of_pass[-1] >= ms * MS
+            if of_pass[-1] > COLD * ms * MS:
+                call_busy(f"a pass that sleeps for {ms} ms took {of_pass[-1] / MS:.1f} ms")
     return times
 
 
@@ -83,7 +71,7 @@ def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path:
     times = ["--forward", *map(str, forward), "--backward", *map(str, backward)]
     counts = ["--stages", str(stages), "--micro-batches", str(parts), "--steps", "3"]
     found, what_if = recorded_job(tmp_path, *counts, *times)
-    took = taken(tmp_path, parts, forward, backward)
+    took = taken(found, forward, backward)
     even = [[round(mean(each))] * stages for each in took]
     as_fast = [[round(mean(each[:1] + each[2:]))] * stages for each in took]
     whole, whole_even, whole_as_fast = (
@@ -107,14 +95,16 @@ def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path:
 @pytest.mark.parametrize("stages", [2, 4, pytest.param(8, marks=pytest.mark.crowded)])
 def test_balanced_stages_wait_for_their_schedule(tmp_path: Path, schedule: str, order, stages: int):
     """PyTorch's 1F1B needs as many micro-batches as stages."""
-    parts, times = max(6, stages), ["--forward", "120", "--backward", "240", "--steps", "3"]
+    parts, times = max(6, stages), ["--forward", "80", "--backward", "160", "--steps", "3"]
     arguments = ["--schedule", schedule, "--stages", str(stages), "--micro-batches", str(parts), *times]
     found = recorded(tmp_path, *arguments)
-    took = [round(mean(each)) for each in taken(tmp_path, parts, [120] * stages, [240] * stages)]
-    drawn = DrawnPipeline(order(stages, parts), *([each] * stages for each in took))
+    took = taken(found, [80] * stages, [160] * stages)
+    even = [round(mean(each)) for each in took]
+    drawn = DrawnPipeline(order(stages, parts), *([each] * stages for each in even))
     assert (found.schedule, found.stages, found.micro_batches) == (schedule.lower(), stages, parts)
-    assert found.schedule_ns == pytest.approx(drawn.window - parts * sum(took), rel=0.05)
-    assert found.imbalance_ns < 0.1 * found.schedule_ns
+    assert found.schedule_ns == pytest.approx(drawn.window - parts * sum(even), rel=0.05)
+    uneven_ns = DrawnPipeline(order(stages, parts), *took).window - drawn.window
+    assert found.imbalance_ns == pytest.approx(uneven_ns, abs=0.05 * found.schedule_ns)
 
 
 @pytest.mark.live
@@ -138,7 +128,10 @@ def test_delayed_messages_are_transfers(tmp_path: Path):
     at_once, late = (analysed_job(tmp_path / each, *arguments, "--transfer", each) for each in ("0", "300"))
     assert at_once.pipeline is not None
     assert late.pipeline is not None
-    assert late.pipeline.transfer_ns - at_once.pipeline.transfer_ns == pytest.approx(4 * 300 * MS, rel=0.05)
+    added_ns = late.pipeline.transfer_ns - at_once.pipeline.transfer_ns
+    if added_ns > COLD * 4 * 300 * MS:
+        call_busy(f"messages that sleep for 1200 ms took {added_ns / MS:.1f} ms")
+    assert added_ns == pytest.approx(4 * 300 * MS, rel=0.05)
     # The messages are sent by a thread that the profiler does not record.
     assert (late.what_if, late.what_if_reason) == (None, Reason("messages_one_sided"))
 
@@ -150,8 +143,10 @@ def test_one_micro_batch_after_the_other_is_the_order_s_cost(tmp_path: Path):
     arguments = ["--schedule", "GPipe", "--stages", "3", "--micro-batches", "4", "--one-by-one", *times]
     found = recorded(tmp_path, *arguments)
     assert found.schedule is None
-    each = mean(map(sum, zip(*taken(tmp_path, 4, [80] * 3, [160] * 3), strict=True)))
-    assert found.ordering_ns == pytest.approx(4 * 3 * each - (4 + 2) * each, rel=0.05)
+    whole_ns = mean(map(sum, zip(*taken(found, [80] * 3, [160] * 3), strict=True)))
+    message_ns = max(0, found.window_ns - 4 * 3 * whole_ns) / (4 * 4)
+    in_turn = DrawnPipeline(gpipe(3, 4), [round(whole_ns / 3)] * 3, [round(2 * whole_ns / 3)] * 3, round(message_ns))
+    assert found.ordering_ns == pytest.approx(found.window_ns - in_turn.window, rel=0.05)
 
 
 @pytest.mark.live

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from tb_steptime.insights.rules.ranks import judge_job
 from tb_steptime.metrics.communication.reducer import Reducer
 from tb_steptime.text.printer import plain
 from tests import PROJECT
+from tests.drawn.forked_scripts import run_script
 from tests.drawn.machine import in_peace
 from tests.drawn.recorded_jobs import job_in
 from tests.drawn.simulated_ranks import MS
@@ -47,9 +46,9 @@ def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late
     assert cause.id == "data_loading"
     assert cause.own_ns - cause.others_ns == pytest.approx(200 * MS, rel=0.1)
     assert [group.role for group in job.groups] == [wrap]
-    # On a machine with fewer cores than processes, the computation of the
-    # other ranks overlaps with part of their waits.
-    assert 100 * MS < job.late[0].gain_ns < 220 * MS
+    # On a machine with fewer cores than processes, the computation of the other ranks overlaps with part of their
+    # waits; and on a shared one a rank that has slept finds cold caches, so that it computes longer.
+    assert 100 * MS < job.late[0].gain_ns < 250 * MS
 
 
 @pytest.mark.live
@@ -137,6 +136,5 @@ def reducer_of(folder: Path) -> Reducer:
 
 
 def record(folder: Path, *arguments: str) -> Path:
-    pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
-    subprocess.run([sys.executable, str(SCRIPT), "--out", str(folder), *arguments], check=True, capture_output=True)
+    run_script(SCRIPT, "--out", str(folder), *arguments)
     return folder
