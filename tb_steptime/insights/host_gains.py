@@ -11,7 +11,8 @@ An instant belongs to the first that fits, so that the gains of all these cards 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tb_steptime.analyses.host import HostResult
@@ -48,6 +49,9 @@ _WAITS_FOR_RANKS = phrase(
 )
 _WAITS_FOR_BATCHES = phrase(
     "Now it is at most what a replay of the change gains while batches come as late as recorded."
+)
+_MADE_UP_FOR = phrase(
+    "Now it is at most by how much the steps fell behind the loader: while the CPU pauses, its workers go on."
 )
 _ONCE = low("It comes at one place of this recording: how often it comes in a long run is not known.")
 
@@ -94,9 +98,12 @@ def host_card(
         gain_ns = min(gain_ns, facts.all_idle_ns)
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
-    alone_ns = facts.alone_ns(gain_ns, pauses=of in ("excess", "one_step"))
-    now_ns = facts.worth(alone_ns if bounds.most_now_ns is None else min(alone_ns, bounds.most_now_ns))
-    waits = _WAITS_FOR_RANKS if bounds.most_now_ns is None else _WAITS_FOR_BATCHES
+    of_pauses = of in ("excess", "one_step")
+    alone_ns, most_now_ns, waits = facts.alone_ns(gain_ns, pauses=of_pauses), bounds.most_now_ns, _WAITS_FOR_BATCHES
+    if most_now_ns is None and of_pauses:
+        most_now_ns, waits = _behind_loader_ns(facts), _MADE_UP_FOR
+    now_ns = facts.worth(alone_ns if most_now_ns is None else min(alone_ns, most_now_ns))
+    waits = _WAITS_FOR_RANKS if most_now_ns is None else waits
     sure_ns = now_ns if bounds.sure_ns is None else min(now_ns, bounds.sure_ns)
     here = _as_recorded(facts, best)
     if severity_of_gain(facts.share(sure_ns)) is not severity_of_gain(facts.share(now_ns)):
@@ -106,6 +113,40 @@ def host_card(
         facts, formula=formula, certainty=best, gain_ns=gain_ns, now_ns=now_ns, sure_ns=sure_ns, here=here, view=view,
         part=part, colour=colour, **words,
     )  # fmt: skip
+
+
+#: Where the number of workers is not known, the steps may be in turns of so many that this many turns are recorded.
+_TURNS = 3
+
+
+def _behind_loader_ns(facts: Facts) -> int | None:
+    """Returns by how much pauses lengthen the mean step at most while batches come late; None where no workers of a
+    loader set the pace. These go on during a pause, and the batches that are ready then shorten the next waits."""
+    loading = facts.data_loading
+    if facts.host.bound is not Bound.INPUT or not loading.multiprocess:
+        return None
+    host = facts.host_as_recorded
+    lengths = [host.steps[each].end_ns - host.steps[each].start_ns for each in host.judged_steps]
+    known = loading.curve.measured_workers if loading.curve else 0
+    workers = [known] if known else range(1, max(1, len(lengths) // _TURNS) + 1)
+    return min(round(_left_behind_ns(lengths, each) / len(lengths)) for each in workers) if lengths else None
+
+
+def _left_behind_ns(lengths: Sequence[int], workers: int) -> float:
+    """Returns how far these steps are behind a loader in the end that delivers at their usual pace. Steps wait in turns
+    for workers: only means over as many steps as there are workers show a pace.
+
+    >>> _left_behind_ns([20, 20, 44, 6, 10, 20, 20], 1), _left_behind_ns([20, 20, 44, 16, 20, 20], 1)
+    (0.0, 20.0)
+    >>> _left_behind_ns([30, 6, 30, 6, 54, 6, 6, 6, 30, 6], 2)
+    0.0
+    """
+    turn = min(workers, len(lengths))
+    means = [fmean(lengths[first : first + turn]) for first in range(len(lengths) - turn + 1)]
+    usual, behind = median(means), 0.0
+    for each in means:
+        behind = max(0.0, behind + each - usual)
+    return behind
 
 
 def while_batches_are_late_ns(facts: Facts, gain_ns: int, part: Part) -> int | None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from tb_steptime.insights.base import Severity
 from tb_steptime.insights.rules import RULES, Gain
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -244,6 +245,29 @@ def test_a_collection_that_the_profiler_recorded_is_called_by_its_name():
 def collecting(training: Training) -> Training:
     stop = Section((), stop_ns=24_000_000, collects=True, steps=(FIRST + 4,))
     return replace(training, sections=(stop, *training.sections))
+
+
+@pytest.mark.parametrize("places", [(4,), (3, 6)])
+@pytest.mark.parametrize(
+    "loader",
+    [Loader(36 * MS, 2), Loader(60 * MS, 2), Loader(20 * MS, 1), Loader(20 * MS, 1, prefetch=1), Loader(8 * MS)],
+    ids=lambda loader: f"{loader.workers} workers, {loader.batch_ns // MS} ms, prefetch {loader.prefetch}",
+)
+def test_pauses_of_a_job_that_its_loader_paces_cost_what_workers_do_not_make_up_for(
+    loader: Loader, places: tuple[int, ...]
+):
+    """Workers go on during a pause, and the next waits are shorter. Without workers nothing is made up for."""
+    slow = replace(PLAIN, loader=loader)
+    stops = [Section((), stop_ns=24 * MS, steps=(FIRST + place,)) for place in places]
+    found = judged_training(replace(slow, sections=(*stops, *slow.sections)))
+    judged_steps = found.host.judged_steps
+    cost = mean_step_ns(found.training, judged_steps) - mean_step_ns(slow, judged_steps)
+    (card,) = [each for each in found.judgement.insights if each.id == "host_stops"]
+    if loader.workers:
+        assert card.gain_ns < cost + 0.1 * mean_step_ns(slow, judged_steps)
+        assert card.severity is not Severity.MAJOR
+    else:
+        assert card.gain_ns == pytest.approx(cost, rel=TOLERANCE)
 
 
 def test_nothing_is_wrong_with_the_plain_training():

@@ -96,7 +96,8 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Jobs: those with a GPU, training and inference.
 
-    Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
+    Gain: the GPU's idle time that these stops of the host cause, mean over the steps. Where workers of a loader set the
+    pace, these go on meanwhile: at most what the steps fall behind them.
 
     Left out: pauses during which the GPU works; what takes the core away meanwhile. How often they come in a long run,
     where they are in a single step, such as one that saves a checkpoint, or in successive ones: a minor card.
