@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,9 @@ from tb_steptime.ingest.measure import measure_file
 from tests.drawn.processes import runs, send
 from tests.drawn.small_trace import small_trace
 from tests.drawn.stores import PATIENCE_SECONDS, until
+
+#: After so long a user presses Ctrl+C again.
+AGAIN_SECONDS = 15
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are forked on Linux alone")
 
@@ -106,6 +110,19 @@ class Measuring:
         """Wait until the first process has nothing to do but to read what the second one answers."""
         until(self._told.with_name("told.waited_for").exists)
 
+    def end_by(self, ending: signal.Signals) -> None:
+        """Sends the signal until the first process ends.
+
+        Python ignores whatever is raised in some places, such as the end of an object: an interrupt in a hundred is
+        lost there, and a user presses Ctrl+C again.
+        """
+        for _ in range(int(PATIENCE_SECONDS / AGAIN_SECONDS)):
+            self.process.send_signal(ending)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(AGAIN_SECONDS)
+                return
+        pytest.fail(f"the process goes on after {ending.name}")
+
 
 @pytest.fixture
 def measuring(path: Path) -> Iterator[Callable[..., Measuring]]:
@@ -171,11 +188,8 @@ def test_a_view_that_fails_in_either_process_is_told_once(measuring: Callable[..
 def test_the_second_process_ends_with_the_first(ending: signal.Signals, measuring: Callable[..., Measuring]) -> None:
     together = measuring("waits")
     pid, _ = together.second()
-    # Up to Python 3.11, NumPy looks up attributes of an enum by a function in Python, and ignores whatever that raises:
-    # one of a hundred interrupts during the measurement is lost there, and a user presses Ctrl+C again.
     together.wait_until_it_waits()
-    together.process.send_signal(ending)
-    together.process.wait(PATIENCE_SECONDS)
+    together.end_by(ending)
     try:
         until(lambda: not runs(pid))
     finally:
