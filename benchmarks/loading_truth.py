@@ -55,7 +55,7 @@ FEW_CORES_SHARE = 0.8
 CHANCE = 2
 #: How often a run is made, and for how long after the first attempt.
 TRIES = 5
-PATIENCE_S = 30
+PATIENCE_S = 10
 #: Sources of an estimate.
 TRACE, RECORDER = "trace alone", "recorder"
 

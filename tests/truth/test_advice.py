@@ -94,9 +94,9 @@ def test_a_mean_step_is_of_the_recorded_ones(tmp_path):
     assert mean_step(log, skip=1) == 15
 
 
-#: A difference of four rounds is larger than twice its standard error by chance in one of fourteen cases, so three
-#: cases in turn are no chance.
-TRIES = 3
+#: A difference of four rounds is larger than twice its standard error by chance in one of fourteen cases, so two cases
+#: in turn hardly are chance.
+TRIES = 2
 
 
 @pytest.mark.live
