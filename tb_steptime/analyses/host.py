@@ -109,6 +109,10 @@ class HostStep(msgspec.Struct, frozen=True):
     phase_spans: list[PhaseSpan] = []
     left_out_ns: int = 0
 
+    @property
+    def judged_ns(self) -> int:
+        return self.end_ns - self.start_ns - self.left_out_ns
+
 
 class DeviceIdle(msgspec.Struct, frozen=True):
     """One device. steps: its idle time by reason, per step; mean: mean over the steps; busy_ns per step."""

@@ -108,7 +108,7 @@ def kinds_of_steps(facts: Facts) -> list[list[HostStep]]:
         step for step, out in zip(facts.host.steps, left_out, strict=True)
         if not out and step.left_out_ns < WARNING_FRACTION * (step.end_ns - step.start_ns)
     ]  # fmt: skip
-    borders = _borders([_judged_ns(step) for step in steps])
+    borders = _borders([step.judged_ns for step in steps])
     return [steps[low:high] for low, high in itertools.pairwise([0, *borders, len(steps)])]
 
 
@@ -117,7 +117,7 @@ def _of_kinds(facts: Facts) -> list[Phrase]:
     kinds = kinds_of_steps(facts)
     if len(kinds) == 1:
         return []
-    lengths = [median([_judged_ns(step) for step in each]) for each in kinds]
+    lengths = [median([step.judged_ns for step in each]) for each in kinds]
     if len(kinds) > 2:
         return [_of_many_kinds(kinds, lengths)]
     (before, after), (first, then) = kinds, lengths
@@ -143,10 +143,6 @@ def _of_many_kinds(kinds: Sequence[Sequence[HostStep]], lengths: Sequence[float]
         values |= {f"step{place}": text(kinds[place][0].name), f"ns{place}": ns(lengths[place])}
         parts.append(f"from {{step{place}}} on {{ns{place}}}")
     return filled(f"Steps take {', '.join(parts[:-1])}, and {parts[-1]}: no step is like the mean.", values)
-
-
-def _judged_ns(step: HostStep) -> int:
-    return step.end_ns - step.start_ns - step.left_out_ns
 
 
 def _borders(lengths: Sequence[int]) -> list[int]:

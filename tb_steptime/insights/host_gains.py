@@ -51,7 +51,7 @@ _WAITS_FOR_BATCHES = phrase(
     "Now it is at most what a replay of the change gains while batches come as late as recorded."
 )
 _MADE_UP_FOR = phrase(
-    "Now it is at most by how much the steps fell behind the loader: while the CPU pauses, its workers go on."
+    "Now it is at most the time by which the steps fell behind the loader: its workers go on while the CPU pauses."
 )
 _ONCE = low("It comes at one place of this recording: how often it comes in a long run is not known.")
 
@@ -99,23 +99,26 @@ def host_card(
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
     of_pauses = of in ("excess", "one_step")
-    alone_ns, most_now_ns, waits = facts.alone_ns(gain_ns, pauses=of_pauses), bounds.most_now_ns, _WAITS_FOR_BATCHES
-    if most_now_ns is None and of_pauses:
-        most_now_ns, waits = _behind_loader_ns(facts), _MADE_UP_FOR
-    now_ns = facts.worth(alone_ns if most_now_ns is None else min(alone_ns, most_now_ns))
-    waits = _WAITS_FOR_RANKS if most_now_ns is None else waits
+    alone_ns = facts.alone_ns(gain_ns, pauses=of_pauses)
+    if bounds.most_now_ns is not None:
+        now_ns, why_less = min(alone_ns, bounds.most_now_ns), _WAITS_FOR_BATCHES
+    elif of_pauses and (behind_ns := _behind_loader_ns(facts)) is not None:
+        now_ns, why_less = min(alone_ns, behind_ns), _MADE_UP_FOR
+    else:
+        now_ns, why_less = alone_ns, _WAITS_FOR_RANKS
+    now_ns = facts.worth(now_ns)
     sure_ns = now_ns if bounds.sure_ns is None else min(now_ns, bounds.sure_ns)
     here = _as_recorded(facts, best)
     if severity_of_gain(facts.share(sure_ns)) is not severity_of_gain(facts.share(now_ns)):
         here = low(bounds.unsure)
-    formula = as_phrase(formula) if now_ns == gain_ns else joined(as_phrase(formula), waits)
+    formula = as_phrase(formula) if now_ns == gain_ns else joined(as_phrase(formula), why_less)
     return card(
         facts, formula=formula, certainty=best, gain_ns=gain_ns, now_ns=now_ns, sure_ns=sure_ns, here=here, view=view,
         part=part, colour=colour, **words,
     )  # fmt: skip
 
 
-#: Where the number of workers is not known, the steps may be in turns of so many that this many turns are recorded.
+#: Where the number of workers is not known, any number is possible that has at least this many turns in the recording.
 _TURNS = 3
 
 
@@ -133,8 +136,8 @@ def _behind_loader_ns(facts: Facts) -> int | None:
 
 
 def _left_behind_ns(lengths: Sequence[int], workers: int) -> float:
-    """Returns how far these steps are behind a loader in the end that delivers at their usual pace. Steps wait in turns
-    for workers: only means over as many steps as there are workers show a pace.
+    """Returns by how much the last of these steps ends later than with a loader that delivers at their usual pace.
+    Steps wait in turns for workers, so only means over as many steps as there are workers show a pace.
 
     >>> _left_behind_ns([20, 20, 44, 6, 10, 20, 20], 1), _left_behind_ns([20, 20, 44, 16, 20, 20], 1)
     (0.0, 20.0)

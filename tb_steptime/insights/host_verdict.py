@@ -358,7 +358,7 @@ def _unlike_kinds(facts: Facts) -> Certainty | None:
     and others do not: it is about their mean, and none of them may have its limit."""
     shares = []
     for kind in kinds_of_steps(facts):
-        whole_ns = sum(step.end_ns - step.start_ns - step.left_out_ns for step in kind)
+        whole_ns = sum(step.judged_ns for step in kind)
         shares.append(sum(step.idle_ns.judged.total_ns for step in kind) / max(whole_ns, 1))
     least, most = min(shares), max(shares)
     if least >= IDLE_FRACTION or most < IDLE_FRACTION:

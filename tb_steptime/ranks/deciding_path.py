@@ -1,6 +1,6 @@
 """The path that decides how long a step of the job is, followed from its end back through all collectives.
 
-    rank 0   |late late late|==|work|           from the end of the slowest rank back: its own work, then the transfer
+    rank 0   |late late late|==|work|           from the end of a step on one rank back: its work, then the transfer
     rank 1   |work|wait wait|==|work work work| of a collective, then the rank that arrived last at it, and so on
 
 All ranks leave a collective together, so at its end the path changes from one rank's clock to the other's, and clocks
@@ -71,8 +71,8 @@ def deciding_path(
     """Returns the mean over the given steps of the job (names), each followed from its end on the rank on which they
     together take longest; None where no rank recorded any of them.
 
-    The steps of one rank follow each other. Those of the slowest rank of each step overlap, if ranks that are early in
-    one step are late in the next, and are together longer than the recording."""
+    The steps of one rank follow each other. The slowest rank of each step would give steps that overlap where ranks are
+    early in one step and late in the next: together these are longer than the recording."""
     meetings, by_rank = _columns(matched, len(spans))
     windows = [[span.step_window(names[step]) for step in steps.tolist()] for span in spans]
     longest = max(range(len(spans)), key=lambda place: sum(length for _, length in windows[place]))

@@ -1,6 +1,6 @@
 """Scripts that record with torch, run in forks of a process that has imported all they need.
 
-Importing torch.distributed.pipelining takes several seconds on a small machine, longer than many a recording.
+Importing torch.distributed.pipelining takes several seconds on a small machine, which is longer than most recordings.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def run_script(script: Path, *arguments: str) -> None:
 
 @cache
 def _process_of(script: Path) -> subprocess.Popen[str]:
-    """One per script and worker; it ends with the worker, whose end closes its input."""
+    """Starts one process for each script and worker of pytest. It ends when the worker ends, which closes its input."""
     process = subprocess.Popen(
         [sys.executable, "-c", _RUNS, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -454,8 +454,8 @@ def _clocks(job: JobRanks) -> Phrase:
 
 
 def step_ns(job: JobRanks) -> int:
-    """Returns the mean step of the job, of which gains and waits are shares: of the steps whose exchanges are matched,
-    because others exchange nothing, as most steps of gradient accumulation. At least 1, so that it can be a divisor."""
+    """Returns the mean step of the job, of which all gains and waits are shares; at least 1 ns, as it is a divisor.
+    Only steps whose exchanges are matched count: with gradient accumulation most steps exchange nothing."""
     if job.path is not None:
         return max(1, job.path.step_ns)
     if job.pipeline is not None:

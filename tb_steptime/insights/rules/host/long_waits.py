@@ -176,10 +176,10 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
 
 
 _HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
-#: Functions that wait, by whom for, and how to see what these do.
 _HOW_TO_WAIT = """\
 item = queue.get()  # or Event.wait(): returns at once, where a loop with sleep asks again later
 # a loop that keeps a rate, such as a camera's, has nothing to gain here"""
+#: Functions that wait, by whom for, and how to see what these do or how to wait instead.
 _WAITS = (
     (WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS), (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS), (WAITS_FOR_ANY, None),
     (SLEEPS, _HOW_TO_WAIT),

@@ -112,8 +112,7 @@ def _waits_and_others_ns(facts: Facts) -> tuple[list[int], list[int]]:
     """Returns for each judged step how long the GPU waits while the CPU is in no op or call, and the rest of it, ns."""
     steps = [facts.host.steps[each] for each in facts.judged_steps]
     waits_ns = [step.idle_ns.nothing_recorded for step in steps]
-    wholes_ns = [step.end_ns - step.start_ns - step.left_out_ns for step in steps]
-    return waits_ns, [whole_ns - waited_ns for whole_ns, waited_ns in zip(wholes_ns, waits_ns, strict=True)]
+    return waits_ns, [step.judged_ns - waited_ns for step, waited_ns in zip(steps, waits_ns, strict=True)]
 
 
 def is_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:

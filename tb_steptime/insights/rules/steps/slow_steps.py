@@ -208,8 +208,7 @@ def _computes_other(facts: Facts, host: HostResult, step: Grown) -> bool:
 def _own_ns(step: HostStep) -> int:
     """Returns the step's length without idle time that has other cards or reasons, and without time left out of
     judgement."""
-    own_ns = step.end_ns - step.start_ns - step.left_out_ns
-    return own_ns - step.idle_ns.data_loading - step.idle_ns.tail
+    return step.judged_ns - step.idle_ns.data_loading - step.idle_ns.tail
 
 
 def _why(host: HostResult, slow: list[Grown]) -> Phrase:
