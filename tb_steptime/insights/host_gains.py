@@ -12,7 +12,6 @@ An instant belongs to the first that fits, so that the gains of all these cards 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from statistics import fmean, median
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tb_steptime.analyses.host import HostResult
@@ -21,6 +20,7 @@ from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, Part
 from tb_steptime.insights.severity import severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
+from tb_steptime.metrics.means import median
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.text import Phrase, as_phrase, joined, phrase
 
@@ -145,7 +145,7 @@ def _left_behind_ns(lengths: Sequence[int], workers: int) -> float:
     0.0
     """
     turn = min(workers, len(lengths))
-    means = [fmean(lengths[first : first + turn]) for first in range(len(lengths) - turn + 1)]
+    means = [sum(lengths[first : first + turn]) / turn for first in range(len(lengths) - turn + 1)]
     usual, behind = median(means), 0.0
     for each in means:
         behind = max(0.0, behind + each - usual)
