@@ -20,6 +20,7 @@ from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.excluded_time.steady_step import ExcessId, ExcessRow
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.means import median, whole_mean
 from tb_steptime.text import Finding, Phrase, agreeing, count, filled, fraction, joined, ns, phrase, text
@@ -64,6 +65,7 @@ def basis_of(facts: Facts) -> Phrase | None:
     if facts.host.cpu is not None and facts.share_as_recorded(between_ns) >= WARNING_FRACTION:
         template = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
         sentences.append(phrase(template, between=ns(between_ns)))
+    sentences += _beside_exchanges(facts)
     sentences += _of_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
         template = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
@@ -71,6 +73,18 @@ def basis_of(facts: Facts) -> Phrase | None:
         works = fraction(facts.share_as_recorded(overview.works_ns))
         sentences.append(phrase(template, device=device, main=main, number=text(str(number)), works=works))
     return joined(*sentences) if sentences else None
+
+
+def _beside_exchanges(facts: Facts) -> list[Phrase]:
+    """Says how much of the bar's communication the verdict of a job on the CPU does not count."""
+    exchanged = facts.communication
+    if facts.host.cpu is None or facts.host.bound is not Bound.COMMUNICATION or exchanged is None:
+        return []
+    beside_ns = facts.host_parts_ns.communication - exchanged.exposed_ns
+    if facts.share(beside_ns) < WARNING_FRACTION:
+        return []
+    template = "Communication in the bar includes {beside} a step in which ops run, too; the verdict does not."
+    return [phrase(template, beside=ns(beside_ns))]
 
 
 def _evaluating(facts: Facts) -> int:

@@ -566,6 +566,21 @@ def test_without_ops_nobody_knows_what_they_hide(ops: str, level: Confidence):
     assert ("only communicates" in verdict.text.template) is (level is Confidence.HIGH)
 
 
+@pytest.mark.parametrize(
+    ("ops", "beside_ns"), [("b.bb......", 2 * MS), ("b.........", None)], ids=["beside the exchange", "before it"]
+)
+def test_the_bar_counts_exchanges_beside_which_ops_run(ops: str, beside_ns: int | None):
+    trace = timeline(
+        f"""
+        step                    | {"".join(str(step) * 10 for step in range(4))} |
+        op                      | {ops * 4} |
+        user gloo:all_reduce @1 | {"..cccccccc" * 4} |""",
+        cell_ns=MS,
+    )
+    basis = judged(trace).headlines["overview"].basis
+    assert (basis and basis.values["beside"].value) == beside_ns
+
+
 def test_a_job_of_one_rank_has_no_such_card():
     trace = drawn("\n    kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |")
     assert fired(trace) == []
