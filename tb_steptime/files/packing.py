@@ -22,7 +22,7 @@ BAD_GZIP: Any = isal_zlib.IsalError if isal_zlib else zlib.error
 
 
 def pack(content: bytes) -> bytes:
-    """A gzip file of the content, packed quickly rather than tightly; the same bytes for the same content."""
+    """Returns a gzip file of the content, packed quickly rather than tightly. The same content gives the same bytes."""
     packed: bytes = _gzip().compress(content, 1, mtime=0)
     return packed
 

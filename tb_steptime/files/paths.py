@@ -47,12 +47,12 @@ def identity(path: AnyPath) -> str:
 
 
 def is_folder(path: AnyPath) -> bool:
-    """Whether it is a folder. A name that no file can have, at which pathlib raises, gives False."""
+    """Returns whether it is a folder. A name that no file can have, at which pathlib raises, gives False."""
     return path.is_dir() if isinstance(path, RemotePath) else os.path.isdir(path)
 
 
 def is_file(path: AnyPath) -> bool:
-    """Whether it is a file; see `is_folder`."""
+    """Returns whether it is a file; see `is_folder`."""
     return path.is_file() if isinstance(path, RemotePath) else os.path.isfile(path)
 
 

@@ -100,7 +100,7 @@ def _opened(path: Path) -> int | None:
 
 
 def _locked(file: int, *, unknown: bool = True) -> bool:
-    """Whether this process has the lock now. unknown: the result where the file system has no locks."""
+    """Returns whether this process has the lock now. unknown: the result where the file system has no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -25,8 +25,8 @@ _LENGTH, _FLAGS_BEFORE = 0x0FFF, (2, 4)
 
 
 def is_any_tracked(*paths: Path) -> bool:
-    """Whether one of some paths in a folder, which need not exist, is under version control. Also True where that
-    cannot be determined: in a working tree of a system other than git, and where the index cannot be read."""
+    """Returns whether one of some paths in a folder, which need not exist, is under version control. Also True where
+    that cannot be determined: in a working tree of a system other than git, and where the index cannot be read."""
     folder = os.path.realpath(paths[0].parent)
     tree = _working_tree(folder)
     if tree is None:
@@ -69,8 +69,8 @@ def _content(file: Path) -> bytes:
 
 
 def _lists(index: bytes, name: bytes) -> bool:
-    """Whether an index has an entry of this name. Raises ValueError where that cannot be determined: version 4, which
-    is rarely used, omits what a path shares with the one before."""
+    """Returns whether an index has an entry of this name. Raises ValueError where that cannot be determined: version 4,
+    which is rarely used, omits what a path shares with the one before."""
     if index[:4] != _MAGIC or int.from_bytes(index[4:8], "big") not in _VERSIONS:
         raise ValueError("no index of git that is known here")
     length = min(len(name), _LENGTH)

@@ -57,7 +57,7 @@ class Dump:
 
 
 def read_dump(path: AnyPath) -> Dump:
-    """The dump of one rank. Raises TraceError if the file is not a dump, or its name does not end in a rank."""
+    """Returns the dump of one rank. Raises TraceError if the file is not a dump, or its name does not end in a rank."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -89,18 +89,18 @@ def _dict(value: Any) -> dict[Any, Any]:
 
 
 def _group(entry: dict[Any, Any]) -> str:
-    """The name of the entry's group, which is a number. The entry also has the group's purpose."""
+    """Returns the name of the entry's group, which is a number. The entry also has the group's purpose."""
     return str(next(iter(_list(entry.get("process_group"))), ""))
 
 
 def _ranks(written: Any) -> tuple[int, ...]:
-    """The ranks, which are written as text: "[0, 2]"."""
+    """Returns the ranks, which are written as text: "[0, 2]"."""
     return tuple(map(int, _NUMBERS.findall(written))) if isinstance(written, str) else ()
 
 
 def _progress(status: dict[Any, Any], groups: dict[str, str]) -> Iterator[tuple[str, Progress]]:
-    """The progress in the groups that have a remembered call. Counters use this rank's numbers of groups; the calls
-    have both numbers and names."""
+    """Returns the progress in the groups that have a remembered call. Counters use this rank's numbers of groups; the
+    calls have both numbers and names."""
     for number, counters in status.items():
         group, counters = groups.get(str(number)), _dict(counters)
         begun, finished = (counters.get(f"last_{name}_collective") for name in ("enqueued", "completed"))

@@ -58,7 +58,7 @@ FINISH, BEGIN = "finish", "begin"
 
 
 def find_hang(dumps: Sequence[Dump]) -> Hang:
-    """The verdict from the dumps of a job."""
+    """Returns the verdict from the dumps of a job."""
     by_rank = {each.rank: each for each in dumps}
     shown = [*_unfinished(by_rank)] or [*_not_begun(by_rank)]
     worst = {row.rank: row for row in sorted(shown, key=_lag)}
@@ -74,7 +74,7 @@ def _lag(row: RankBehind) -> int:
 
 
 def _groups(by_rank: dict[int, Dump]) -> dict[str, list[int]]:
-    """The members with a dump, for each group whose counters may be compared."""
+    """Returns the members with a dump, for each group whose counters may be compared."""
     exchanging = {call.group for each in by_rank.values() for call in each.calls if call.is_exchange}
     by_group: dict[str, list[int]] = {}
     for rank, each in sorted(by_rank.items()):
@@ -107,7 +107,7 @@ def _not_begun(by_rank: dict[int, Dump]) -> list[RankBehind]:
 
 
 def _waits_for_others(by_rank: dict[int, Dump], row: RankBehind, blamed: set[int]) -> bool:
-    """Whether the rank waits in another group, in which a blamed rank has begun less."""
+    """Returns whether the rank waits in another group, in which a blamed rank has begun less."""
     own = by_rank[row.rank]
     for call in own.calls:
         progress = own.progress.get(call.group)

@@ -37,7 +37,7 @@ VISIBLE_FRACTION = 0.005
 
 
 def basis_of(facts: Facts) -> Phrase | None:
-    """None where all shares are of the mean step, and of the one device."""
+    """Returns what the shares are of; None where all of them are of the mean step, and of the one device."""
     overview, sentences = facts.overview, list[Phrase]()
     if overview.cut_short:
         template = (
@@ -93,7 +93,7 @@ def _evaluating(facts: Facts) -> int:
 
 
 def leaves_out(facts: Facts) -> bool:
-    """Whether what is left out is a visible part of the mean step. A longer first step always is."""
+    """Returns whether what is left out is a visible part of the mean step. A longer first step always is."""
     return facts.starts_longer or facts.share_as_recorded(_left_out_ns(facts)) >= VISIBLE_FRACTION
 
 

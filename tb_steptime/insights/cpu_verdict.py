@@ -19,7 +19,8 @@ from tb_steptime.text.frames import frame_function
 
 
 def _has_no_ops(facts: Facts) -> bool:
-    """Whether no op of the CPU is recorded in the steps: it may compute during exchanges, which run beside it."""
+    """Returns whether no op of the CPU is recorded in the steps: it may compute during exchanges, which run beside
+    it."""
     return facts.host.cpu is not None and facts.host.cpu.ops_ns == 0
 
 
@@ -75,13 +76,13 @@ _LEAST_STEP_NS = 1_000_000
 
 
 def has_only_calls(facts: Facts) -> bool:
-    """Whether nothing is recorded but calls that bring the device no work."""
+    """Returns whether nothing is recorded but calls that bring the device no work."""
     return facts.has_finding("no_work")
 
 
 def holds_no_work(facts: Facts) -> bool:
-    """Whether nothing is recorded but one short step mark, as where a schedule begins again after the last batch.
-    A longer one may hold Python code, or wait for another process."""
+    """Returns whether nothing is recorded but one short step mark, as where a schedule begins again after the last
+    batch. A longer one may hold Python code, or wait for another process."""
     host, others = facts.host, replace(facts.overview.mean_parts_ns, other=0)
     empty = not (host.python_function or host.ranges or any(astuple(others)))
     short = facts.overview.mean_duration_ns < _LEAST_STEP_NS

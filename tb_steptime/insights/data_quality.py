@@ -58,8 +58,8 @@ _RESTS_ON: dict[str, frozenset[Affected]] = {
 
 
 def quality_lines(facts: Facts) -> list[FindingText]:
-    """One for each finding, repaired first, then left out, then said; the last one says what can be trusted. Empty
-    where nothing is wrong."""
+    """Returns a line for each finding: what was repaired first, then what was left out, then what was said. The last
+    line says what can be trusted. Empty where nothing is wrong."""
     findings = facts.overview.findings
     steps = facts.overview.steps
     lines = [msgspec.structs.replace(_line(each), evidence=_evidence(each, steps)) for each in findings]
@@ -149,8 +149,9 @@ def weighed(facts: Facts, insight: Insight) -> Insight | None:
 
 
 def weighed_verdict(facts: Facts, verdict: Verdict) -> Verdict:
-    """Likewise. Where host and device cannot be compared, why the device is idle is not said. A file that is cut still
-    shows that the device sets the pace: what is missing would only add to its work."""
+    """Returns the verdict, weighed by the same findings. Where host and device cannot be compared, why the device is
+    idle is not said. A file that is cut still shows that the device sets the pace: what is missing would only add to
+    its work."""
     finding = _lowest(facts, _WITH_DEVICE if facts.overview.has_device else _ON_HOST)
     if finding is None:
         return verdict

@@ -474,24 +474,24 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
 
 def waits_for_queue(facts: Facts) -> bool:
-    """Whether the CPU is busy because it waits for room in the full launch queue."""
+    """Returns whether the CPU is busy because it waits for room in the full launch queue."""
     return facts.host.full_queue_ns >= FULL_QUEUE_FRACTION * facts.step_ns > 0
 
 
 def little_is_judged(facts: Facts) -> bool:
-    """Whether half of what was recorded is left out, mostly one-time work, and not even a few steps are whole: the
-    rest is the first work of a process, too, and no step of the job."""
+    """Returns whether half of what was recorded is left out, mostly one-time work, and not even a few steps are whole:
+    the rest is the first work of a process, too, and no step of the job."""
     steps = facts.overview.steps
     whole = sum(step.duration_ns - step.judged_ns < WARNING_FRACTION * step.duration_ns for step in steps)
     return whole < FEW_STEPS and facts.left_out_ns >= max(LITTLE_FRACTION * facts.all_steps_ns, 1)
 
 
 def mostly_unrecorded(facts: Facts) -> bool:
-    """Whether a step mostly waits for work that is not recorded: what the rest gains alone says little."""
+    """Returns whether a step mostly waits for work that is not recorded: what the rest gains alone says little."""
     return facts.share(facts.unrecorded_ns) >= UNRECORDED_FRACTION
 
 
 def one_time_is_unknown(facts: Facts) -> bool:
-    """Whether what the CPU does may come once: nothing shows first calls, and there are not even a few steps to
+    """Returns whether what the CPU does may come once: nothing shows first calls, and there are not even a few steps to
     compare."""
     return facts.host.cpu_unrecorded and len(facts.overview.steps) < FEW_STEPS

@@ -159,9 +159,9 @@ def while_batches_are_late_ns(facts: Facts, gain_ns: int, part: Part) -> int | N
 
 
 def shows_the_job(facts: Facts) -> bool:
-    """Whether idle time may be taken for the job's own: not where most of it is work that is not recorded, since other
-    work may be missing too; nor in a cold start, of whose few steps most comes only once; nor where hardly anything
-    runs."""
+    """Returns whether idle time may be taken for the job's own: not where most of it is work that is not recorded,
+    since other work may be missing too; nor in a cold start, of whose few steps most comes only once; nor where hardly
+    anything runs."""
     steps, idle = facts.overview.steps, facts.idle
     unrecorded = idle is not None and idle.unrecorded_work > LEADING_FRACTION * idle.total_ns
     cold = len(steps) < FEW_STEPS and facts.once_ns > LEADING_FRACTION * facts.all_steps_ns

@@ -381,12 +381,12 @@ _MOST_OF_ONCE = 0.99
 
 
 def is_mostly_once(facts: Facts) -> bool:
-    """Whether one-time work is half of what is left out, or more."""
+    """Returns whether one-time work is half of what is left out, or more."""
     return bool(facts.host.one_time) and 2 * facts.once_ns >= facts.left_out_ns
 
 
 def ends_early(facts: Facts) -> bool:
-    """Whether half of what is left out, or more, is behind the last recorded work of the device."""
+    """Returns whether half of what is left out, or more, is behind the last recorded work of the device."""
     return not is_mostly_once(facts) and 2 * _after_ns(facts) >= max(facts.left_out_ns, 1)
 
 

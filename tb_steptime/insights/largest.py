@@ -47,7 +47,8 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
 
 
 def nothing_waits(facts: Facts) -> bool:
-    """Whether the GPU is busy for most of the step: where it idles something big is left, though no card knows what."""
+    """Returns whether the GPU is busy for most of the step: where it idles something big is left, though no card knows
+    what."""
     return facts.idle is not None and facts.share(facts.idle.total_ns) < IDLE_FRACTION
 
 

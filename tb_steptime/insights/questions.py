@@ -36,7 +36,8 @@ class CardMeaning(msgspec.Struct, frozen=True):
 
 
 def card_meaning(rule: Callable[..., Any]) -> CardMeaning:
-    """Without answers where Python runs without docstrings. KeyError for a rule that leaves a question open."""
+    """Returns what a card means. It has no answers where Python runs without docstrings. KeyError for a rule that
+    leaves a question open."""
     paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", inspect.getdoc(rule) or "")]
     if paragraphs == [""]:
         return CardMeaning(rule.__name__, "", {})

@@ -89,7 +89,7 @@ def job_advice(card: Insight, spans: int, step_ns: int) -> RunAdvice:
 
 
 def is_surer(own: Insight | None, of_job: Insight) -> bool:
-    """Whether the card of the ranks comes before the first one of their job, which is only a hint."""
+    """Returns whether the card of the ranks comes before the first one of their job, which is only a hint."""
     hint = of_job.severity is Severity.MINOR
     return hint and own is not None and own.severity is not Severity.MINOR
 

@@ -110,8 +110,9 @@ def _with_origin(insight: Insight) -> Insight:
 
 
 def _place(insight: Insight, bound: Bound) -> tuple[int, int, int, int, int, int]:
-    """Among equally grave cards the one with most gain stands first, surer ones before those of low confidence. What
-    has no gain, but is about much of the step, stands before what hardly gains anything."""
+    """Returns the sort key of a card. Among equally grave cards the one with most gain stands first, surer ones before
+    those of low confidence. What has no gain, but is about much of the step, stands before what hardly gains
+    anything."""
     worth_ns = insight.gain_ns if insight.gain_fraction >= WARNING_FRACTION else 0
     sure_ns = worth_ns if insight.confidence is not Confidence.LOW else 0
     about_ns, later_ns = insight.about_ns, insight.later_ns or 0

@@ -84,7 +84,7 @@ def _differs(facts: Facts, replayed: WhatIf) -> bool:
 
 
 def _confirmed(replayed: WhatIf, card: Insight, cards: Sequence[Insight]) -> bool:
-    """Whether the replay gains what the card says: alone, or after all the others, such as behind a loader."""
+    """Returns whether the replay gains what the card says: alone, or after all the others, such as behind a loader."""
     others = [each for each in cards if each is not card]
     after_ns = _replayed_ns(replayed, [*others, card]) - _replayed_ns(replayed, others)
     return max(_replayed_ns(replayed, [card]), after_ns) >= CONFIRMED * card.gain_ns

@@ -103,7 +103,7 @@ class RunComparison:
         return [note.text for note in self._report.warnings]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `tb-steptime compare --format json` prints as a candidate."""
+        """Returns what `tb-steptime compare --format json` prints as a candidate."""
         report = msgspec.to_builtins(self._report)
         assert isinstance(report, dict)
         return report
@@ -118,7 +118,7 @@ class RunComparison:
 
 
 def compare(base: Comparable, candidate: Comparable) -> RunComparison:
-    """Two runs, or two spans; of a run with several workers the first one stands for it, as in the command.
+    """Compares two runs, or two spans. Of a run with several workers the first one stands for it, as in the command.
 
     Raises TraceError where one cannot be read, ValueError where one is several runs.
 

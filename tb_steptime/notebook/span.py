@@ -203,23 +203,24 @@ class Span:
         return Events(self._trace)
 
     def whatif(self, *changes: str) -> WhatIf | None:
-        """What a steady step would take after these changes, or after each that makes it shorter; reads the trace, and
-        keeps it in memory. None where no step has work on a GPU; ValueError for a change that there is none of."""
+        """Returns what a steady step would take after these changes, or after each that makes it shorter; reads the
+        trace, and keeps it in memory. None where no step has work on a GPU; ValueError for a change that there is none
+        of."""
         from tb_steptime.replay.whatif import what_if
 
         return what_if(self._trace, changes)
 
     def fit(self, *batches: int, memory: str | int | None = None) -> list[DeviceFit]:
-        """The peak of each device's memory at these batches, and the largest batch that fits into `memory`, such as
-        "24GB"; estimates. Empty where allocations were not recorded; ValueError for what is no batch or no size. Reads
-        the trace, and keeps it in memory."""
+        """Returns the peak of each device's memory at these batches, and the largest batch that fits into `memory`,
+        such as "24GB"; estimates. Empty where allocations were not recorded; ValueError for what is no batch or no
+        size. Reads the trace, and keeps it in memory."""
         from tb_steptime.metrics.memory.fit.predictions import fits, size_of
 
         return fits(self._trace, batches, size_of(memory) if isinstance(memory, str) else memory)
 
     def result(self, view: str, kind: type[R]) -> R:
-        """The result of one view as the tab has it, for what no table holds. KeyError for a view that there is not,
-        with the one that may be meant."""
+        """Returns the result of one view as the tab has it, for what no table holds. KeyError for a view that there is
+        not, with the one that may be meant."""
         if view not in self.measured.results:
             raise KeyError(f"{view!r} is no view.{did_you_mean(view, self.measured.results)}")
         return self.measured.result(view, kind)
@@ -289,7 +290,7 @@ class Figures(Mapping[str, SpanFigure]):
         self._series = {each.metric: each for each in series if each.metric in METRIC_BY_ID}
 
     def __getitem__(self, id: str) -> SpanFigure:
-        """KeyError for an id that is not in the catalogue, with the one that may be meant."""
+        """Returns a figure. Raises KeyError for an id that is not in the catalogue, with the one that may be meant."""
         if id not in self._series:
             raise KeyError(f"{id!r} is no figure.{did_you_mean(str(id), self._series)}")
         series, metric = self._series[id], METRIC_BY_ID[id]

@@ -37,12 +37,12 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def steps_table(overview: OverviewResult, loading: DataLoadingResult) -> Table:
-    """A row for each step; its parts sum to duration_ns, and wait_ns = exposed_ns + hidden_ns."""
+    """Returns a row for each step; its parts sum to duration_ns, and wait_ns = exposed_ns + hidden_ns."""
     return _declared(STEPS, step_lines(overview, loading))
 
 
 def idle_table(host: HostResult) -> Table:
-    """A row for each GPU and step: busy_ns and the time for each reason to be idle sum to the step."""
+    """Returns a row for each GPU and step: busy_ns and the time for each reason to be idle sum to the step."""
     return _declared(IDLE, idle_lines(host))
 
 
@@ -57,7 +57,7 @@ def _whole(table: Declared[S], rows: Iterable[S]) -> Table:
 
 
 def kernels_table(rows: Sequence[KernelGroup]) -> Table:
-    """A row for each group of kernels of a GPU, those with most time first; see KernelGroup."""
+    """Returns a row for each group of kernels of a GPU, those with most time first; see KernelGroup."""
     return _whole(KERNELS, rows)
 
 
@@ -76,18 +76,18 @@ def kept_kernels(gpu: GpuResult, by: By) -> list[KernelGroup]:
 
 
 def operators_table(operators: OperatorsResult, by: OpsBy) -> Table:
-    """A row for each op and its key, those with most time first; sums over the steps. See OperatorRow."""
+    """Returns a row for each op and its key, those with most time first; sums over the steps. See OperatorRow."""
     rows = next((table.rows for table in operators.tables if (table.by, table.where) == (by, "ran")), [])
     return _whole(OPERATORS, rows)
 
 
 def lines_table(operators: OperatorsResult) -> Table:
-    """A row for each line of the user's code, those before which a GPU is idle longest first; see CodeLine."""
+    """Returns a row for each line of the user's code, those before which a GPU is idle longest first; see CodeLine."""
     return _whole(LINES, operators.lines.rows if operators.lines else [])
 
 
 def modules_table(operators: OperatorsResult, folded: bool) -> Table:
-    """A row for each module, in the order of the tree, with its path and the row of the module around it; see
+    """Returns a row for each module, in the order of the tree, with its path and the row of the module around it; see
     ModuleRow."""
     rows = operators.folded if folded else operators.modules
     paths = (" / ".join(path) for path in paths_of_rows(rows))
@@ -96,17 +96,18 @@ def modules_table(operators: OperatorsResult, folded: bool) -> Table:
 
 
 def blocking_table(host: HostResult) -> Table:
-    """A row for calls that are alike, those that cost most first; see BlockingRow."""
+    """Returns a row for calls that are alike, those that cost most first; see BlockingRow."""
     return _whole(BLOCKING, host.blocking)
 
 
 def copies_table(host: HostResult) -> Table:
-    """A row for each way of copies between host and GPU, per step; see CopyRow."""
+    """Returns a row for each way of copies between host and GPU, per step; see CopyRow."""
     return _whole(COPIES, host.copies)
 
 
 def cards_table(cards: Sequence[Insight]) -> Table:
-    """A row for each card, in their order: what to do, what was measured, setting or code, gain per step at most."""
+    """Returns a row for each card, in their order: what to do, what was measured, setting or code, gain per step at
+    most."""
     return _declared(CARDS, cards)
 
 
@@ -192,12 +193,13 @@ class Events:
         return len(self.trace.events)
 
     def of_kind(self, *kinds: str) -> Int64:
-        """Row numbers of the events of these kinds, in time order. ValueError for one that is not in `kinds`."""
+        """Returns the row numbers of the events of these kinds, in time order. ValueError for one that is not in
+        `kinds`."""
         known = self.kinds
         return self.trace.events.rows(*(trace_table.Kind(known.index(kind)) for kind in kinds))
 
     def table(self, rows: Int64 | None = None) -> Table:
-        """These rows, or all, with names in place of their numbers. Times are ns from the span's t = 0."""
+        """Returns these rows, or all, with names in place of their numbers. Times are ns from the span's t = 0."""
         rows = np.arange(len(self)) if rows is None else rows
         columns = [getattr(self, column)[rows].tolist() for column in _COLUMNS]
         texts = {"kind": self.kinds, "name": self.names, "thread": self.threads}

@@ -56,7 +56,7 @@ class Spans(Sequence[Span]):
     def __getitem__(self, key: slice | str | tuple[str, str]) -> Spans: ...
 
     def __getitem__(self, key: int | slice | str | tuple[str, str]) -> Span | Spans:
-        """KeyError for a run or worker that is not here, with those that are."""
+        """Returns a run or worker. Raises KeyError for a run or worker that is not here, with those that are."""
         if isinstance(key, int):
             return self._spans[key]
         if isinstance(key, slice):
@@ -106,8 +106,8 @@ class Spans(Sequence[Span]):
 
 
 def open_path(path: str | os.PathLike[str], names_from: str | os.PathLike[str] | None = None) -> Spans:
-    """The spans of a trace or summary file, of a log directory, of a run's folder, or of one worker in such a folder
-    ("logs/run/host_1234"). Nothing is read yet but the names of files. names_from: see `tb_steptime.open`.
+    """Opens the spans of a trace or summary file, of a log directory, of a run's folder, or of one worker in such a
+    folder ("logs/run/host_1234"). Nothing is read yet but the names of files. names_from: see `tb_steptime.open`.
 
     Raises TraceError where there is nothing of the kind.
 

@@ -48,7 +48,8 @@ class Table:
     def __getitem__(self, key: str) -> npt.NDArray[Any]: ...
 
     def __getitem__(self, key: int | slice | str) -> Row | Table | npt.NDArray[Any]:
-        """KeyError for a column, IndexError for a row that it does not have."""
+        """Returns a column by its name, or a row by its number. Raises KeyError for a column, IndexError for a row that
+        it does not have."""
         if isinstance(key, str):
             return as_array(self.kinds[key], self.values(key))
         if isinstance(key, slice):
@@ -56,7 +57,7 @@ class Table:
         return dict(zip(self.kinds, self._rows[key], strict=True))
 
     def values(self, column: str) -> list[Any]:
-        """The values of a column as Python's own, None where one is not measurable."""
+        """Returns the values of a column as Python's own, with None where one is not measurable."""
         place = self.columns.index(column)
         return [row[place] for row in self._rows]
 
@@ -83,5 +84,5 @@ class Table:
 
 
 def table_of(name: str, kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> Table:
-    """A column for each field of a flat type."""
+    """Returns a table with a column for each field of a flat type."""
     return Table(name, kinds_of(kind), map(msgspec.structs.astuple, rows))

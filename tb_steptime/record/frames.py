@@ -13,8 +13,8 @@ _OWN = os.path.dirname(__file__) + os.sep
 
 
 def is_of_user(file: str) -> bool:
-    """Whether the user may have written this file: it is not torch's, Python's or ours, and it is a file. file: its
-    path below the folder that its package is installed in.
+    """Returns whether the user may have written this file: it is not torch's, Python's or ours, and it is a file. file:
+    its path below the folder that its package is installed in.
 
     >>> [is_of_user(file) for file in ("train.py", "timm/layers.py", "torch/nn/functional.py", "json/decoder.py")]
     [True, True, False, False]
@@ -37,7 +37,7 @@ def is_path_of_user(path: str) -> bool:
 
 
 def is_torch_fetch(code: CodeType) -> bool:
-    """Whether a frame is the loader's own code between the recorder and the dataset."""
+    """Returns whether a frame is the loader's own code between the recorder and the dataset."""
     return code.co_filename.replace("\\", "/").endswith("torch/utils/data/_utils/fetch.py")
 
 

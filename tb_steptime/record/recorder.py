@@ -92,8 +92,8 @@ class LoaderRecorder:
             _log.warning("DataLoaders are not recorded in %s: %s. Training continues.", self.directory, reason)
 
     def watches(self, loader: Any) -> bool:
-        """Whether this recorder records the loader. Compares by identity: a loader or dataset of the user's own type
-        may not be hashable, or equal another."""
+        """Returns whether this recorder records the loader. Compares by identity: a loader or dataset of the user's own
+        type may not be hashable, or equal another."""
         return self._all or any(each() is item for item in (loader, loader.dataset) for each in self._watched)
 
     def begin(self, loader: Any) -> tuple[LoaderRecording, IteratorState] | None:

@@ -76,9 +76,9 @@ class LoaderRecording:
         self.journal = Journal(path, LOADER.encode_header(header), NO_WORKER, on_failure)
 
     def in_use(self, loader: Any) -> bool:
-        """Whether an iterator of this recording still exists and has not reached its end. One that the loader itself
-        keeps does not count, since it is about to be replaced: torchdata's loaders drop it only when they have the next
-        one."""
+        """Returns whether an iterator of this recording still exists and has not reached its end. One that the loader
+        itself keeps does not count, since it is about to be replaced: torchdata's loaders drop it only when they have
+        the next one."""
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is None or iterator is loader._iterator:
             return False
@@ -108,7 +108,7 @@ class LoaderRecording:
 
 
 def is_followed(iterator: Any) -> bool:
-    """Whether a recorder records what the iterator does."""
+    """Returns whether a recorder records what the iterator does."""
     state = getattr(iterator, "_tb_steptime", None)
     return state is not None and bool(state.journal.alive)
 

@@ -50,7 +50,8 @@ def api() -> str:
 
 
 def interfaces(types: Iterable[Any], more: Mapping[str, Mapping[str, Schema]]) -> str:
-    """One exported interface per Struct and one union of strings per Enum that `types` are made of, sorted by name.
+    """Returns one exported interface per Struct and one union of strings per Enum that `types` are made of, sorted by
+    name.
 
     Fields with a default are always encoded, so they are required here like any other. more: further fields of a type
     that is named so.
@@ -136,7 +137,7 @@ def _array(schema: Schema) -> str:
 
 
 def _union(members: Iterable[str]) -> str:
-    """Each member once; null last, as a reader expects it."""
+    """Returns the union of the members, each once, with null last."""
     distinct = dict.fromkeys(members)
     return " | ".join(sorted(distinct, key=lambda member: member == "null"))
 

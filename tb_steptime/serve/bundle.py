@@ -40,12 +40,14 @@ def entry(opening: bytes | None) -> bytes:
 
 @functools.lru_cache(1)
 def _program(folder: Path, written_ns: int) -> bytes:
-    """Cached, because each file access may wait for the interpreter while another tab holds it. Raises OSError."""
+    """Reads the program. It is cached, because each file access may wait for the interpreter while another tab holds
+    it. Raises OSError."""
     return (folder / "index.js").read_bytes()
 
 
 def part(name: str) -> bytes | None:
-    """None where there is no such part: a page that was opened before an update requests parts of another release."""
+    """Returns a part of the program; None where there is no such part: a page that was opened before an update requests
+    parts of another release."""
     file = STATIC / PARTS / name
     return file.read_bytes() if _PART_NAME.fullmatch(name) and file.is_file() else None
 

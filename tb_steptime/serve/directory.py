@@ -65,7 +65,7 @@ class LogDirectory:
         threading.Thread(target=self._scan, daemon=True, name="tb_steptime scan").start()
 
     def has_spans(self, patience_seconds: float) -> bool:
-        """Whether the last scan found anything to show. Waits only for the first scan."""
+        """Returns whether the last scan found anything to show. Waits only for the first scan."""
         self.scan_soon()
         self._first_scan.wait(patience_seconds)
         return bool(self.last_scan.spans or self.last_scan.snapshots)

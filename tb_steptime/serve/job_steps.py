@@ -82,7 +82,8 @@ def _worker(path: AnyPath) -> TimedWorker | None:
 
 @functools.lru_cache(maxsize=64)
 def _cached_worker(path: AnyPath, mtime_ns: int, size: int) -> TimedWorker | None:
-    """Cached, because a tab asks repeatedly. mtime_ns, size: of the file, so that a changed file is read again."""
+    """Returns the steps of a worker. They are cached, because a tab asks repeatedly. mtime_ns, size: of the file, so
+    that a changed file is read again."""
     name = NAME.fullmatch(path.name)
     try:
         timed = read_steps(path)

@@ -55,7 +55,7 @@ def span_page(
     span_count: int,
     neighbours: Iterable[tuple[FoundSpan, TrendColumns]],
 ) -> SpanPage:
-    """One view of one span that is measured; span_count: of its worker, neighbours: those near it. Raises like
+    """Returns one view of one measured span; span_count: of its worker, neighbours: those near it. Raises like
     `judgement`; KeyError when there is no such view."""
     measured = span.at_hand()
     result = measured.results[view]
@@ -204,7 +204,8 @@ class CachedResults:
         return self._trends.bytes + self._judgements.bytes
 
     def trends(self, span: ServedSpan) -> TrendColumns | None:
-        """None where the span is not read, its summary went away or makes no sense, or could not be computed."""
+        """Returns the span's trends; None where the span is not read, its summary went away or makes no sense, or could
+        not be computed."""
         measured = span.measured
         if measured is None or "trends" in measured.facts.gaps:
             return None

@@ -351,7 +351,7 @@ def _window(length_ns: int, between: tuple[int, int] | None) -> tuple[int, int]:
 
 
 def _cells(lane: Lane, edges: Int64) -> NDArray[np.uint8]:
-    """0 where the rank is in the step for less than half of the bin."""
+    """Returns the step of each rank in each bin; 0 where the rank is in the step for less than half of the bin."""
     start, end = edges[:-1], edges[1:]
     covered = np.stack([each.overlap_ns(start, end) for each in (lane.own, lane.waits, lane.transfers)])
     longest = covered.argmax(axis=0) + 1

@@ -141,7 +141,7 @@ def may_work(request: Request) -> bool:
 
 
 def is_folded(request: Request) -> bool:
-    """Whether Python stacks are folded to the user's code."""
+    """Returns whether Python stacks are folded to the user's code."""
     return request.args.get("frames") == "own"
 
 
@@ -154,7 +154,7 @@ def whole_number(request: Request, key: str) -> int:
 
 
 def number_if_named(request: Request, key: str) -> int | None:
-    """None where the request does not name it. Raises BadRequest."""
+    """Returns the number in the request; None where the request does not name it. Raises BadRequest."""
     return whole_number(request, key) if key in request.args else None
 
 

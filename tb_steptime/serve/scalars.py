@@ -136,14 +136,14 @@ def folders_of(run: str, runs: Iterable[str], folders: Collection[str]) -> list[
 
 
 def _is_shared(around: str, own: PurePosixPath, runs: Iterable[str]) -> bool:
-    """Whether the traces of another run lie in or below the folder too."""
+    """Returns whether the traces of another run lie in or below the folder too."""
     others = (PurePosixPath(other) for other in runs)
     return any(other != own and PurePosixPath(around) in (other, *other.parents) for other in others)
 
 
 def scalars_of(folder: AnyPath) -> JobScalars | None:
-    """None where the folder holds no event file, so that TensorBoard's reader, which takes long to import, is not
-    imported. None for a folder in an object store, too."""
+    """Returns the scalars of a folder; None where the folder holds no event file, so that TensorBoard's reader, which
+    takes long to import, is not imported. None for a folder in an object store, too."""
     if not isinstance(folder, Path) or next(folder.rglob("*tfevents*"), None) is None:
         return None
     from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider

@@ -69,9 +69,9 @@ class ServedSpan:
         self.rereads += 1
 
     def names_have_changed(self) -> bool:
-        """Whether the recording that names the contents of its CUDA graphs has changed since the summary was measured.
-        Each scan calls this, every few seconds, so the file is read only where its size or time has changed since the
-        last call."""
+        """Returns whether the recording that names the contents of its CUDA graphs has changed since the summary was
+        measured. Each scan calls this, every few seconds, so the file is read only where its size or time has changed
+        since the last call."""
         if self.measured is None or self.found.trace is None:
             return False
         names, trace = self.measured.names, self.found.trace

@@ -149,7 +149,7 @@ def _strips(folder: Path, device: int) -> tuple[list[Strip], int]:
 
 
 def _curve(device: _Device, request: SnapshotRequest) -> MemoryBins | None:
-    """None where there are fewer than two entries."""
+    """Returns the curve of the memory in use; None where there are fewer than two entries."""
     device_usage, times = device.usage, device.times_ns
     if len(times) < 2:
         return None

@@ -178,7 +178,8 @@ class Store:
             logger.exception("tb_steptime could not prepare its trends")
 
     def _first_page(self, span: SpanEntry, address: Address, view: str, *, work: bool) -> SpanPage | None:
-        """None where the page is not available. The tab then requests it like any other page, and learns why."""
+        """Returns the page that the tab opens first; None where the page is not available. The tab then requests it
+        like any other page, and learns why."""
         try:
             page = self.page(address.id_of(span), view, work=work)
         except SpanFailed:
@@ -342,8 +343,8 @@ class Store:
 
 
 def span_source(span: ServedSpan, file: str) -> SourceText | None:
-    """None where no line of the span is in this file, so that no other file can be read. Raises OSError,
-    DamagedSummary."""
+    """Returns the source of a span; None where no line of the span is in this file, so that no other file can be read.
+    Raises OSError, DamagedSummary."""
     measured = span.at_hand()
     lines = measured.result("operators", OperatorsResult).lines
     named = [] if lines is None else [row.source for row in lines.rows]
@@ -379,7 +380,7 @@ def first_span(index: Index, address: Address) -> SpanEntry | None:
 
 
 def is_at_rest(index: Index) -> bool:
-    """Whether no trace waits to be read. The tab then need not send a request at once to have one read."""
+    """Returns whether no trace waits to be read. The tab then need not send a request at once to have one read."""
     spans = [span for run in index.runs for span in _spans(run.workers)]
     return all(span.state.is_final for span in spans)
 

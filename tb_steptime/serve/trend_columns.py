@@ -81,7 +81,7 @@ class TrendColumns:
         return {head.metric: self._steps(at) for at, head in enumerate(self.heads) if head.metric in metrics}
 
     def series_of(self, metric: str) -> Series | None:
-        """None where there is no such metric."""
+        """Returns the series of a metric; None where there is no such metric."""
         at = next((at for at, head in enumerate(self.heads) if head.metric == metric), None)
         return None if at is None else self._series(at, whole=True)
 

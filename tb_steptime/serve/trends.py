@@ -76,7 +76,7 @@ class TrendsPages:
         return TrendsPage(texts.headline, spans_shown, texts.titles, texts.changes, len(spans) - len(shown))
 
     def series(self, spans: Sequence[ServedSpan], metric: str) -> TrendSeries:
-        """One metric of the same spans as `page` has, as far as they are read."""
+        """Returns one metric of the same spans as `page` has, as far as they are read."""
         columns = ((span.found.id, self.cached.trends(span)) for span in _newest(spans))
         by_span = {id: series for id, each in columns if each and (series := each.series_of(metric))}
         return TrendSeries(
@@ -115,7 +115,7 @@ def _workers(read: Sequence[tuple[ServedSpan, TrendsResult]]) -> list[Spans]:
 
 
 def _kernels_of(group: Sequence[tuple[ServedSpan, TrendsResult]]) -> Callable[[int], Kernels]:
-    """Kernel times of a span of the group, read from its summary when they are asked for."""
+    """Returns the kernel times of a span of the group, read from its summary when they are asked for."""
 
     def kernels(index: int) -> Kernels:
         with contextlib.suppress(OSError, DamagedSummary, KeyError):

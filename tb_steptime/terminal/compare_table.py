@@ -105,8 +105,8 @@ def gates_markdown(gates: Sequence[tuple[Gate, GateResult]]) -> str:
 
 
 def _measured_value(gate: Gate, result: GateResult) -> str:
-    """The value, and the end of its interval that decides: without it, a gate that passes beside a large change looks
-    wrong."""
+    """Returns the value, and the end of its interval that decides: without it, a gate that passes beside a large change
+    looks wrong."""
     if result.value is None:
         return "not measurable"
     value = _gated_value(gate, result.value)

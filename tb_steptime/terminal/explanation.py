@@ -53,8 +53,8 @@ class EvidenceEvent(msgspec.Struct, frozen=True):
 
 
 def evidence_events(trace: Trace, device: int | None, start_ns: int, end_ns: int) -> list[EvidenceEvent]:
-    """The device's last activity before the range, the host's events in it in time order, and the device's first
-    activity after it. device: None for the host only."""
+    """Returns the device's last activity before the range, the host's events in it in time order, and the device's
+    first activity after it. device: None for the host only."""
     activity = _of_device(trace, device)
     ended = activity[trace.events.ends(activity) <= start_ns]
     before = ended[np.argsort(trace.events.ends(ended), kind="stable")][-1:]
@@ -65,13 +65,13 @@ def evidence_events(trace: Trace, device: int | None, start_ns: int, end_ns: int
 
 
 def _of_device(trace: Trace, device: int | None) -> Int64:
-    """The device's activities in time order."""
+    """Returns the device's activities in time order."""
     rows = trace.events.rows(*DEVICE_KINDS)
     return rows[trace.events.device[rows] == device] if device is not None else rows[:0]
 
 
 def _launching_thread(trace: Trace, activity: Int64) -> int | None:
-    """The thread of the call that launched an activity; None where the trace has no call."""
+    """Returns the thread of the call that launched an activity; None where the trace has no call."""
     launches = find_launches(trace)
     call = launches.call[np.isin(launches.activity, activity)]
     return int(trace.events.thread[call[0]]) if len(call) and call[0] >= 0 else None

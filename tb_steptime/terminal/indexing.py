@@ -218,8 +218,8 @@ def _is_fresh(span: FoundSpan, keep_paths: bool, names_from: AnyPath | None) -> 
 
 
 def _lacks_names(trace: AnyPath, summary: MeasuredSpan, names_from: AnyPath) -> bool:
-    """Whether the kernels of CUDA graphs are not yet named from the place that the user gave. If that place could not
-    name them earlier, it is tried again."""
+    """Returns whether the kernels of CUDA graphs are not yet named from the place that the user gave. If that place
+    could not name them earlier, it is tried again."""
     if not summary.names.graphs or not isinstance(trace, Path):
         return False
     from tb_steptime.ingest.graph_names import is_named_from

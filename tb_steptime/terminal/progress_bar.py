@@ -33,7 +33,7 @@ class StatusLine:
         self.drawn = 0.0
 
     def is_due(self) -> bool:
-        """Whether the line is shown, and was last drawn long enough ago."""
+        """Returns whether the line is shown, and was last drawn long enough ago."""
         return self.shown and time.monotonic() - self.drawn >= _SECONDS_BETWEEN_DRAWINGS
 
     def draw(self, share: float, status: str, details: Sequence[str]) -> None:
@@ -78,8 +78,8 @@ def columns_of_stderr() -> int:
 
 
 def status_line(share: float, status: str, details: Sequence[str], width: int) -> str:
-    """`status`, the bar and as many details, the first ones first, as fit into a line. The bar becomes shorter before a
-    detail is left out.
+    """Returns `status`, the bar and as many details, the first ones first, as fit into a line. The bar becomes shorter
+    before a detail is left out.
 
     >>> status_line(0.5, "1 of 2  ", ["2 of 4 MB", "12 s left"], 40)
     '1 of 2  ██████░░░░░ 2 of 4 MB, 12 s left'

@@ -41,8 +41,8 @@ def read_each(
     steps: StepChoice = "found",
     names_from: AnyPath | None = None,
 ) -> Iterator[tuple[FoundSpan, T]]:
-    """Every span that can be read, one at a time; those that cannot become problems, whose file is the path as the user
-    named it or its folder."""
+    """Yields every span that can be read, one at a time; those that cannot become problems, whose file is the path as
+    the user named it or its folder."""
     yield from read_found(list(find_spans(paths, problems)), problems, read, steps, names_from)
 
 
@@ -53,7 +53,7 @@ def read_found(
     steps: StepChoice = "found",
     names_from: AnyPath | None = None,
 ) -> Iterator[tuple[FoundSpan, T]]:
-    """`read_each` of spans that were found."""
+    """Reads spans that were found, as `read_each` does."""
     spans = [replace(of_steps(span, steps), names_from=names_from) for span in spans]
     for number, span in enumerate(spans, start=1):
         with ProgressBar(f"{number} of {len(spans)}  " if len(spans) > 1 else "") as bar:
@@ -78,8 +78,8 @@ def measured_span(
     leave_out: Collection[str] = UNPRINTED,
     needed_then: Sequence[str] = (),
 ) -> MeasuredSpan:
-    """From the summary file where it is of exactly this trace and release, else from the trace; either way without the
-    views to leave out. needed_then: see `measure_file`. Raises TraceError."""
+    """Returns the span, from the summary file where it is of exactly this trace and release, else from the trace;
+    either way without the views to leave out. needed_then: see `measure_file`. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_file, measure_trace
     from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
 

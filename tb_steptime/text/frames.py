@@ -22,7 +22,7 @@ class SourceLine(NamedTuple):
 
 
 def source_line(frame: str) -> SourceLine | None:
-    """The source line of a frame; None for a frame without a file.
+    """Returns the source line of a frame; None for a frame without a file.
 
     >>> source_line("data/sets.py(54): item")
     SourceLine(file='data/sets.py', line=54, function='item')
@@ -32,7 +32,7 @@ def source_line(frame: str) -> SourceLine | None:
 
 
 def frame_function(frame: str) -> str:
-    """The name of the function that a frame calls; any other name unchanged.
+    """Returns the name of the function that a frame calls; any other name unchanged.
 
     >>> frame_function("data.py(9): crop"), frame_function("<built-in method tensor of type object at 0x7f>")
     ('crop', 'tensor')

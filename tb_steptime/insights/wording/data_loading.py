@@ -53,7 +53,7 @@ def data_loading_titles(facts: Facts) -> Titles:
 
 
 def _wait_titles(mean: LoaderStep, on_device: bool) -> Titles:
-    """Above the waits of all steps, and above when one step waits."""
+    """Returns the titles above the waits of all steps, and above when one step waits."""
     exposed = mean.exposed_ns >= WORTH_FRACTION * mean.duration_ns
     steps, lanes = "How long does each step wait?", "When does a step wait?"
     if on_device:
@@ -66,7 +66,7 @@ def _wait_titles(mean: LoaderStep, on_device: bool) -> Titles:
 
 
 def _remarks(result: DataLoadingResult, mean: LoaderStep, on_device: bool) -> Titles:
-    """Under the figures; short, as these are narrow."""
+    """Returns what stands under the figures. It is short, because these are narrow."""
     share = fraction(mean.exposed_ns / mean.duration_ns if mean.duration_ns else None)
     remarks = {
         "data_loading_exposed": phrase("{share} of the step", share=share),
@@ -141,7 +141,8 @@ def with_interpreter_delay(why: Phrase, recorded: Recorded | None) -> Phrase:
 
 
 def may_lack_cores(curve: WorkerCurve) -> bool:
-    """Whether more workers are recommended than many machines have cores, and nothing says how many this one has."""
+    """Returns whether more workers are recommended than many machines have cores, and nothing says how many this one
+    has."""
     return curve.cores is None and curve.recommended > USUAL_CORES
 
 

@@ -44,8 +44,8 @@ _LOADING_AND_RANGE = "The GPU is idle while the main process waits for data, and
 
 
 def gpu_titles(facts: Facts) -> Titles:
-    """ "time_bins.<device>", "split.<device>", "kernels.<device>", "kernel_time.<device>", "roofline.<device>"; and
-    "no_lines", "no_modules" for what is missing."""
+    """Returns titles by key: "time_bins.<device>", "split.<device>", "kernels.<device>", "kernel_time.<device>",
+    "roofline.<device>"; and "no_lines", "no_modules" for what is missing."""
     if facts.gpu is None:
         return {}
     with_tensor_cores = {each.device for each in facts.tensor_cores.devices if each.share_low is not None}
@@ -118,7 +118,7 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
 
 
 def tensor_core_titles(facts: Facts) -> Titles:
-    """ "split.<device>", "kernels.<device>" and "kernel_time.<device>"."""
+    """Returns titles by key: "split.<device>", "kernels.<device>" and "kernel_time.<device>"."""
     titles: Titles = {}
     for place, each in enumerate(facts.tensor_cores.devices):
         split = split_title(each.total, each.share_low is not None, facts.job.vendor)
@@ -190,7 +190,8 @@ def kernel_time(facts: Facts, device: int, kernel_ns: int) -> Phrase:
 
 
 def _any_runs_ns(facts: Facts, device: int) -> float | None:
-    """In which at least one kernel of the device runs, over the span; None where the view of the GPU was left out."""
+    """Returns the time of the span in which at least one kernel of the device runs, ns; None where the view of the GPU
+    was left out."""
     devices = [each for each in facts.gpu.devices if each.device == device] if facts.gpu else []
     shares = [tile.value for each in devices for tile in each.tiles if tile.metric == "gpu_utilization"]
     if facts.gpu is None or not shares or shares[0] is None:

@@ -200,19 +200,19 @@ _BY_ANYTHING = (
 
 
 def hidden_in_graphs(facts: Facts) -> bool:
-    """Whether graphs are launched, and none of their kernels is recorded."""
+    """Returns whether graphs are launched, and none of their kernels is recorded."""
     return facts.job.execution == "graphs" and facts.job.graph_share is None
 
 
 def by_others(facts: Facts) -> bool:
-    """Whether graphs cannot be what the work waits for: the job launches none."""
+    """Returns whether graphs cannot be what the work waits for: the job launches none."""
     launches = facts.host.launches
     return launches is not None and not launches.graphs and facts.job.execution != "graphs"
 
 
 def by_host_functions(facts: Facts) -> bool:
-    """Whether the work mostly waits for functions of the CPU in its stream (`cudaLaunchHostFunc`), or graphs do as they
-    would for such functions in them."""
+    """Returns whether the work mostly waits for functions of the CPU in its stream (`cudaLaunchHostFunc`), or graphs do
+    as they would for such functions in them."""
     return facts.host.host_functions_ns >= LEADING_FRACTION * facts.unrecorded_ns > 0
 
 

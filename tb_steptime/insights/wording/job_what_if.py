@@ -77,7 +77,7 @@ def replay_text(replay: JobReplay) -> Phrase:
 
 
 def what_if_texts(replay: JobReplay | None) -> list[Phrase]:
-    """Everything that is predicted, a sentence each; how well first."""
+    """Returns a sentence for each prediction. The first one says how well the replay agrees with the recording."""
     if replay is None:
         return []
     why = [explain(replay.larger_reason)] if replay.larger_reason and replay.trusted else []

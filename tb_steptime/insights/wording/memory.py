@@ -28,7 +28,8 @@ _KINDS: dict[CategoryId, str] = {
 
 
 def memory_titles(facts: Facts) -> Titles:
-    """ "memory_curve.<place>", "memory_parts.<place>", "memory_growth.<place>" and "memory_fit.<place>"."""
+    """Returns titles by key: "memory_curve.<place>", "memory_parts.<place>", "memory_growth.<place>" and
+    "memory_fit.<place>"."""
     titles: Titles = {}
     for place, device in enumerate(facts.memory.devices):
         titles[f"memory_curve.{place}"] = _from_start_to_peak(device)

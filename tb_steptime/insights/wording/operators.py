@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def operator_titles(facts: Facts) -> Titles:
-    """ "modules", "lines", "outside", and "no_ops", "no_shapes", "no_stacks", "no_modules" for what is
-    missing."""
+    """Returns titles by key: "modules", "lines", "outside", and "no_ops", "no_shapes", "no_stacks", "no_modules" for
+    what is missing."""
     result = facts.operators
     if result is None:
         return {}

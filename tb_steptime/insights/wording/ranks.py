@@ -260,7 +260,7 @@ def replayed(job: JobRanks) -> JobReplay | None:
 
 
 def are_interrupted(ranks: Sequence[PathRank]) -> bool:
-    """Whether the rank that is late most is so for what could as well happen to another one."""
+    """Returns whether the rank that is late most is so for what could as well happen to another one."""
     return ranks[0].causes[0].id in ("cpu_interrupted", "gpu_interrupted")
 
 

@@ -57,7 +57,7 @@ def _reserved_unused(snapshot: DeviceSnapshot) -> Phrase | None:
 
 
 def out_of_memory_text(failure: OutOfMemory) -> Phrase:
-    """One sentence, or two where another setting would have helped."""
+    """Returns one sentence, or two where another setting would have helped."""
     return joined(_failed(failure), _expandable()) if failure.expandable_helps else _failed(failure)
 
 

@@ -77,7 +77,7 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
 
 
 def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
-    """Step times by run, or where there is one run only by span, in which all its workers count as one."""
+    """Returns the step times by run, or where there is one run only by span, in which all its workers count as one."""
     runs = dict.fromkeys(run for run, *_ in spans)
     if len(runs) > 1:
         return [_means(run, [result for name, _, _, result in spans if name == run]) for run in runs]
@@ -167,7 +167,8 @@ def _action(group: Means, named: bool) -> Phrase | None:
 
 
 def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Phrase:
-    """From the first span to the last, or of two runs the one in focus and the other, which the legend names."""
+    """Returns a title that compares the first span with the last, or of two runs the one in focus and the other, which
+    the legend names."""
     runs = sorted({run for run, *_ in spans}, key=lambda run: run == focus)
     keys = runs if len(runs) > 1 else list(dict.fromkeys(number for _, _, number, _ in spans))
     place = 0 if len(runs) > 1 else 2
@@ -193,7 +194,8 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Ph
 
 
 def _metric_mean(metric: Metric, results: list[TrendsResult]) -> float | None:
-    """Mean of the spans' values; fractions of unequal spans are weighed alike, as the spans' own figures are."""
+    """Returns the mean of the spans' values. Fractions of unequal spans are weighed alike, as the spans' own figures
+    are."""
     values = [series.value for result in results for series in result.series if series.metric == metric.id]
     measured = [value for value in values if value is not None]
     return sum(measured) / len(measured) if measured else None
@@ -204,7 +206,8 @@ STEADY_PART = 0.03
 
 
 def overview_titles(facts: Facts) -> Titles:
-    """ "steps", and "tile.<metric>" where a tile says more than the change since the previous span."""
+    """Returns titles by key: "steps", and "tile.<metric>" where a tile says more than the change since the previous
+    span."""
     titles, device = {"steps": _steps(facts.overview)}, facts.kernel_split
     eligible = device.matmul_like_share if device else None
     if device and device.unclassified is not None:

@@ -104,7 +104,7 @@ def coarser(value: Json, detail: Detail) -> Json:
 
 
 def _are_levels(values: list[Json]) -> bool:
-    """Whether the list holds pictures of one window in ever finer bins."""
+    """Returns whether the list holds pictures of one window in ever finer bins."""
     lengths = [each.get("bin_ns") if isinstance(each, dict) else None for each in values]
     counts = [length for length in lengths if isinstance(length, int)]
     return len(values) > 1 and len(counts) == len(values) and sorted(set(counts), reverse=True) == counts

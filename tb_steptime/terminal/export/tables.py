@@ -62,7 +62,7 @@ class ExportedSpan:
         return self.measured.result("trends", TrendsResult)
 
     def wall_ns(self, step: StepMark) -> int:
-        """Epoch time at which a step ends."""
+        """Returns the epoch time at which a step ends."""
         return self.ends_ns + step.end_ns - self.trends.steps[-1].end_ns
 
 

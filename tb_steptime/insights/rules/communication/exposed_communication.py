@@ -166,8 +166,8 @@ def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
 
 
 def _mostly_waits(exposed: _Exposed) -> bool:
-    """Whether most of the time is waits, both in all steps and in the steps after the first one. False between the
-    stages of a pipeline, whose schedule causes the waits."""
+    """Returns whether most of the time is waits, both in all steps and in the steps after the first one. False between
+    the stages of a pipeline, whose schedule causes the waits."""
     steady_ns = exposed.whole.steady_wait_ns
     if steady_ns is None or exposed.leading.kind == "send_receive":
         return False

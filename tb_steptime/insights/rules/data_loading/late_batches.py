@@ -154,7 +154,8 @@ def _busy(recorded: Recorded | None) -> Phrase | None:
 
 
 def _picks_rows(facts: Facts) -> bool:
-    """Whether a batch is made of rows that are picked one by one out of tensors in memory, and of nothing else."""
+    """Returns whether a batch is made of rows that are picked one by one out of tensors in memory, and of nothing
+    else."""
     activities = facts.data_loading.activities
     if activities is None:
         return False

@@ -102,12 +102,13 @@ _BREAKS = "# TORCH_LOGS=graph_breaks names those that also split the compiled co
 
 
 def rolls_out(facts: Facts) -> bool:
-    """Whether most layers of a training run in many passes without gradients, each of which may take more at once."""
+    """Returns whether most layers of a training run in many passes without gradients, each of which may take more at
+    once."""
     return facts.trains and facts.job.no_grad.in_many_passes
 
 
 def generates(facts: Facts) -> bool:
-    """Whether these passes have attention: those of a language model that generates, and not of a policy in an
+    """Returns whether these passes have attention: those of a language model that generates, and not of a policy in an
     environment. Both read a value for each pass."""
     return rolls_out(facts) and (facts.waste.attention is not None or facts.fuses_attention)
 

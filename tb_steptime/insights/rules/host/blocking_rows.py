@@ -52,7 +52,7 @@ _LAUNCH = expression(r"(cuda|hip|cu)(Ext)?(Module)?LaunchKernel")
 
 
 def is_launch(row: BlockingRow) -> bool:
-    """Whether the calls wait for the kernels that they launch, as all of a process do that was started so."""
+    """Returns whether the calls wait for the kernels that they launch, as all of a process do that was started so."""
     return _LAUNCH.match(row.call) is not None
 
 
@@ -208,8 +208,8 @@ _INNER = ("truth", "item", "copy", "event", "explicit")
 
 
 def updates_on_cpu(facts: Facts) -> bool:
-    """Whether the longest gaps show an optimizer on the CPU, which needs gradients there in each step, and weights back
-    on the GPU."""
+    """Returns whether the longest gaps show an optimizer on the CPU, which needs gradients there in each step, and
+    weights back on the GPU."""
     return any(gap.doing == "update" for gaps in facts.host.long_gaps for gap in gaps.longest)
 
 
@@ -227,8 +227,8 @@ def in_this_job(facts: Facts, op: WaitingOp, row: BlockingRow) -> WaitingOp:
 
 
 def is_of_part_on_cpu(row: BlockingRow) -> bool:
-    """Whether a part of the model on the CPU computes with what is copied to the host; in the backward pass, whether it
-    is the gradient of what that part computed, and was copied to the GPU in the forward pass."""
+    """Returns whether a part of the model on the CPU computes with what is copied to the host; in the backward pass,
+    whether it is the gradient of what that part computed, and was copied to the GPU in the forward pass."""
     return row.feeds is not None or _OF_RESULTS_OF_CPU.search(row.outer_op or "") is not None
 
 

@@ -77,7 +77,7 @@ _MANY_COPIES = 100
 
 
 def _are_small(rows: list[BlockingRow]) -> bool:
-    """Whether the CPU mostly waits in many copies whose start takes longer than their bytes."""
+    """Returns whether the CPU mostly waits in many copies whose start takes longer than their bytes."""
     small = [row for row in rows if (row.bytes or 0) < LARGE_BYTES * row.count]
     mostly = 2 * sum(row.blocked_ns for row in small) >= sum(row.blocked_ns for row in rows)
     return mostly and sum(row.count for row in small) >= _MANY_COPIES
@@ -88,27 +88,28 @@ _MORE_THAN_A_BATCH = 16
 
 
 def _are_of_model(rows: list[BlockingRow]) -> bool:
-    """Whether most bytes are copied within the forward pass, as its modules or a range around it show, in more copies
-    than a batch has tensors: masks, positions and the like, or weights that are kept on the host."""
+    """Returns whether most bytes are copied within the forward pass, as its modules or a range around it show, in more
+    copies than a batch has tensors: masks, positions and the like, or weights that are kept on the host."""
     inside = [row for row in rows if row.phase == "forward" and (row.module or _is_forward(row))]
     mostly = 2 * sum(row.bytes or 0 for row in inside) > sum(row.bytes or 0 for row in rows)
     return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
 
 
 def _may_be_weights(facts: Facts) -> bool:
-    """Whether the only recorded step copies many tensors in a row to the GPU, as `model.to("cuda")` does once."""
+    """Returns whether the only recorded step copies many tensors to the GPU in a row, as `model.to("cuda")`."""
     many = (row for row in _to_gpu(facts) if row.in_a_row >= _MORE_THAN_A_BATCH)
     return len(facts.overview.steps) == 1 and any((row.bytes or 0) >= LARGE_BYTES * row.count for row in many)
 
 
 def _are_created(rows: Sequence[CopyRow]) -> bool:
-    """Whether ops on the CPU mostly create what is copied, right before: random inputs, masks, positions."""
+    """Returns whether ops on the CPU mostly create what is copied, right before: random inputs, masks, positions."""
     return 2 * sum(row.created_ns for row in rows) > sum(row.total_ns for row in rows)
 
 
 def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
-    """Whether these copies may be those of the loader's batches. Weights are not, such as those that an optimizer has
-    updated on the CPU, or those of layers that stay there: these are more tensors than a batch has, and large ones."""
+    """Returns whether these copies may be those of the loader's batches. Weights are not, such as those that an
+    optimizer has updated on the CPU, or those of layers that stay there: these are more tensors than a batch has, and
+    large ones."""
     if facts.data_loading.unknown is not None or updates_on_cpu(facts) or _made_by(facts) is not None:
         return False
     copies, batches = sum(row.count for row in rows), facts.data_loading.batches_per_step or 1.0
@@ -290,8 +291,8 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
 
 
 def _are_of_part_on_cpu(facts: Facts, rows: Sequence[CopyRow], direction: str) -> bool:
-    """Whether most of these bytes are copied for a part of the model on the CPU. The GPU, or that part, needs them at
-    once."""
+    """Returns whether most of these bytes are copied for a part of the model on the CPU. The GPU, or that part, needs
+    them at once."""
     moved = (row for row in facts.host.blocking if row.direction == direction and is_of_part_on_cpu(row))
     return 2 * sum(row.bytes or 0 for row in moved) > sum(row.bytes or 0 for row in rows)
 
@@ -309,8 +310,8 @@ def _moved_weights(facts: Facts) -> list[CopyRow]:
 
 
 def _move_before_backward(facts: Facts, bursts: list[CopyRow]) -> bool:
-    """Whether a usual step of a training copies large tensors both ways before its backward pass, as for a text encoder
-    that makes room for the trained model."""
+    """Returns whether a usual step of a training copies large tensors both ways before its backward pass, as for a text
+    encoder that makes room for the trained model."""
     if 2 * facts.usual_copies_ns < _alone_ns(*bursts) or updates_on_cpu(facts):
         return False
     moved = [row for row in facts.host.blocking if row.phase == "forward" and not is_of_part_on_cpu(row)]
@@ -361,7 +362,7 @@ _FASTER = low("No kernel runs in the steps, and how much faster pinned memory is
 
 
 def _has_kernels(facts: Facts) -> bool:
-    """Whether kernels run in the steps. Where none does, copies of pinned memory are only faster."""
+    """Returns whether kernels run in the steps. Where none does, copies of pinned memory are only faster."""
     parts = facts.overview.mean_parts_ns
     return parts.kernel + parts.communication > 0
 

@@ -382,10 +382,10 @@ def _title(group: CpuGroup, *, first: bool) -> Phrase:
 
 
 def _gains_by_compiling(facts: Facts, work: CpuWork, group: CpuGroup) -> bool:
-    """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
-    values or their number between them, and gradients, which are not differentiated through compiled code, are not.
-    Recurrent layers and complex numbers stay as they are, scripted modules are refused, and a loop is unrolled, so that
-    compiling takes long."""
+    """Returns whether a compiler finds chains of these ops: no single op takes most of their time, Python does not
+    often read values or their number between them, and gradients, which are not differentiated through compiled code,
+    are not. Recurrent layers and complex numbers stay as they are, scripted modules are refused, and a loop is
+    unrolled, so that compiling takes long."""
     by_op = {row.op: row.calls for row in work.ops}
     reads = sum(each.calls for each in work.groups if each.id == "reading")
     reads += max(0.0, sum(by_op.get(op, 0.0) for op in _SIZED) - by_op.get(_WRITES_BY_MASK, 0.0))

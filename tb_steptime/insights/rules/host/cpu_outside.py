@@ -69,15 +69,15 @@ def cpu_outside(facts: Facts) -> Insight | None:
 
 
 def outside_ops_ns(facts: Facts) -> int:
-    """Time of the judged step in which no op is recorded, named ranges or not: no more than its ops leave of it, as
-    one-time work may lie between ops."""
+    """Returns the time of the judged step in which no op is recorded, named ranges or not: no more than its ops leave
+    of it, as one-time work may lie between ops."""
     recorded_ns, cpu = facts.host_parts_ns.other + facts.host.between_ops_ns, facts.host.cpu
     return recorded_ns if cpu is None else min(recorded_ns, max(cpu.step_ns - cpu.busy_ns, 0))
 
 
 def outside_leads(facts: Facts) -> bool:
-    """Whether more of the step passes outside of ops than in ops of any one kind. "other" is the rest, and no kind. The
-    set-up of loaders has a card of its own, and what interrupts Python does not come back."""
+    """Returns whether more of the step passes outside of ops than in ops of any one kind. "other" is the rest, and no
+    kind. The set-up of loaders has a card of its own, and what interrupts Python does not come back."""
     cpu, causes = facts.host.cpu, facts.data_loading.causes
     setup_ns = causes.starts.setup_ns if causes is not None and causes.starts is not None else 0
     rows = [row for row in facts.overview.excess if row.kind == "interrupted"]

@@ -136,7 +136,7 @@ def between_passes(facts: Facts) -> Insight | None:
 
 
 def _mostly_in_graphs(host: HostResult) -> bool:
-    """Whether graphs launch most of what runs before the first layer."""
+    """Returns whether graphs launch most of what runs before the first layer."""
     rows = sites_of(host, INPUTS)
     return 2 * sum(row.calls for row in rows) < sum(row.launches for row in rows)
 
@@ -231,8 +231,8 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
 
 
 def _compiles(facts: Facts) -> bool:
-    """Whether a compiler shortens the optimizer's step. Decompositions stay as they are (torch/_inductor/lowering.py:
-    make_fallback), and wait for the GPU."""
+    """Returns whether a compiler shortens the optimizer's step. Decompositions stay as they are
+    (torch/_inductor/lowering.py: make_fallback), and wait for the GPU."""
     decomposes = any("linalg_" in (row.outer_op or "") for row in calls_of(facts, "optimizer"))
     return facts.job.compiles and facts.job.optimizer not in _LEFT_AS_IS and not decomposes
 

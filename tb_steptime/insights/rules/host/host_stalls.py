@@ -137,7 +137,7 @@ def _card(facts: Facts, id: str, title: str, card: _Card, *causes: str) -> Insig
 
 
 def _is_once(facts: Facts, pauses: list[Pause]) -> bool:
-    """Whether all pauses are in the same one of several steps or in successive ones, or there is only one."""
+    """Returns whether all pauses are in the same one of several steps or in successive ones, or there is only one."""
     if len(facts.overview.steps) == 1:
         return sum(pause.count for pause in pauses) == 1
     if len(pauses) == 1 and _are_in_a_row(facts, pauses[0]):
@@ -146,14 +146,15 @@ def _is_once(facts: Facts, pauses: list[Pause]) -> bool:
 
 
 def _recurs(facts: Facts, pause: Pause) -> bool:
-    """Whether the pauses are in steps at equal distances that call more ops than the others: no more of them than these
-    steps, and the longest one in one of them."""
+    """Returns whether the pauses are in steps at equal distances that call more ops than the others: no more of them
+    than these steps, and the longest one in one of them."""
     more = facts.host.recurring
     return more is not None and pause.count <= len(more.steps) and pause.worst_step in more.steps
 
 
 def _are_in_a_row(facts: Facts, pause: Pause) -> bool:
-    """Whether the pauses are in successive steps, in each of these and in no others, which hardly comes by chance."""
+    """Returns whether the pauses are in successive steps, in each of these and in no others, which hardly comes by
+    chance."""
     if pause.cause != "unexplained" or pause.steps < 2:
         return False
     silent_ns = [facts.host.steps[each].idle_ns.nothing_recorded for each in facts.judged_steps]

@@ -114,7 +114,7 @@ def model_late(host: HostResult) -> ModelLate:
 
 
 def _rare(host: HostResult, gaps: LongGaps) -> bool:
-    """Whether the long gaps begin in few steps only. False if the recording has too few steps to know that."""
+    """Returns whether the long gaps begin in few steps only. False if the recording has too few steps to know that."""
     steps = len(host.judged_steps)
     return steps >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * steps)
 
@@ -135,8 +135,8 @@ def _longest_gap_ns(host: HostResult, late: dict[str, int]) -> tuple[dict[str, i
 
 
 def has_one_graph(host: HostResult) -> bool:
-    """Whether the recording has a single launch of a graph. What is before it may be the head of the recording; it does
-    not show that launches of graphs wait for the CPU."""
+    """Returns whether the recording has a single launch of a graph. What is before it may be the head of the recording;
+    it does not show that launches of graphs wait for the CPU."""
     return host.launches is not None and round(host.launches.graphs * len(host.steps)) == 1
 
 
@@ -206,7 +206,7 @@ def _graphs(facts: Facts) -> str:
 
 
 def _graphs_first(facts: Facts) -> bool:
-    """Whether graphs gain more in the replay than a step without waits."""
+    """Returns whether graphs gain more in the replay than a step without waits."""
     change_ids = [each.id for each in facts.replayed.changes] if facts.replayed else []
     return _graphs(facts) in change_ids and change_ids.index(_graphs(facts)) < change_ids.index("sync_bubble")
 

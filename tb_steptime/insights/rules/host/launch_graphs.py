@@ -165,7 +165,7 @@ def how_to_schedule_ahead(facts: Facts, script: str) -> str:
 
 
 def _concatenates(facts: Facts) -> bool:
-    """Whether tensors are concatenated, as keys and values of earlier tokens are with those of the next one."""
+    """Returns whether tensors are concatenated, as keys and values of earlier tokens are with those of the next one."""
     return any(each.kind == "concatenation" for each in facts.waste.copies)
 
 
@@ -182,7 +182,7 @@ def _sizes_read(facts: Facts) -> float:
 
 
 def _libraries_read(facts: Facts) -> bool:
-    """Whether ops of libraries make most of these calls, so that the script cannot fix the shapes."""
+    """Returns whether ops of libraries make most of these calls, so that the script cannot fix the shapes."""
     return 2 * sum(row.count for row in _rows_of_sizes(facts) if _reads_size(row)) > _sizes_read(facts)
 
 
@@ -192,7 +192,7 @@ def _rows_of_sizes(facts: Facts) -> list[BlockingRow]:
 
 
 def _reads_size(row: BlockingRow) -> bool:
-    """Whether an op of a library reads values of the GPU itself: it allocates its results by them."""
+    """Returns whether an op of a library reads values of the GPU itself: it allocates its results by them."""
     return row.direction == "DtoH" and (row.bytes or 0) < LARGE_BYTES * row.count and is_of_library(row)
 
 

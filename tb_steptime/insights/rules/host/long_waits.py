@@ -144,7 +144,7 @@ def _on_gpu(name: str | None) -> Phrase:
 
 
 def _compute_on_cpu(gaps: Sequence[LongGap], name: str | None) -> bool:
-    """Whether ops compute on the CPU for most of the longest waits, or of those with the name that most of them
+    """Returns whether ops compute on the CPU for most of the longest waits, or of those with the name that most of them
     have."""
     named = [gap for gap in gaps if name is None or gap.name == name]
     on_cpu_ns = sum(gap.late_ns for gap in named if gap.on_cpu and gap.doing == "op")
@@ -278,7 +278,8 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
 
 
 def only_waits(host: HostResult) -> bool:
-    """Whether that is a function in which the CPU waits for others: for another thread or process, or for requests."""
+    """Returns whether that is a function in which the CPU waits for others: for another thread or process, or for
+    requests."""
     name = common_name([each for row in host.long_gaps for each in row.names])
     call = busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
     return name is not None and any(is_mostly(waits, name, call) for waits, _ in _WAITS)

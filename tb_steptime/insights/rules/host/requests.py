@@ -54,8 +54,8 @@ _STEADY, _DIFFERENT, _ENOUGH_FOR_PACE = 0.25, 0.02, 8
 
 
 def may_be_requests(facts: Facts, name: str, gaps: Sequence[LongGap]) -> bool:
-    """Whether this wait may be one for requests: for whatever comes next, or, in an inference, for another thread or
-    for its next turn. gaps: the longest gaps with this name."""
+    """Returns whether this wait may be one for requests: for whatever comes next, or, in an inference, for another
+    thread or for its next turn. gaps: the longest gaps with this name."""
     call = busiest(gaps)
     if is_mostly(WAITS_FOR_ANY, name, call):
         return True
@@ -63,7 +63,8 @@ def may_be_requests(facts: Facts, name: str, gaps: Sequence[LongGap]) -> bool:
 
 
 def awaits_requests(facts: Facts, gain_ns: int) -> bool:
-    """Whether an inference may wait for requests where a card says that the GPU may work sooner, by gain_ns a step."""
+    """Returns whether an inference may wait for requests where a card says that the GPU may work sooner, by gain_ns a
+    step."""
     if not facts.infers:
         return False
     names = [each for row in facts.host.long_gaps for each in row.names]
@@ -78,8 +79,8 @@ def awaits_requests(facts: Facts, gain_ns: int) -> bool:
 
 
 def may_be_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:
-    """Whether an inference may wait for requests in gaps of which nothing is recorded, because their time differs
-    between the steps, and by more than the rest of a step. gaps: the longest."""
+    """Returns whether an inference may wait for requests in gaps of which nothing is recorded, because their time
+    differs between the steps, and by more than the rest of a step. gaps: the longest."""
     if not _may_wait_outside_ops(facts) or not is_unrecorded(facts, gaps):
         return False
     waits_ns, others_ns = _waits_and_others_ns(facts)
@@ -88,9 +89,9 @@ def may_be_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:
 
 
 def keeps_pace(facts: Facts) -> bool:
-    """Whether the waits of an inference end at equal distances, although the work between them differs: they last as
-    long as what is left of a fixed time, whatever the CPU is in meanwhile. A wait is in the step of the work before it,
-    where the mark of the step is behind the wait, or else in the one after it."""
+    """Returns whether the waits of an inference end at equal distances, although the work between them differs: they
+    last as long as what is left of a fixed time, whatever the CPU is in meanwhile. A wait is in the step of the work
+    before it, where the mark of the step is behind the wait, or else in the one after it."""
     if not _may_wait_outside_ops(facts):
         return False
     waits_ns, others_ns = _waits_and_others_ns(facts)
@@ -103,7 +104,7 @@ def keeps_pace(facts: Facts) -> bool:
 
 
 def _may_wait_outside_ops(facts: Facts) -> bool:
-    """Whether there are enough steps of an inference to compare. What a loader marks is no request."""
+    """Returns whether there are enough steps of an inference to compare. What a loader marks is no request."""
     has_loader = facts.has("data_loading") and facts.data_loading.mean is not None
     return facts.infers and not has_loader and len(facts.judged_steps) >= ENOUGH_STEPS
 
@@ -116,7 +117,8 @@ def _waits_and_others_ns(facts: Facts) -> tuple[list[int], list[int]]:
 
 
 def is_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:
-    """Whether the trace shows nothing that the CPU does in any of these gaps. Call stacks would show all of it."""
+    """Returns whether the trace shows nothing that the CPU does in any of these gaps. Call stacks would show all of
+    it."""
     return not facts.host.with_stack and bool(gaps) and all(gap.doing == "nothing" for gap in gaps)
 
 
@@ -130,8 +132,8 @@ def _varies_ns(times_ns: Sequence[int]) -> float:
 
 
 def is_mostly(calls: re.Pattern[str], name: str, call: LongGap | None) -> bool:
-    """Whether most of the time with this name is in such calls: then this function does not take it. call: the gap with
-    the most time in one call."""
+    """Returns whether most of the time with this name is in such calls: then this function does not take it. call: the
+    gap with the most time in one call."""
     mostly = call is not None and 2 * call.busiest_ns >= call.late_ns
     return any(calls.search(each) for each in (name, (call.busiest if mostly and call else None) or ""))
 

@@ -237,8 +237,8 @@ def memory_grows(facts: Facts) -> Insight | None:
 
 
 def _grows(device: DeviceMemory) -> bool:
-    """Whether memory grows in every step, by what the same places allocate, and not mainly by allocations of the
-    loader."""
+    """Returns whether memory grows in every step, by what the same places allocate, and not mainly by allocations of
+    the loader."""
     growth, grown_bytes = device.growth, device.growth.bytes_per_step or 0.0
     if not growth.every_step or len(growth.at_step_ends) <= FEWEST_RISES or not device.makers:
         return False
@@ -248,7 +248,7 @@ def _grows(device: DeviceMemory) -> bool:
 
 
 def _named(device: DeviceMemory) -> str:
-    """The name of a GPU is a proper name; "CPU" is none."""
+    """Returns the device's name without an article for a GPU, whose name is a proper name, and "the CPU"."""
     return "the CPU" if device.name == "CPU" else device.name
 
 

@@ -100,8 +100,8 @@ def _of_batch(device: DeviceMemory) -> int | None:
 
 
 def _even(device: DeviceMemory) -> bool:
-    """Whether the peak is in a pass, all steps have about the same peak, and memory from before the recording stays
-    allocated until its end."""
+    """Returns whether the peak is in a pass, all steps have about the same peak, and memory from before the recording
+    stays allocated until its end."""
     in_pass = device.peak.step is not None and device.peak.phase in ("forward", "backward")
     before = sum(part.bytes for part in device.categories or [] if part.category == "before_recording")
     return in_pass and has_even_peaks(device) and before <= min(device.growth.at_step_ends, default=0)

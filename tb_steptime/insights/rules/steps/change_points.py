@@ -99,7 +99,8 @@ def _borders(values: Sequence[list[float]], low: int, high: int) -> list[int]:
 
 
 def _strength(before: Sequence[list[float]], after: Sequence[list[float]]) -> float:
-    """Distance of the medians in deviations of the steps around their side's median; 0: not worth reporting."""
+    """Returns the distance of the medians in deviations of the steps around their side's median; 0: not worth
+    reporting."""
     left, right = ([value for span in side for value in span] for side in (before, after))
     if min(len(left), len(right)) < ENOUGH_STEPS:
         return 0.0

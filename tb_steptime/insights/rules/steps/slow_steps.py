@@ -162,7 +162,7 @@ def _of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:
 
 
 def _is_named(card: Insight, named: list[Insight]) -> bool:
-    """Whether one of the cards that say why has nearly all of its gain."""
+    """Returns whether one of the cards that say why has nearly all of its gain."""
     named_ns = max((each.gain_ns for each in named), default=0)
     return named_ns >= NEARLY_ALL * card.gain_ns
 
@@ -187,14 +187,14 @@ def _is_regular(host: HostResult, slow: list[Grown]) -> bool:
 
 
 def _grew(step: Grown, parts: tuple[str, ...]) -> bool:
-    """Whether most of the step's excess is in segments whose ids begin like this."""
+    """Returns whether most of the step's excess is in segments whose ids begin like this."""
     return sum(part.excess_ns for part in step.grown if part.id.startswith(parts)) >= OWN_FRACTION * step.excess_ns
 
 
 def _computes_other(facts: Facts, host: HostResult, step: Grown) -> bool:
-    """Whether the step takes longer since it has something else to compute: the GPU computes longer, and the step
-    launches more or less than the others. In inference, inputs set how much there is to compute, so that kernels alone
-    or as many more launches show it."""
+    """Returns whether the step takes longer since it has something else to compute: the GPU computes longer, and the
+    step launches more or less than the others. In inference, inputs set how much there is to compute, so that kernels
+    alone or as many more launches show it."""
     steps = {each.name: each for each in host.steps[1:]}
     launches, usual = steps[step.step].launches, median([each.launches for each in steps.values()])
     differs, on_gpu = abs(launches - usual) >= _OTHER_LAUNCHES * usual, _grew(step, ("kernel",))
@@ -228,7 +228,8 @@ def _why(host: HostResult, slow: list[Grown]) -> Phrase:
 
 
 def _compiles(host: HostResult, step: Grown) -> bool:
-    """Whether torch.compile works in most of what the step takes longer: what it compiled before fits no longer."""
+    """Returns whether torch.compile works in most of what the step takes longer: what it compiled before fits no
+    longer."""
     gaps = [gap for row in host.long_gaps for gap in row.longest if gap.step == step.step and gap.compiles]
     return sum(gap.late_ns for gap in gaps) >= OWN_FRACTION * step.excess_ns
 

@@ -25,7 +25,7 @@ _UNKNOWN = Quantity(None, Unit.NUMBER)
 
 
 def worded(note: Note) -> NoteText:
-    """KeyError where there are no words for its id."""
+    """Returns the finding in words. Raises KeyError where there are none for its id."""
     if note.id == "simulated":
         statement = _with_code(str(note.values["statement"].value))
         return NoteText(note.id, Phrase("Simulated, not recorded."), Phrase(""), statement)
