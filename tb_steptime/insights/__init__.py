@@ -29,7 +29,7 @@ from tb_steptime.insights.rules import RULES, Gain, Rule
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.rules.steps.slow_steps import without_named
-from tb_steptime.insights.severity import in_order, lowered, most_gain, sum_of_gains
+from tb_steptime.insights.severity import as_guess, in_order, lowered, most_gain, sum_of_gains
 from tb_steptime.insights.tried import NOT_TRIED, could_be, tried
 from tb_steptime.insights.wording import (
     TITLES,
@@ -141,7 +141,7 @@ def _unless_awaited(card: Insight, guarded: ErrorGuard) -> Insight:
     """Returns the card as a hint where a step that is shorter by its gain would only wait longer for the next request
     or turn."""
     awaited = guarded.ask("what a step waits for", partial(awaits_requests, gain_ns=card.gain_ns), False)
-    return lowered(card, OF_REQUESTS) if awaited and card.gain_ns else card
+    return as_guess(card, OF_REQUESTS) if awaited and card.gain_ns else card
 
 
 def _weighed_card(rule: Rule, guarded: ErrorGuard) -> Insight | None:

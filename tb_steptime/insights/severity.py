@@ -79,8 +79,11 @@ def lowest(*severities: Severity) -> Severity:
 
 def lowered(insight: Insight, why: Phrase) -> Insight:
     """Returns the card as a hint at most. why: what makes it unsure."""
-    if insight.severity is Severity.MINOR:
-        return insight
+    return insight if insight.severity is Severity.MINOR else as_guess(insight, why)
+
+
+def as_guess(insight: Insight, why: Phrase) -> Insight:
+    """Returns the card as a hint of low confidence. why: what makes it unsure."""
     return msgspec.structs.replace(insight, severity=Severity.MINOR, confidence=Confidence.LOW, why_confidence=why)
 
 

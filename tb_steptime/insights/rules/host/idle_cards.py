@@ -44,7 +44,6 @@ from tb_steptime.insights.host_gains import (
     while_batches_are_late_ns,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of
-from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
@@ -388,18 +387,17 @@ def calls_card(
 ) -> Insight | None:
     """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
     idle time of the GPU that these calls cause, as a replay shows. Where batches come late, a step without these
-    waits would only wait longer for its batch: it is a later gain, unless a replay shows more. It is a guess where an
-    inference then waits for requests, and where there is a doubt."""
+    waits would only wait longer for its batch: it is a later gain, unless a replay shows more. It is a guess where
+    there is a doubt."""
     formula = phrase(_BUBBLES + (_AND_MORE if more_ns else ", mean over the steps."))
     late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
     gain_ns = bubble_ns(rows) + more_ns
-    certainty = doubt or (medium(_REPLAYED) if more_ns else high(_MEASURED))
     return waits_card(
         facts,
         rows,
         gain_ns,
         formula=joined(formula, _NOT_COUNTED) if late and facts.replayed is None else formula,
-        certainty=low(OF_REQUESTS) if awaits_requests(facts, gain_ns) else certainty,
+        certainty=doubt or (medium(_REPLAYED) if more_ns else high(_MEASURED)),
         most_now_ns=while_batches_are_late_ns(facts, gain_ns, "blocking"),
         **words,
     )

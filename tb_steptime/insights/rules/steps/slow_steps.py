@@ -20,7 +20,6 @@ from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.insights.rules.host.blocking_calls import how_to_keep_memory
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
-from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.severity import lowest, severity_of_gain
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.means import SLOW_FRACTION, median
@@ -97,7 +96,6 @@ def slow_steps(facts: Facts) -> Insight | None:
     lengths = [_own_ns(host.steps[each]) for each in host.judged_steps if each]
     usual_ns = median(lengths) if lengths else 0.0
     gain_ns = round(sum(each - usual_ns for each in lengths) / len(host.judged_steps))
-    waits = all(_grew(each, (_OUTSIDE,)) for each in slow) and awaits_requests(facts, gain_ns)
     compile_all = all(_compiles(host, each) for each in slow)
     return host_card(
         facts,
@@ -107,7 +105,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         how=LOGS if _compiles(host, slow[0]) else how_to_keep_memory(facts) if _grew(slow[0], ("allocator",)) else None,
         gain_ns=gain_ns,
         formula="Mean over the steps of what they take beyond the median one, without waits for batches.",
-        certainty=low(OF_REQUESTS) if waits else _CERTAINLY_SLOW,
+        certainty=_CERTAINLY_SLOW,
         colour="ink",
         part=None,
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
