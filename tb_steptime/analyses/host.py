@@ -396,7 +396,8 @@ def _judged_host(averaged: Trace, are_averaged: Bool) -> JudgedHost:
 
 
 def _rows_of_host(trace: Trace) -> dict[str, Any]:
-    """What is measured without a device of all steps, and again of the judged ones, by the name of the field."""
+    """Returns what is measured without a device of all steps, and again of the judged ones, by the name of the
+    field."""
     return {
         "cpu": cpu_work(trace, excluded_time(trace, None).total, holding_ops(trace)),
         "python_function": python_function(trace),
@@ -429,16 +430,16 @@ def _bound(trace: Trace, device: int, blocking: list[BlockingRow], gaps: list[Lo
 
 
 def _works_on_results(read: BlockingRow, gaps: list[LongGaps], idle: IdleNs) -> bool:
-    """Whether the job works on the results that it reads for most of the device's idle time: without the wait it would
-    have nothing to work on. A single value that is read, as for a log, is not what the CPU works on."""
+    """Returns whether the job works on the results that it reads for most of the device's idle time: without the wait
+    it would have nothing to work on. A single value that is read, as for a log, is not what the CPU works on."""
     late_ns = sum(row.late_ns for row in gaps)
     return (read.bytes or 0) > VALUE_BYTES * read.count and late_ns >= LEADING_FRACTION * idle.judged.total_ns
 
 
 def _is_rollout(trace: Trace, replayed: WhatIf | None) -> bool:
-    """Whether the layers of a training mostly run in a rollout, and the CPU matters as much as the waits. The action or
-    token that a pass returns is read before the next pass begins, so these waits stay. A validation of many batches
-    looks like that, too."""
+    """Returns whether the layers of a training mostly run in a rollout, and the CPU matters as much as the waits. The
+    action or token that a pass returns is read before the next pass begins, so these waits stay. A validation of many
+    batches looks like that, too."""
     if replayed is None or not job_kind(trace).no_grad.in_many_passes:
         return False
     return replayed.sensitivity.host <= replayed.sensitivity.blocking

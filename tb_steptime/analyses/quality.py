@@ -119,10 +119,10 @@ def _updates(trace: Trace) -> list[Note]:
 
 
 def _are_split(trace: Trace, updates: Bool, nodes: Int64) -> bool:
-    """Whether `prof.step()` is called twice for each batch, as by a trainer and by the script. Then steps alternate, in
-    length as well: in one of two there is no backward pass, and nothing but the update; or no op at all. Similar
-    pattern: gradients that are accumulated, with a backward pass in every step; a step that evaluates, which runs other
-    ops but updates nothing.
+    """Returns whether `prof.step()` is called twice for each batch, as by a trainer and by the script. Then steps
+    alternate, in length as well: in one of two there is no backward pass, and nothing but the update; or no op at all.
+    Similar pattern: gradients that are accumulated, with a backward pass in every step; a step that evaluates, which
+    runs other ops but updates nothing.
 
     mark      |--- 0 ---|-1-|--- 2 ---|-1-|--- 4 ---|-1-|
     backward     bbbb          bbbb          bbbb
@@ -140,7 +140,7 @@ def _are_split(trace: Trace, updates: Bool, nodes: Int64) -> bool:
 
 
 def _holding(steps: Steps, start_ns: Int64) -> Bool:
-    """Which steps hold one of these times on the host."""
+    """Returns which steps hold one of these times on the host."""
     return np.bincount(steps.holding_on_host(start_ns) + 1, minlength=len(steps.steps) + 1)[1:] > 0
 
 

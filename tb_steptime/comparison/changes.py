@@ -63,13 +63,13 @@ def falls(before: float, after: float) -> bool:
 
 
 def pinned(base: Side, candidate: Side) -> bool:
-    """Whether copies to the device come from pinned memory instead of pageable memory."""
+    """Returns whether copies to the device come from pinned memory instead of pageable memory."""
     before, after = (_copies(side, lambda copy: copy.source == "Pageable") for side in (base, candidate))
     return falls(before, after) and _copies(candidate, _is_pinned) >= SOME
 
 
 def non_blocking(base: Side, candidate: Side) -> bool:
-    """Whether the host no longer waits for copies from pinned memory."""
+    """Returns whether the host no longer waits for copies from pinned memory."""
     if any(_copies(side, _is_pinned) < SOME for side in (base, candidate)):
         return False
     return _fewer(lambda call: call.direction == "HtoD" and call.kind == "copy")(base, candidate)
@@ -102,7 +102,7 @@ def _falls(count: Callable[[Side], float]) -> Made:
 
 
 def _fewer(counts: Callable[[BlockingPlace], bool]) -> Made:
-    """Whether there are fewer of these calls per step."""
+    """Returns whether there are fewer of these calls per step."""
 
     def per_step(side: Side) -> float:
         calls = (place.count for span in side.spans for place in span.compare.blocking if counts(place))
@@ -126,14 +126,14 @@ _HALF, _TF32 = re.compile(r"\bb?f16\b|\bhalf\b"), re.compile(r"\btf32\b")
 
 
 def in_half_on_cpu(base: Side, candidate: Side) -> bool:
-    """Whether half precision was turned on, by the types of the ops' inputs, if nothing ran on a GPU."""
+    """Returns whether half precision was turned on, by the types of the ops' inputs, if nothing ran on a GPU."""
     if any(side.first.overview.has_device for side in (base, candidate)):
         return False
     return _turned_on(lambda side: side.first.compare.setup.half_share)(base, candidate)
 
 
 def fewer_layout_conversions(base: Side, candidate: Side) -> bool:
-    """Whether there are fewer layout conversions, with tensor cores still in use."""
+    """Returns whether there are fewer layout conversions, with tensor cores still in use."""
     before, after = _split(base), _split(candidate)
     if before is None or after is None or not after.total.tensor_core_ns:
         return False
@@ -149,7 +149,8 @@ def fused_attention(base: Side, candidate: Side) -> bool:
 
 
 def optimizer_takes_more_at_once(base: Side, candidate: Side) -> bool:
-    """Whether the optimizer has one kernel for many tensors instead of one for each, or one for all its operations."""
+    """Returns whether the optimizer has one kernel for many tensors instead of one for each, or one for all its
+    operations."""
     before, after = _optimizer_level(base), _optimizer_level(candidate)
     return before is not None and after is not None and after > before
 
@@ -164,7 +165,7 @@ def _split(side: Side) -> DeviceSplit | None:
 
 
 def _grows(precision: Precision) -> Made:
-    """Whether more of the time of matrix products is on tensor cores in this precision."""
+    """Returns whether more of the time of matrix products is on tensor cores in this precision."""
 
     def made(base: Side, candidate: Side) -> bool:
         before, after = _share_in(base, precision), _share_in(candidate, precision)
@@ -235,8 +236,8 @@ def more_workers(base: Side, candidate: Side) -> bool:
 
 
 def _has_one(base: Side, candidate: Side) -> bool:
-    """Whether the base has one worker: each of its steps waits for a batch as long as one worker of the candidate needs
-    for it."""
+    """Returns whether the base has one worker: each of its steps waits for a batch as long as one worker of the
+    candidate needs for it."""
     waits, turns = base.first.data_loading.burst, candidate.first.data_loading.burst
     if waits is None or turns is None or not turns.production_ns or not all(wait.long for wait in waits.waits):
         return False
@@ -249,8 +250,8 @@ def _batch_ns(burst: Burst) -> float:
 
 
 def smaller_batches(base: Side, candidate: Side) -> bool:
-    """Whether the same inputs are computed from fewer bytes that are copied to the device: they have a smaller type, or
-    the conversion that enlarges them moved to the device."""
+    """Returns whether the same inputs are computed from fewer bytes that are copied to the device: they have a smaller
+    type, or the conversion that enlarges them moved to the device."""
     before, after = _copied_bytes(base), _copied_bytes(candidate)
     inputs = [[each.shapes for each in side.first.compare.setup.first_inputs[:1]] for side in (base, candidate)]
     return bool(before and after and inputs[0] and inputs[0] == inputs[1] and after <= SMALLER * before)

@@ -37,8 +37,8 @@ def unfair(base: Side, candidate: Side) -> list[Note]:
 
 
 def does_other_work(base: Side, candidate: Side) -> bool:
-    """Whether the steps of the two do not do the same work on the same machine: then a difference says little about
-    either."""
+    """Returns whether the steps of the two do not do the same work on the same machine: then a difference says little
+    about either."""
     notes = chain(_machines(base.first, candidate.first), _jobs(base.first, candidate.first))
     return any(note.id in OTHER_WORK for note in notes)
 

@@ -352,7 +352,7 @@ def fused_ops(name: str) -> str | None:
 
 
 def is_fused_from(name: str, op: str | None) -> bool:
-    """Whether a compiled kernel's name lists the op.
+    """Returns whether a compiled kernel's name lists the op.
 
     >>> is_fused_from("triton_red_fused__softmax_mul_3", "aten::_softmax")
     True

@@ -32,8 +32,8 @@ class WorkerOfRun(msgspec.Struct, frozen=True):
 
 
 def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
-    """The runs' own names, where they differ, or those of the folders or files; else the paths as the user wrote
-    them."""
+    """Returns the runs' own names, where they differ, or those of the folders or files; else the paths as the user
+    wrote them."""
     of_runs = [run.path.resolve().name if run.run == "." else run.run for run in runs]
     of_paths = [run.path.name for run in runs]
     for names in (of_runs, of_paths):
@@ -43,9 +43,9 @@ def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
 
 
 def compared_side(name: str, spans: Sequence[MeasuredSpan], *, with_gains: bool = True) -> Side:
-    """Spans of one run and worker, in time order, at least one. with_gains: compute the gains that its insight cards
-    promise, which the base of a comparison needs. Raises TraceError for a summary of a release that did not compare,
-    and what reading results raises."""
+    """Returns the spans of one run and worker, in time order, at least one. with_gains: compute the gains that its
+    insight cards promise, which the base of a comparison needs. Raises TraceError for a summary of a release that did
+    not compare, and what reading results raises."""
     return Side(name, tuple(_compared(span, with_gains) for span in spans))
 
 

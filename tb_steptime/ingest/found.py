@@ -52,7 +52,7 @@ class FoundSpan(msgspec.Struct, frozen=True):
     names_from: AnyPath | None = None
 
     def under(self, root: AnyPath) -> FoundSpan:
-        """The same span with paths that begin as the user wrote the folder."""
+        """Returns the same span with paths that begin as the user wrote the folder."""
         trace = root / self.file if self.trace else None
         return replace(
             self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None, log_directory=root

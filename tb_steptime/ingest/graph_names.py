@@ -116,17 +116,17 @@ def _is_within(file: Path, folder: Path) -> bool:
 
 
 def is_named_from(trace: Path, places: NamePlaces, names: GraphNames) -> bool:
-    """Whether one of the recordings in these places, with its present content, is the one that named the kernels in the
-    trace's graphs. Raises OSError."""
+    """Returns whether one of the recordings in these places, with its present content, is the one that named the
+    kernels in the trace's graphs. Raises OSError."""
     return any(
         digest_of(each.path.name) == names.file and named_by(each.path, names) for each in _candidates(trace, places)
     )
 
 
 def may_be_named_now(trace: Path, places: NamePlaces, summary: MeasuredSpan) -> bool:
-    """Whether a search might now name the kernels in this trace's graphs although the one for its summary did not:
-    recordings or summaries of recordings have been added since, and one of them may have these kernels. Raises OSError,
-    DamagedSummary."""
+    """Returns whether a search might now name the kernels in this trace's graphs although the one for its summary did
+    not: recordings or summaries of recordings have been added since, and one of them may have these kernels. Raises
+    OSError, DamagedSummary."""
     candidates = _candidates(trace, places)
     if _state_of(candidates) == summary.names.searched:
         return False
@@ -169,8 +169,8 @@ def _name_of(path: Path) -> TraceName:
 
 
 def _is_other_rank(one: TraceName, other: TraceName) -> bool:
-    """Whether two traces of one folder are of one recording: another rank does the same work, also in graphs, so it
-    cannot name the kernels."""
+    """Returns whether two traces of one folder are of one recording: another rank does the same work, also in graphs,
+    so it cannot name the kernels."""
     if one.worker == other.worker:
         return False
     ranks = rank_in_name(one.worker), rank_in_name(other.worker)

@@ -91,17 +91,17 @@ class Files(Protocol):
         """Returns the path of a file in a folder as it was listed."""
 
     def is_trace(self, file: str) -> bool:
-        """Whether the file's first bytes look like a trace; False where it cannot be read."""
+        """Returns whether the file's first bytes look like a trace; False where it cannot be read."""
 
     def is_snapshot(self, file: str) -> bool:
-        """Whether the file's first bytes look like a memory snapshot; False where it cannot be read."""
+        """Returns whether the file's first bytes look like a memory snapshot; False where it cannot be read."""
 
 
 _ENDINGS = (SUFFIX, LOADER_SUFFIX, STEPS_SUFFIX, *SNAPSHOT_ENDINGS)
 
 
 def matters(name: str) -> bool:
-    """Whether a file of this name may be a trace, a summary, a memory snapshot or a recorder's file."""
+    """Returns whether a file of this name may be a trace, a summary, a memory snapshot or a recorder's file."""
     return name.endswith(_ENDINGS) or TRACE_NAME.fullmatch(name) is not None
 
 
@@ -229,7 +229,8 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether the name is UTF-8, as JSON and browsers require, and free of control characters for a terminal."""
+    """Returns whether the name is UTF-8, as JSON and browsers require, and free of control characters for a
+    terminal."""
     return _shown(name) == name
 
 
@@ -238,7 +239,7 @@ def _shown(name: str) -> str:
 
 
 def _may_hold(entry: os.DirEntry[str]) -> bool:
-    """Whether the entry may be a trace or a folder that holds some."""
+    """Returns whether the entry may be a trace or a folder that holds some."""
     return entry.is_dir() or TRACE_NAME.fullmatch(_shown(entry.name)) is not None
 
 

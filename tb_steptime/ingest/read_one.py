@@ -201,7 +201,7 @@ _MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _
 
 
 def _take_stdout() -> Callable[[Message], None]:
-    """Keep stdout for messages: everything else that is printed goes to stderr."""
+    """Keeps stdout for messages: everything else that is printed goes to stderr."""
     own = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

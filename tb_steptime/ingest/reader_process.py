@@ -126,13 +126,13 @@ class ReaderProcess:
         return self._words.read().decode(errors="replace")
 
     def end(self) -> int:
-        """End the process, and return its exit code."""
+        """Ends the process, and returns its exit code."""
         ask_to_end(self.process)
         wait_or_end(self.process)
         return self.process.wait()
 
     def close(self) -> None:
-        """End the process if that was not done, and close its files."""
+        """Ends the process if that was not done, and closes its files."""
         self.end()
         self._open_files.close()
 
@@ -179,7 +179,7 @@ def apart_from_keyboard(system: str) -> dict[str, Any]:
 
 
 def listen(job: Job, process: subprocess.Popen[bytes]) -> Done | Refused | None:
-    """Follow a process until it has reported the outcome of a job; returns None where it ends before."""
+    """Follows a process until it has reported the outcome of a job; returns None where it ends before."""
     assert process.stdout is not None
     with _Watch(process) as watch:
         for line in process.stdout:
@@ -213,7 +213,7 @@ class _Watch:
 
 
 def ask_to_end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the process to end, by closing its stdin. It completes a summary that it is writing first."""
+    """Asks the process to end, by closing its stdin. It completes a summary that it is writing first."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.close()

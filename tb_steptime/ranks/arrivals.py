@@ -82,7 +82,7 @@ def _of_kind(group: MatchedGroup, *names: str) -> Bool:
 
 
 def arrivals(matched: Sequence[MatchedGroup], ranks: int, steps: int) -> Arrivals:
-    """Sums over all groups; a rank may be in several groups."""
+    """Returns the sums over all groups; a rank may be in several groups."""
     total = Arrivals(*(np.zeros(ranks, np.int64) for _ in range(5)),
                      *(np.zeros((steps, ranks), np.int64) for _ in range(4)))  # fmt: skip
     for group in matched:
@@ -153,7 +153,7 @@ def of_the_same_steps(matching: Matching, hosts: Sequence[str | None], step_ns: 
 
 
 def _is_shifted(group: MatchedGroup, hosts: Sequence[str | None], step_ns: float) -> bool:
-    """Whether most collectives end on one rank of a host long before they begin on another rank of it."""
+    """Returns whether most collectives end on one rank of a host long before they begin on another rank of it."""
     own, meeting = [hosts[place] for place in group.members.tolist()], meetings(group)
     start = group.start[meeting]
     end = start + group.length[meeting]
@@ -182,7 +182,7 @@ class StepWaits:
 
 
 def step_waits(totals: Arrivals, steps: Int64) -> StepWaits:
-    """The waits in some steps. steps: places of the matched steps."""
+    """Returns the waits in some steps. steps: places of the matched steps."""
     others = max(1, int((totals.matched > 0).sum()) - 1)
     return StepWaits(_by_rank(totals.waited_ns, steps), _by_rank(totals.exposed_ns / others, steps))
 

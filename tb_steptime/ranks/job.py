@@ -128,8 +128,8 @@ def _step_time(step_ns: Float64) -> RankMatrix:
 
 
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
-    """A step of the job. step_ns: its length on each rank, NaN where a rank did not record it; at least one rank
-    did."""
+    """Returns a step of the job. step_ns: its length on each rank, NaN where a rank did not record it; at least one
+    rank did."""
     present = np.flatnonzero(~np.isnan(step_ns))
     lengths = step_ns[present]
     slowest, fastest = present[int(lengths.argmax())], present[int(lengths.argmin())]
@@ -300,8 +300,8 @@ def _unmatched(ranks: Sequence[Instances]) -> Reason:
 
 
 def _what_if(exchanged: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reason:
-    """The replay of the job after changes, or the reason why there is none. groups: ranks to make as fast as the
-    others."""
+    """Returns the replay of the job after changes, or the reason why there is none. groups: ranks to make as fast as
+    the others."""
     if not exchanged.whole_steps.size:
         return _unmatched(exchanged.ranks)
     if exchanged.replayed is None:

@@ -173,7 +173,7 @@ class MatchedGroup:
         return same
 
     def ranks(self, spans: Sequence[RankSpan]) -> list[int]:
-        """The numbers of the n ranks. spans: of the job."""
+        """Returns the numbers of the n ranks. spans: of the job."""
         return [spans[place].rank for place in self.members.tolist()]
 
     @cached_property
@@ -256,8 +256,8 @@ def match(ranks: Sequence[Instances], steps: int, world_size: int | None = None)
 
 
 def _may_be_several(group: GroupKey, recorded: int, world_size: int | None) -> bool:
-    """Whether other groups, of other ranks, may have the same name: the group's ranks are not listed, and the job has
-    more ranks than its size."""
+    """Returns whether other groups, of other ranks, may have the same name: the group's ranks are not listed, and the
+    job has more ranks than its size."""
     return not group.ranks and bool(group.size) and max(recorded, world_size or 0) > (group.size or 0)
 
 
@@ -331,7 +331,7 @@ def _out_of_order(rows_of: list[_Rows], sequence: Int64, steps: int) -> Bool:
 
 
 def bytes_of(classes: Sequence[ExchangeClass]) -> Int64:
-    """The bytes of each class; -1 where not recorded."""
+    """Returns the bytes of each class, or -1 where not recorded."""
     return np.array([-1 if one.bytes is None else one.bytes for one in classes], np.int64)
 
 

@@ -39,8 +39,8 @@ def routed_tokens(
 
 
 def routes_tokens(group: MatchedGroup, spans: Sequence[RankSpan]) -> bool:
-    """Whether the all-to-alls of a group are known to take tokens to experts and back. Raises what reading results
-    raises."""
+    """Returns whether the all-to-alls of a group are known to take tokens to experts and back. Raises what reading
+    results raises."""
     return any(one.kind == _KIND for one in group.classes) and isinstance(_tokens(group, spans), RoutedTokens)
 
 

@@ -93,7 +93,7 @@ class ScaledJob:
         return self.job.world_size or len(self.job.ranks)
 
     def parts(self) -> dict[PartId, int]:
-        """The parts, which sum to the mean step of the mean rank, except for rounding."""
+        """Returns the parts, which sum to the mean step of the mean rank, except for rounding."""
         parts = {id: round(sum(self._mean(metric) for metric in metrics)) for id, metrics in _PARTS.items()}
         exchange = self.job.exchange
         exposed = exchange.exposed_transfer_ns + exchange.exposed_wait_ns if exchange else 0
@@ -111,14 +111,14 @@ class ScaledJob:
         return float(np.mean(means)) if means else 0.0
 
     def largest_exchange(self) -> str | None:
-        """The label of the exchange whose transfers take most."""
+        """Returns the label of the exchange whose transfers take most."""
         shares = {row.label: 0 for row in self.job.collectives}
         for row in self.job.collectives:
             shares[row.label] += row.exposed_ns * row.transfer_ns // max(1, row.running_ns)
         return max(shares, key=lambda label: shares[label], default=None)
 
     def inputs(self) -> list[str]:
-        """The shapes of the first matrix products of a step, empty where they are not recorded."""
+        """Returns the shapes of the first matrix products of a step, empty where they are not recorded."""
         return [each.shapes for each in self.spans[0].compare_result.setup.first_inputs]
 
 

@@ -120,7 +120,8 @@ def _joined(path: Sequence[PathPiece]) -> list[PathPiece]:
 
 
 def _arrivals(matched: Sequence[MatchedGroup], chosen: Sequence[int], shifts: Int64) -> list[Arrival]:
-    """The arrivals at some meetings. chosen: places among the meetings of all groups, one group after another."""
+    """Returns the arrivals at some meetings. chosen: places among the meetings of all groups, one group after
+    another."""
     places = [(group, row) for group in matched for row in np.flatnonzero(waited_for(group)).tolist()]
     return [_arrival(*places[each], shifts) for each in chosen]
 

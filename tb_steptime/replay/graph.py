@@ -92,7 +92,7 @@ def find_activities(trace: Trace, host: Host) -> Activities:
 
 
 def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
-    """The reasons for the start of each activity."""
+    """Returns the reasons for the start of each activity."""
     start, has_call, follows = work.start_ns, work.item >= 0, work.previous >= 0
     returned = host.end_ns[work.item] if len(host) else start
     ended = work.end_ns[work.previous] if len(work) else start
@@ -132,8 +132,8 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
 
 
 def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
-    """Which activities begin while their call still runs, such as copies of pageable memory, or a copy for which its
-    call waits: they depend on the begin of the call."""
+    """Returns which activities begin while their call still runs, such as copies of pageable memory, or a copy for
+    which its call waits: they depend on the begin of the call."""
     if not len(host):
         return np.zeros(len(work), bool)
     ahead = np.where(work.item >= 0, returned - work.start_ns, 0)
@@ -157,7 +157,7 @@ def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> I
 
 
 def behind_others(host: Host, work: Activities) -> Bool:
-    """Which activities follow directly on work of their stream that ended after their launch was called."""
+    """Returns which activities follow directly on work of their stream that ended after their launch was called."""
     called, ended = host.start_ns[work.item], work.end_ns[work.previous]
     return (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
 
@@ -261,11 +261,11 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
         return int(self.end_ns.max(initial=0) - self.start_ns.min(initial=1 << 62)) if len(self) else 0
 
     def with_own(self, own_ns: Int64) -> Graph:
-        """The graph with these durations of its nodes. Returns itself if no duration differs."""
+        """Returns the graph with these durations of its nodes. Returns itself if no duration differs."""
         return self if np.array_equal(own_ns, self.own_ns) else replace(self, own_ns=own_ns)
 
     def subgraph(self, nodes: Int64, edges: Edges) -> Graph:
-        """Some nodes, ascending, and some edges between them, numbered anew."""
+        """Returns some nodes, ascending, and some edges between them, numbered anew."""
         before, after = (np.searchsorted(nodes, each).astype(np.int32) for each in (edges.before, edges.after))
         edges = replace(edges, before=before, after=after)
         return replace(self, **{name: getattr(self, name).take(nodes) for name in COLUMNS}, edges=edges)
@@ -276,8 +276,8 @@ COLUMNS = tuple(name for name in Graph.__struct_fields__ if name != "edges")
 
 
 def build_graph(trace: Trace) -> Graph:
-    """The graph of the whole recording. Nodes are numbered by recorded start, and edges that inaccurate clocks reverse
-    are left out."""
+    """Returns the graph of the whole recording. Nodes are numbered by recorded start, and edges that inaccurate clocks
+    reverse are left out."""
     columns, edges = _by_kind(trace)
     # host nodes at one instant keep the order of their lane: a stretch, its item, the next stretch
     hosts, size = np.count_nonzero(columns["role"] != Role.ACTIVITY) // 2, len(columns["role"])
@@ -293,8 +293,8 @@ def build_graph(trace: Trace) -> Graph:
 
 
 def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
-    """The columns of the nodes, and the edges between them, with the stretches first, then the calls and ranges that
-    end them, then the activities."""
+    """Returns the columns of the nodes, and the edges between them, with the stretches first, then the calls and ranges
+    that end them, then the activities."""
     host = find_host(trace)
     work = find_activities(trace, host)
     count, size = len(host), len(work)
@@ -339,8 +339,8 @@ def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
 
 
 def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
-    """The items that return because work of a device has ended, the edges from that work to them, and how long each
-    goes on after that work, ns."""
+    """Returns the items that return because work of a device has ended, the edges from that work to them, and how long
+    each goes on after that work, ns."""
     ends = np.argsort(work.end_ns, kind="stable")
     allocates = host.role == Role.ALLOCATE
     calls = np.flatnonzero((host.role == Role.WAIT) | (allocates & (host.end_ns - host.start_ns > RETURN_NS)))
@@ -399,9 +399,9 @@ def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
 
 
 def _finished_copies(host: Host, work: Activities) -> Int64:
-    """The last copy of each waiting call that goes on long after the copy has ended: it returns only once the copy is
-    done (CUDA's "API synchronization behavior"), and empties the staging memory then: for 30 to 40 % of the copy's time
-    in real recordings.
+    """Returns the last copy of each waiting call that goes on long after the copy has ended: it returns only once the
+    copy is done (CUDA's "API synchronization behavior"), and empties the staging memory then: for 30 to 40 % of the
+    copy's time in real recordings.
 
     call     [waits for the stream and its copy   , empties the staging memory]
     stream      kkkkkkkkkkkkkkkkkkkkcccccccccccccccc
@@ -417,7 +417,7 @@ def _finished_copies(host: Host, work: Activities) -> Int64:
 
 
 def _staged_copies(host: Host, work: Activities) -> Int64:
-    """The copies whose calls wait until their stream has no other work, and return before the copy ends.
+    """Returns the copies whose calls wait until their stream has no other work, and return before the copy ends.
 
     call     [waits for the stream, stages the memory ]
     stream      kkkkkkkkkkkkkkkkkkkkcccccccccccccccccccccc
@@ -433,8 +433,8 @@ def _staged_copies(host: Host, work: Activities) -> Int64:
 
 
 def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
-    """Edges from the last work that a thread launched to its calls that wait for a device but found that work done:
-    they would wait if the work ended later, or if the call came earlier."""
+    """Returns the edges from the last work that a thread launched to its calls that wait for a device but found that
+    work done: they would wait if the work ended later, or if the call came earlier."""
     has_call = np.flatnonzero(work.item >= 0)
     in_turn = has_call[np.lexsort((work.end_ns[has_call], work.item[has_call]))]
     calls = np.flatnonzero((host.role == Role.WAIT) & ~waits)
@@ -446,7 +446,7 @@ def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
 
 
 def _room(host: Host, work: Activities) -> Edges:
-    """Edges from the work that ended last to a launch that then found room in the full queue."""
+    """Returns the edges from the work that ended last to a launch that then found room in the full queue."""
     calls = np.flatnonzero(host.queue_ns)
     room_ns, ends = host.start_ns[calls] + host.queue_ns[calls], np.argsort(work.end_ns, kind="stable")
     last = np.searchsorted(work.end_ns[ends], room_ns, side="right") - 1
@@ -457,7 +457,7 @@ def _room(host: Host, work: Activities) -> Edges:
 
 
 def _with_numbers(edges: Edges, number: Int32) -> Edges:
-    """The edges that lead forward, with these numbers of their nodes."""
+    """Returns the edges that lead forward, with these numbers of their nodes."""
     before, after = number[edges.before], number[edges.after]
     forward = np.flatnonzero(before < after)
     forward = forward[np.argsort(after[forward], kind="stable")]
@@ -465,8 +465,8 @@ def _with_numbers(edges: Edges, number: Int32) -> Edges:
 
 
 def unlinked(graph: Graph) -> float:
-    """Share of the devices' work whose launch is not recorded. On each stream, work before the first one with a launch
-    is from before the recording and does not count."""
+    """Returns the share of the devices' work whose launch is not recorded. On each stream, work before the first one
+    with a launch is from before the recording and does not count."""
     linked = np.zeros(len(graph), bool)
     linked[graph.edges.after[graph.edges.kind == EdgeKind.LAUNCH]] = True
     if not linked.any():
@@ -481,7 +481,7 @@ def unlinked(graph: Graph) -> float:
 
 
 def wait_error(trace: Trace, graph: Graph) -> float | None:
-    """The relative difference between the replayed and the recorded lengths of waiting calls; None without such
+    """Returns the relative difference between the replayed and the recorded lengths of waiting calls; None without such
     calls."""
     began = starts(graph.own_ns, graph.release_ns, graph.edges)
     before, after = graph.edges.before, graph.edges.after

@@ -69,8 +69,8 @@ class Host(msgspec.Struct, frozen=True, eq=False):
 
 
 def find_host(trace: Trace) -> Host:
-    """The items of all threads that launch or wait. If the recording is one step, or has none, those after the first
-    launch whose work the end of the recording cut off are left out, since the device has no part in them."""
+    """Returns the items of all threads that launch or wait. If the recording is one step, or has none, those after the
+    first launch whose work the end of the recording cut off are left out, since the device has no part in them."""
     events, called = trace.events, find_launches(trace).call.astype(np.int64)
     block, loads = blocking_calls(trace), loader_rows(trace)
     waiting, syncs = block.row[is_in(block.kind, WAITING)], block.row[block.kind == Blocks.SYNC]
@@ -103,7 +103,8 @@ def shown_until(trace: Trace) -> int:
 
 
 def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
-    """Where the lane of each item begins if it is the first one: a training thread works from its first step on."""
+    """Returns where the lane of each item begins if it is the first one: a training thread works from its first step
+    on."""
     steps = find_steps(trace)
     if steps.by == "recording":
         return start_ns
@@ -112,7 +113,7 @@ def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
 
 
 def host_edges(host: Host) -> Edges:
-    """The order of lanes: stretches are numbered from 0 on, items after all stretches."""
+    """Returns the order of lanes: stretches are numbered from 0 on, items after all stretches."""
     count = len(host)
     item, later = np.arange(count, 2 * count), np.flatnonzero(~host.first)
     before, after = np.append(np.arange(count), item[later - 1]), np.append(item, later)
@@ -120,9 +121,9 @@ def host_edges(host: Host) -> Edges:
 
 
 def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
-    """The items that wait for workers, and edges from one to the next. When a wait ends no other batch is ready, so all
-    batches that are taken until the next wait are made in between. Waits that are far apart are accidental and show no
-    pace."""
+    """Returns the items that wait for workers, and edges from one to the next. When a wait ends no other batch is
+    ready, so all batches that are taken until the next wait are made in between. Waits that are far apart are
+    accidental and show no pace."""
     loads = np.flatnonzero(host.role == Role.LOADER)
     wait = host.end_ns[loads] - host.start_ns[loads]
     apart = (host.end_ns[loads[-1]] - host.end_ns[loads[0]]) / (len(loads) - 1) if len(loads) > 1 else 0.0
@@ -146,7 +147,7 @@ def host_lanes(trace: Trace) -> Int64:
 
 
 def _reach(ends: Int64, lane: Int64) -> Int64:
-    """The latest end so far on the same lane; items are sorted by lane."""
+    """Returns the latest end so far on the same lane; items are sorted by lane."""
     if not len(ends):
         return ends
     span = int(ends.max()) + 1

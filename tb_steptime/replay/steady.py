@@ -65,12 +65,12 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False, dict=True):
         return max(int(ended[part].max() - earlier[part].max()) // (copies - half) for part in parts)
 
     def with_own(self, own_ns: Int64) -> SteadyStep:
-        """The step with these durations of its nodes. Returns itself if no duration differs."""
+        """Returns the step with these durations of its nodes. Returns itself if no duration differs."""
         graph = self.graph.with_own(own_ns)
         return self if graph is self.graph else replace(self, graph=graph)
 
     def with_edges(self, edges: Edges, links: Edges) -> SteadyStep:
-        """The step with these edges and links. Returns itself if they are its own."""
+        """Returns the step with these edges and links. Returns itself if they are its own."""
         graph = self.graph
         if edges is graph.edges and links is self.links:
             return self
@@ -78,9 +78,9 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
-    """The same graph without the excess. Waiting is not part of a node's own time, so it is not part of the excess
-    either. lanes: of each thread its lane (`host_lanes`); the nodes of a graph are on lanes, and excess is on threads.
-    """
+    """Returns the same graph without the excess. Waiting is not part of a node's own time, so it is not part of the
+    excess either. lanes: of each thread its lane (`host_lanes`); the nodes of a graph are on lanes, and excess is on
+    threads."""
     own, lane = graph.own_ns.copy(), lanes[excess.track]
     for each in distinct_in(lane).tolist():
         on_lane = np.flatnonzero(graph.track == each)
@@ -89,7 +89,7 @@ def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
 
 
 def overlap_ns(intervals: Intervals, graph: Graph, nodes: Int64) -> Int64:
-    """How much time of these nodes is inside some intervals, ns."""
+    """Returns how much time of these nodes is inside some intervals, ns."""
     return intervals.overlap_ns(graph.start_ns[nodes], np.maximum(graph.end_ns, graph.start_ns)[nodes])
 
 
@@ -111,9 +111,9 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
 
 
 def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
-    """The step of median length among those with the usual number of nodes, of all where no number comes twice, or the
-    chosen one; None if no step has any nodes. A step of about the same length is more typical where as much of it is
-    unexplained as of all these steps."""
+    """Returns the step of median length among those with the usual number of nodes, of all where no number comes twice,
+    or the chosen one, or None if no step has any nodes. A step of about the same length is more typical where as much
+    of it is unexplained as of all these steps."""
     step = step_of_nodes(trace, graph)
     size, steps = np.bincount(step[step >= 0], minlength=1), find_steps(trace)
     size[~comparable(steps.duration_ns, forward_only(trace))[: len(size)]] = 0
@@ -138,7 +138,7 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
 
 
 def less_time_off(trace: Trace, graph: Graph) -> Graph:
-    """The same graph without the host's time between two recordings, in which the profiler was off."""
+    """Returns the same graph without the host's time between two recordings, in which the profiler was off."""
     off = between_recordings(trace)
     if not len(off):
         return graph
@@ -148,9 +148,9 @@ def less_time_off(trace: Trace, graph: Graph) -> Graph:
 
 
 def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
-    """The middle one of these steps, or one about as long of which as much is unexplained as of all of them: of equally
-    long steps, the host is latest in the one with the least of it. last: the number of the recording's last step, whose
-    period no next step shows."""
+    """Returns the middle one of these steps, or one about as long of which as much is unexplained as of all of them: of
+    equally long steps, the host is latest in the one with the least of it. last: the number of the recording's last
+    step, whose period no next step shows."""
     lengths = np.array([each.length_ns for each in steps], np.int64)
     middle = int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])
     unexplained = np.array([each.graph.unexplained_ns.sum() for each in steps]) / np.maximum(lengths, 1)
@@ -163,8 +163,8 @@ def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
 
 
 def _with_tail(step: SteadyStep, over: int) -> SteadyStep:
-    """The only step, with the host's time from its last item to its end added, since there is no next step whose items
-    would show it."""
+    """Returns the only step, with the host's time from its last item to its end added, since there is no next step
+    whose items would show it."""
     links = step.links
     host = links.kind == EdgeKind.LANE
     rest = np.where(host, np.maximum(over - step.graph.end_ns[links.before], 0), 0)
@@ -173,7 +173,7 @@ def _with_tail(step: SteadyStep, over: int) -> SteadyStep:
 
 
 def _cut(graph: Graph, in_step: Bool) -> tuple[Graph, Edges]:
-    """The graph of one step, and its links to the next one."""
+    """Returns the graph of one step, and its links to the next one."""
     nodes = np.flatnonzero(in_step)
     near = graph.edges.where(slice(*np.searchsorted(graph.edges.after, (nodes[0], nodes[-1] + 1)).tolist()))
     arrives, leaves = in_step[near.after], in_step[near.before]
@@ -205,8 +205,8 @@ def _cut(graph: Graph, in_step: Bool) -> tuple[Graph, Edges]:
 
 
 def _batch_ns(graph: Graph, entering: Edges) -> int:
-    """Time that workers take for a batch: the one before this step, or else for each batch between two waits; 0 if
-    nothing waits for them."""
+    """Returns the time that workers take for a batch: the one before this step, or else for each batch between two
+    waits; 0 if nothing waits for them."""
     loads = np.flatnonzero(graph.role == Role.LOADER)
     for edges, alone in ((entering, True), (graph.edges, False)):
         batches = edges.where(edges.kind == EdgeKind.BATCH)
@@ -218,11 +218,11 @@ def _batch_ns(graph: Graph, entering: Edges) -> int:
 
 
 def recorded_length(trace: Trace, step: SteadyStep) -> int:
-    """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
-    marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
-    few of them wait for all batches; if no steps are known, it is the recording, or one of those in the file. The time
-    until the first work of the device is no part of the only step if it comes once, nor is the time in which the device
-    is no longer recorded."""
+    """Returns the length of the recorded step in ns: from its start to that of the next one, since the loop's work
+    between two marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all
+    steps, as a few of them wait for all batches; if no steps are known, it is the recording, or one of those in the
+    file. The time until the first work of the device is no part of the only step if it comes once, nor is the time in
+    which the device is no longer recorded."""
     steps, place = find_steps(trace), step.number
     last = len(steps.steps) - 1
     if not step.repeats:
@@ -236,8 +236,8 @@ def recorded_length(trace: Trace, step: SteadyStep) -> int:
 
 
 def _filling_ns(step: SteadyStep, recorded: Step) -> int:
-    """How long the device waits for the first work of the only step. It comes once if the host never waits for the
-    device and is done before it: from the second step on the host is ahead."""
+    """Returns how long the device waits for the first work of the only step. It comes once if the host never waits for
+    the device and is done before it: from the second step on the host is ahead."""
     graph = step.graph
     if graph.waits.any() or not graph.on_device.any() or recorded.host_end_ns >= recorded.end_ns:
         return 0

@@ -73,18 +73,18 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
         return Edges(*(column.take(selected) for column in columns))
 
     def with_lags(self, lag_ns: Int64) -> Edges:
-        """The edges with these lags. Returns itself if no lag differs."""
+        """Returns the edges with these lags. Returns itself if no lag differs."""
         return self if np.array_equal(lag_ns, self.lag_ns) else replace(self, lag_ns=lag_ns)
 
 
 def edges_of(kind: EdgeKind | UInt8, before: Int32 | Int64, after: Int32 | Int64, lag_ns: Int64 | int = 0) -> Edges:
-    """Edges in any order. kind, lag_ns: of each, or of all."""
+    """Returns the edges in any order. kind, lag_ns: of each, or of all."""
     lags, kinds = np.full(len(before), lag_ns, np.int64), np.full(len(before), kind, np.uint8)
     return Edges(before.astype(np.int32, copy=False), after.astype(np.int32, copy=False), lags, kinds)
 
 
 def joined(parts: list[Edges]) -> Edges:
-    """Several tables as one, sorted by `after`."""
+    """Returns several tables as one, sorted by `after`."""
     order = np.argsort(np.concatenate([part.after for part in parts]), kind="stable")
     columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
     return Edges(*(np.concatenate(column).take(order) for column in columns))
@@ -97,7 +97,7 @@ def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
 
 
 def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: Edges, copies: int) -> Int64:
-    """The same for successive copies, one row for each. links: edges from a node to one of the next copy."""
+    """Returns the same for successive copies, one row for each. links: edges from a node to one of the next copy."""
     if sweep := sweep_function():
         own, release = (each.astype(np.int64, copy=False).tobytes() for each in (duration_ns, release_ns))
         first, link_first = (first_of_each(each, len(duration_ns)).tobytes() for each in (edges, links))
@@ -110,7 +110,7 @@ def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: 
 
 
 def first_of_each(edges: Edges, nodes: int) -> Int64:
-    """The index of the first edge into each node, and finally the number of all edges."""
+    """Returns the index of the first edge into each node, and finally the number of all edges."""
     first = np.zeros(nodes + 1, np.int64)
     np.cumsum(np.bincount(edges.after, minlength=nodes), out=first[1:])
     return first

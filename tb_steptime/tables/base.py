@@ -99,7 +99,7 @@ def head(
     id: str, label: str, unit: Unit, meaning: str, figure: str = "", *, colour: str = "ink", short: str = "",
     on: Surface = Surface.TAB,
 ) -> Column[Any]:  # fmt: skip
-    """A column that only the tab shows, unless `on` says where else."""
+    """Returns a column that only the tab shows, unless `on` says where else."""
     return Column(id, label, unit, meaning, None, on, {}, figure, short, colour)
 
 

@@ -44,7 +44,7 @@ class Bars:
 
     @staticmethod
     def from_events(line: int, start: Int64, length: Int64, colour: UInt8, first_place: int) -> Bars:
-        """Bars of single events that are neighbours in the event file."""
+        """Returns bars of single events that are neighbours in the event file."""
         count = len(start)
         place = np.arange(first_place, first_place + count, dtype=np.int32)
         ones, of_line = np.ones(count, np.int32), np.full(count, line, np.int32)

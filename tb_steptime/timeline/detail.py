@@ -87,7 +87,7 @@ def _call_facts(events: EventFile, place: int) -> Iterator[EventFact]:
 
 
 def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
-    """Facts about what an op or a range launched on the device."""
+    """Yields facts about what an op or a range launched on the device."""
     calls = calls_in(events, place)
     if not len(calls):
         return
@@ -194,7 +194,7 @@ _PER_SECOND = 1_000_000_000
 
 
 def activity_facts(events: EventFile, place: int, call: int | None) -> Iterator[EventFact]:
-    """Facts about an activity. call: the place of the call that launched it."""
+    """Yields facts about an activity. call: the place of the call that launched it."""
     number = int(events.event[place])
     row = row_of(events, "activity", number)
     assert row is not None

@@ -47,7 +47,7 @@ def timeline_page(
 
 
 def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, detail_ns: int) -> Bars:
-    """Bars of the lines in the window, from the coarsest level that is not coarser than the detail."""
+    """Returns bars of the lines in the window, from the coarsest level that is not coarser than the detail."""
     level = sum(level_ns <= detail_ns for level_ns in events.head.levels)
     parts = [events.bars(level, line, start_ns, end_ns) for line in lines]
     return Bars.one_after_another([part for part in parts if len(part)] or [Bars.none()])

@@ -112,7 +112,7 @@ def _fitting(trace: Trace, nodes: Int64, answer: Int32) -> int:
 
 
 def named_for(node: str, op: str) -> bool:
-    """Whether the node is named for the op.
+    """Returns whether the node is named for the op.
 
     >>> named_for("autograd::engine::evaluate_function: NllLossBackward0", "aten::nll_loss_forward")
     True

@@ -87,7 +87,7 @@ def short_frame(frame: str) -> str:
 
 
 def is_installed(frame: str) -> bool:
-    """Whether the path shows that the file belongs to an installed package, or to Python's library.
+    """Returns whether the path shows that the file belongs to an installed package, or to Python's library.
 
     >>> is_installed("/env/lib/python3.11/site-packages/timm/layers.py(3): forward"), is_installed("net.py(3): f")
     (True, False)
@@ -96,7 +96,7 @@ def is_installed(frame: str) -> bool:
 
 
 def is_file(frame: str) -> bool:
-    """Whether this is a frame of a Python file. Frames of built-in functions and of module calls are not.
+    """Returns whether this is a frame of a Python file. Frames of built-in functions and of module calls are not.
 
     >>> is_file("torch/nn/functional.py(9): gelu"), is_file("<built-in function sleep>")
     (True, False)
@@ -105,7 +105,7 @@ def is_file(frame: str) -> bool:
 
 
 def is_outside_torch(frame: str) -> bool:
-    """Whether this is a frame of a Python file that does not belong to torch.
+    """Returns whether this is a frame of a Python file that does not belong to torch.
 
     >>> is_outside_torch("queue.py(9): get"), is_outside_torch("torch/nn/functional.py(9): gelu")
     (True, False)
@@ -114,7 +114,8 @@ def is_outside_torch(frame: str) -> bool:
 
 
 def is_source(frame: str) -> bool:
-    """Whether this frame is in a file that the user may have written: none of torch, of Python or of the recorder.
+    """Returns whether this frame is in a file that the user may have written: none of torch, of Python or of the
+    recorder.
 
     >>> is_source("tb_steptime/record/loaders/production.py(9): fetch")
     False

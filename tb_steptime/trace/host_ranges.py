@@ -132,8 +132,8 @@ def loader_rows(trace: Trace) -> Int64:
 
 
 def reads_elsewhere(trace: Trace) -> bool:
-    """Whether other threads wait for batches, and the thread of the steps never does. If all threads are recorded, so
-    is that of a prefetcher, whose waits do not count as waits of the training loop."""
+    """Returns whether other threads wait for batches, and the thread of the steps never does. If all threads are
+    recorded, so is that of a prefetcher, whose waits do not count as waits of the training loop."""
     rows = marked_waits(trace)
     return len(rows) > 0 and not _by_loop(trace, rows).any()
 

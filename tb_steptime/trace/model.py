@@ -309,14 +309,14 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
 
 
 def is_cut_short(notes: Iterable[Note]) -> bool:
-    """Whether the reader notes that events after some place in the file are missing. Kineto writes GPU activities
-    last."""
+    """Returns whether the reader notes that events after some place in the file are missing. Kineto writes GPU
+    activities last."""
     return any(note.id in ("truncated-file", "corrupt-file") for note in notes)
 
 
 def recording_at(trace: Trace, instants: Int64) -> Int64:
-    """The place of the recording that each instant is in, or that began last before it, in a file that several were
-    joined into; 0 everywhere in any other file."""
+    """Returns the place of the recording that each instant is in, or that began last before it, in a file that several
+    were joined into; 0 everywhere in any other file."""
     if len(trace.windows) < 2:
         return np.zeros(len(instants), np.int64)
     return np.maximum(np.searchsorted(trace.windows.start, instants, side="right") - 1, 0)

@@ -56,13 +56,13 @@ def read_trace(
 
 
 def is_pftrace(path: str | AnyPath) -> bool:
-    """Whether the file opens as a Perfetto trace. Raises TraceError where it cannot be read."""
+    """Returns whether the file opens as a Perfetto trace. Raises TraceError where it cannot be read."""
     return is_perfetto(head_of(any_path(path), _OPENING_BYTES))
 
 
 def looks_like_trace(path: str | AnyPath) -> bool:
-    """Whether the file's first part looks like a trace of PyTorch's profiler; False for a file that cannot be read at
-    all."""
+    """Returns whether the file's first part looks like a trace of PyTorch's profiler; False for a file that cannot be
+    read at all."""
     try:
         head = head_of(any_path(path))
     except TraceError:

@@ -34,7 +34,8 @@ def step_marks(trace: Trace) -> Int64:
 
 
 def mean_nothing(trace: Trace, marks: Int64) -> bool:
-    """Whether the marks do not enclose the device's work: they contain next to none of it, and most contain no launch.
+    """Returns whether the marks do not enclose the device's work: they contain next to none of it, and most contain no
+    launch.
 
     mark     #|                                |          one of 22 us in a recording with 85 ms of work: `prof.step()`
     device   kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk         was called after it, or the host's part was not recorded
@@ -65,8 +66,8 @@ def mean_nothing(trace: Trace, marks: Int64) -> bool:
 
 
 def _hold_launches(trace: Trace, marks: Int64, call: Int32) -> bool:
-    """Whether half of the marks contain a launch, as in nearly all traces. Decided by row numbers, of which few have to
-    be looked up."""
+    """Returns whether half of the marks contain a launch, as in nearly all traces. Decided by row numbers, of which few
+    have to be looked up."""
     launching = np.sort(call)
     end = np.searchsorted(trace.events.start_ns, trace.events.ends(marks))
     hold_launch = np.searchsorted(launching, end) > np.searchsorted(launching, marks)

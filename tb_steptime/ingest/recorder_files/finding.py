@@ -64,7 +64,8 @@ class SeenRecords(msgspec.Struct, frozen=True):
 
 
 def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
-    """Whether the files that belong to a trace are those that its summary was made with, as far as that matters."""
+    """Returns whether the files that belong to a trace are those that its summary was made with, as far as that
+    matters."""
     by_digest = {each.file: each for each in seen.files}
     for name in files_of(recorder_files(folder), seen.pids, seen.host)[:MAX_FILES]:
         file = by_digest.get(digest_of(name))
@@ -76,8 +77,8 @@ def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
 
 
 def _is_as_seen(path: AnyPath, earlier: SeenFile) -> bool:
-    """Whether the file is unchanged. A copied directory has new modification times; then the content decides. A file
-    that is gone counts as unchanged."""
+    """Returns whether the file is unchanged. A copied directory has new modification times; then the content decides. A
+    file that is gone counts as unchanged."""
     stamp = stamp_of(path)
     if stamp is None:
         return True
@@ -87,7 +88,7 @@ def _is_as_seen(path: AnyPath, earlier: SeenFile) -> bool:
 
 
 def seen_file(path: AnyPath, stamp: os.stat_result | RemoteStat, *, complete: bool) -> SeenFile:
-    """A recorder's file as it was read. stamp: the file's state from before it was read."""
+    """Returns a recorder's file as it was read. stamp: the file's state from before it was read."""
     digest = "" if complete else _content_digest(path)
     later = stamp_of(path)
     if later is None or (later.st_size, later.st_mtime_ns) != (stamp.st_size, stamp.st_mtime_ns):
@@ -112,7 +113,7 @@ def content_of(path: AnyPath) -> bytes:
 
 
 def recorder_files(folder: AnyPath) -> tuple[str, ...]:
-    """Names of the recorder's files in a folder; none where it cannot be read."""
+    """Returns the names of the recorder's files in a folder; none where it cannot be read."""
     try:
         if isinstance(folder, RemotePath):
             with _ASKING[folder]:  # all spans of a folder ask at once, and one of them lists it for all

@@ -170,7 +170,7 @@ def _read_loaders(folder: AnyPath, names: Sequence[str], origin_ns: int) -> tupl
 
 
 def _reaches_beyond(read: Sequence[RecorderFile], name: str, high: int) -> bool:
-    """Whether a file's last row is later than the trace's last step, or its process has ended."""
+    """Returns whether a file's last row is later than the trace's last step, or its process has ended."""
     rows = next((each.rows for each in read if each.name == name), None)
     if rows is None or not len(rows):
         return False

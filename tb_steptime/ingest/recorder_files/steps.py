@@ -105,7 +105,7 @@ def read_files(folder: AnyPath, names: Sequence[str]) -> list[TimedSteps]:
 
 
 def is_enough(steps: TimedSteps, after_ns: int) -> bool:
-    """Whether enough steps were timed after this epoch time to tell what is usual: further steps would change
+    """Returns whether enough steps were timed after this epoch time to tell what is usual: further steps would change
     little."""
     later = steps.plain[steps.plain["end_ns"] > after_ns]
     return bool(later["steps"].sum() >= ENOUGH_STEPS)

@@ -131,9 +131,9 @@ def _digest(trace: AnyPath, size: int) -> str:
 
 
 def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
-    """Whether the summary was measured by today's definitions, with the peak rates that are given now, from exactly
-    this trace, the recorder's files that are there now, and the recording that names the kernels in its CUDA graphs.
-    Raises OSError."""
+    """Returns whether the summary was measured by today's definitions, with the peak rates that are given now, from
+    exactly this trace, the recorder's files that are there now, and the recording that names the kernels in its CUDA
+    graphs. Raises OSError."""
     return (
         head.definitions == DEFINITIONS
         and head.told_peaks == user_peaks_digest()
@@ -145,8 +145,8 @@ def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
 
 
 def names_are_current(names: GraphNames, trace: AnyPath) -> bool:
-    """Whether the recording that named the kernels in CUDA graphs is unchanged, or gone: in both cases its names stay
-    valid. Raises OSError."""
+    """Returns whether the recording that named the kernels in CUDA graphs is unchanged, or gone: in both cases its
+    names stay valid. Raises OSError."""
     return all(named_by(path, names) for path in _naming(names, trace))
 
 
@@ -168,7 +168,7 @@ def _naming(names: GraphNames, trace: AnyPath) -> list[Path]:
 
 
 def named_by(path: Path, names: GraphNames) -> bool:
-    """Whether a file has the same content as when it named the kernels in CUDA graphs. Raises OSError."""
+    """Returns whether a file has the same content as when it named the kernels in CUDA graphs. Raises OSError."""
     size = path.stat().st_size
     return size == names.bytes and _digest(path, size) == names.digest
 
@@ -179,8 +179,8 @@ def user_peaks_digest() -> str:
 
 
 def is_of(recorded: TraceStamp, trace: AnyPath) -> bool:
-    """Whether a file is the one that was measured. A copied directory has new modification times; then the ends of the
-    file decide. Raises OSError."""
+    """Returns whether a file is the one that was measured. A copied directory has new modification times; then the ends
+    of the file decide. Raises OSError."""
     stat = trace.stat()
     if stat.st_size != recorded.bytes:
         return False

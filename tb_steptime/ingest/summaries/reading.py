@@ -91,7 +91,7 @@ class StoredResults(Mapping[str, msgspec.Struct]):
 
 
 def read_summary(path: AnyPath) -> MeasuredSpan:
-    """The measured span of a summary file. Raises TraceError where this release cannot read it."""
+    """Returns the measured span of a summary file. Raises TraceError where this release cannot read it."""
     return _span(_opened(path), path.name.removesuffix(SUFFIX))
 
 
@@ -126,7 +126,7 @@ def _places(trace: AnyPath, beside: AnyPath | None) -> tuple[AnyPath, ...]:
 
 
 def is_newer(path: AnyPath) -> bool:
-    """Whether a later release wrote this summary, which is then left as it is."""
+    """Returns whether a later release wrote this summary, which is then left as it is."""
     try:
         return _format(_head_line(local_copy(path))[0]) > FORMAT
     except (OSError, ValueError, zlib.error):
@@ -209,7 +209,7 @@ def local_copy(path: AnyPath) -> Path:
 
 
 def fetch_all(paths: Sequence[RemotePath]) -> None:
-    """Fetch copies of all files, as far as possible: an error here is reported later, by the code that reads the
+    """Fetches copies of all files, as far as possible: an error here is reported later, by the code that reads the
     file."""
 
     def fetch(path: RemotePath) -> None:

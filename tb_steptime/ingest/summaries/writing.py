@@ -28,7 +28,7 @@ from tb_steptime.ingest.summaries.layout import (
 
 
 def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
-    """The bytes of a summary file; the same input gives the same bytes."""
+    """Returns the bytes of a summary file; the same input gives the same bytes."""
     views = {view: member(msgspec.json.encode(result)) for view, result in measured.results.items()}
     lengths = {view: len(content) for view, content in views.items()}
     facts = msgspec.structs.replace(measured.facts, file="")
@@ -72,7 +72,7 @@ def cache_directory() -> Path:
 
 
 def in_cache(path: Path, content: bytes) -> None:
-    """Write a file of the cache. Nobody else may read it, because it holds measurements of traces that others may not
+    """Writes a file of the cache. Nobody else may read it, because it holds measurements of traces that others may not
     be allowed to read. Raises OSError."""
     folder = cache_directory()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def in_cache(path: Path, content: bytes) -> None:
 
 
 def write_summary(content: bytes, places: Iterable[AnyPath]) -> AnyPath:
-    """Write to the first of the places that can be written to, and return it. Raises OSError when none can.
+    """Writes to the first of the places that can be written to, and returns it. Raises OSError when none can.
 
     A reader sees the old file or the whole new one. Next to its trace it may be read by everyone who may read the
     trace, elsewhere by this user alone.

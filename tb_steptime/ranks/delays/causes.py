@@ -242,7 +242,7 @@ def parts_of(span: RankSpan, *, with_kernels: bool = False) -> list[tuple[CauseI
 
 
 def on_device(span: RankSpan) -> bool:
-    """Whether kernels ran in its steps."""
+    """Returns whether kernels ran in its steps."""
     return _KERNELS in span.figures and bool(np.nansum(span.figures[_KERNELS]))
 
 
@@ -355,7 +355,7 @@ _PART_OF_ALL, _MOSTLY_EXPLAINED = 0.2, 0.5
 
 
 def _are_of_larger_inputs(ours: dict[_Place, _Launches], theirs: dict[_Place, _Launches]) -> bool:
-    """Whether the same launches take longer on one rank because it launches more blocks."""
+    """Returns whether the same launches take longer on one rank because it launches more blocks."""
     lost, with_more_blocks, explained = 0.0, 0.0, 0.0
     for key in ours.keys() & theirs.keys():
         own, other = ours[key], theirs[key]

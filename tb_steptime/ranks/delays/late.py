@@ -53,7 +53,7 @@ WORTH_NAMING = 0.05
 def balance_of(
     first: LateRank | None, group: LateGroup | None, waits_ns: int, step_ns: float, ranks: int, *, straggles: bool
 ) -> Balance:
-    """How evenly the ranks work.
+    """Returns how evenly the ranks work.
 
     first       the rank that makes the others wait most, of this many ranks
     straggles   it does so by more than chance (`is_straggler`)
@@ -71,8 +71,8 @@ def balance_of(
 
 
 def is_straggler(first: LateRank, arrivals: Arrivals, excess: Int64 | None, steps: Int64) -> bool:
-    """Whether a rank is late by more than chance. first: the rank that makes the others wait most; excess: how much
-    longer its main cause takes on it than on the others, for each of these steps, in ns."""
+    """Returns whether a rank is late by more than chance. first: the rank that makes the others wait most; excess: how
+    much longer its main cause takes on it than on the others, for each of these steps, in ns."""
     least = MOST_OF_WAITS if len(arrivals.matched) > 2 else MOST_OF_WAITS_OF_TWO
     often = first.late_steps >= MOST_OF_STEPS * first.steps
     little = first.own_wait_ns <= OWN_WAITS * first.wait_ns
@@ -139,15 +139,15 @@ LEAST_SHARE, LEAST_SHARE_OF_FEW = 0.03, 0.10
 
 
 def is_steady(cost: Int64) -> bool:
-    """Whether the cost is about the same in each step. cost: of each step, ns."""
+    """Returns whether the cost is about the same in each step. cost: of each step, ns."""
     least = next(share for steps, share in _STEADY if len(cost) >= steps)
     low, high = np.percentile(cost, (25, 75)).tolist()
     return bool(low >= least * high)
 
 
 def is_explained(cost: Int64, excess: Int64) -> bool:
-    """Whether a cause explains what the rank costs the others. excess: how much longer the cause takes on the rank than
-    on the others, in each step, ns."""
+    """Returns whether a cause explains what the rank costs the others. excess: how much longer the cause takes on the
+    rank than on the others, in each step, ns."""
     usual = float(np.median(cost))
     often = float(np.percentile(cost, 25)) >= _HALF_OF_USUAL * usual
     return often and is_steady(excess) and float(np.median(excess)) >= EXPLAINED * usual > 0
@@ -170,7 +170,7 @@ def worth_naming_one_ns(late: LateRank, ranks: int, step_ns: float) -> float:
 
 
 def is_always_last(late: LateRank, ranks: int) -> bool:
-    """Whether the rank is the latest in every step, and hardly ever one of this many would be by chance.
+    """Returns whether the rank is the latest in every step, and hardly ever one of this many would be by chance.
 
     >>> late = LateRank(5, 1.0, late_steps=7, steps=7, caused_share=1.0, wait_ns=0, own_wait_ns=0, gain_ns=0)
     >>> is_always_last(late, 4), is_always_last(late, 2)
@@ -201,8 +201,8 @@ def _values(spans: Sequence[RankSpan], metrics: Sequence[str]) -> Float64:
 
 
 def _cause(cause: Cause, values: Float64, late_rank: Int64) -> Cause:
-    """The cause with its times on the rank that is late in each step, and on the others; unchanged, with zero times, if
-    no value is known. values: (ranks, steps); late_rank: the late rank of each step."""
+    """Returns the cause with its times on the rank that is late in each step, and on the others; unchanged, with zero
+    times, if no value is known. values: (ranks, steps); late_rank: the late rank of each step."""
     columns = np.arange(len(late_rank))
     own = values[late_rank, columns]
     others = values.copy()
@@ -269,8 +269,8 @@ def _candidates(spans: Sequence[RankSpan], waited: Int64) -> Iterator[tuple[str 
 
 
 def _cost(matched: Sequence[MatchedGroup], is_late: Bool, shape: tuple[int, ...]) -> _Cost:
-    """What late ranks cost the others. is_late: (ranks,), which ranks these are; shape: numbers of the job's steps and
-    ranks."""
+    """Returns what late ranks cost the others. is_late: (ranks,), which ranks these are; shape: numbers of the job's
+    steps and ranks."""
     steps, others = shape[0], max(1, int((~is_late).sum()))
     caused, whole, own, gain = (np.zeros(steps, np.int64) for _ in range(4))
     for group in matched:
@@ -288,7 +288,7 @@ def _cost(matched: Sequence[MatchedGroup], is_late: Bool, shape: tuple[int, ...]
 
 
 def _all_late(waited: Int64, is_late: Bool) -> bool:
-    """Whether each of these ranks waits little, for whichever rank."""
+    """Returns whether each of these ranks waits little, for whichever rank."""
     means = waited.mean(axis=0)
     return bool(means[is_late].max() <= OWN_WAITS * float(np.median(means[~is_late])))
 

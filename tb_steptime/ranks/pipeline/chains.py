@@ -68,8 +68,9 @@ class Chain:
 def chains(
     passes: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int], *, missing: bool = False
 ) -> list[Chain]:
-    """The pipelines of a job of which all stages were recorded. passes: the ranks that have passes; ranks: messages of
-    all ranks of the job; numbers: the numbers of all ranks. missing: some ranks of the job were not recorded."""
+    """Returns the pipelines of a job of which all stages were recorded. passes: the ranks that have passes; ranks:
+    messages of all ranks of the job; numbers: the numbers of all ranks. missing: some ranks of the job were not
+    recorded."""
     by_place = {each.place: each for each in passes}
     partly = {each.place for each in passes if _peers(ranks[each.place]) - {*numbers}}
     if all((each.stage >= 0).all() for each in passes):
@@ -84,7 +85,7 @@ def chains(
 
 
 def _peers(rank: Instances) -> set[int]:
-    """The numbers of the ranks that it sends to or receives from."""
+    """Returns the numbers of the ranks that it sends to or receives from."""
     return {one.peer for one in rank.classes if one.peer is not None}
 
 
@@ -165,7 +166,8 @@ def _chain(members: Sequence[RankPasses]) -> Chain | None:
 
 
 def _is_whole(passes: Sequence[Pass]) -> bool:
-    """Whether every stage computes every micro-batch both forward and backward; backward passes may be split."""
+    """Returns whether every stage computes every micro-batch both forward and backward; backward passes may be
+    split."""
     stages, batches = ({one[field] for one in passes} for field in (1, 2))
     grid = {(stage, batch) for stage in stages for batch in batches}
     forward = {(one.stage, one.micro_batch) for one in passes if one.kind == FORWARD}
@@ -231,7 +233,8 @@ class FollowedSchedule(NamedTuple):
 
 
 def followed(orders: Orders) -> FollowedSchedule:
-    """The schedule that these orders follow. orders: the recorded ones of the ranks, sorted by their first stage."""
+    """Returns the schedule that these orders follow. orders: the recorded ones of the ranks, sorted by their first
+    stage."""
     if any(one.kind in (INPUTS, WEIGHTS) for order in orders for one in order):
         return FollowedSchedule("zero_bubble", orders, [])
     several = max(len({one.stage for one in order}) for order in orders) > 1
@@ -284,8 +287,8 @@ def interleaved(orders: Orders) -> Orders | None:
 
 
 def _interleaved(rank: int, ranks: int, stages: Sequence[int], batches: int, at_once: int) -> list[Pass]:
-    """The order that the interleaved schedule prescribes for a rank. at_once: number of micro-batches that one stage
-    computes before the next one's turn."""
+    """Returns the order that the interleaved schedule prescribes for a rank. at_once: number of micro-batches that one
+    stage computes before the next one's turn."""
     total = batches * len(stages)
     ahead = min(total, (len(stages) - 1) * at_once + 2 * (ranks - 1 - rank))
     turns = [number // at_once % len(stages) for number in range(total)]

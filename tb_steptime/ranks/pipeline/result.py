@@ -110,5 +110,5 @@ class Pipeline(msgspec.Struct, frozen=True):
         return sum(self.costs().values())
 
     def costs(self) -> dict[BubbleCause, int]:
-        """What each cause costs the step of the job."""
+        """Returns what each cause costs the step of the job."""
         return {cause: getattr(self, f"{cause}_ns") for cause in CAUSES}

@@ -183,8 +183,8 @@ class Bubbles:
 
 
 def bubbles(chain: Chain, expected: Orders) -> Bubbles | None:
-    """The idle time of a chain's ranks by cause; None if the recorded order could not run. expected: the order that the
-    schedule prescribes."""
+    """Returns the idle time of a chain's ranks by cause, or None if the recorded order could not run. expected: the
+    order that the schedule prescribes."""
     programs, lengths = chain.programs, lengths_of(chain.programs)
     arriving = replay(chain.orders, lengths)
     if arriving is None:

@@ -63,8 +63,8 @@ class _Change:
 
 
 def job_replay(job: ReplayedJob, late_groups: Sequence[Sequence[int]]) -> JobReplay | Reason:
-    """The job's step after changes; a reason if ranks meet in contradictory orders, or there are too many collectives.
-    Raises what reading results raises. late_groups: groups of ranks that make the others wait."""
+    """Returns the job's step after changes; a reason if ranks meet in contradictory orders, or there are too many
+    collectives. Raises what reading results raises. late_groups: groups of ranks that make the others wait."""
     if sum(len(graph.kind) for graph in job.graphs) > MOST_CALLS:
         return Reason("too_many_exchanges", {"most": count(MOST_CALLS)})
     replayed = job.swept()

@@ -83,12 +83,12 @@ def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Varian
 
 
 def by_device(spans: Sequence[RankSpan]) -> bool:
-    """Whether all ranks have a graph of host and devices. Raises what reading results raises."""
+    """Returns whether all ranks have a graph of host and devices. Raises what reading results raises."""
     return all(span.ranks_result.reduced.recorded.after.count for span in spans)
 
 
 def unexplained(span: RankSpan) -> float:
-    """The share of a span's recording that the replay does not explain; 0 where nothing ran on a device."""
+    """Returns the share of a span's recording that the replay does not explain, or 0 where nothing ran on a device."""
     return span.ranks_result.reduced.unexplained
 
 

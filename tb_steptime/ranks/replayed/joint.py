@@ -54,7 +54,8 @@ class Meetings:
 def meetings_of(
     matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup] = (), offsets_ns: Sequence[int] = ()
 ) -> Meetings:
-    """The meetings of the ranks in all groups. offsets_ns: what converts each rank's times to those of the first."""
+    """Returns the meetings of the ranks in all groups. offsets_ns: what converts each rank's times to those of the
+    first."""
     columns: list[tuple[Int64, ...]] = []
     first = 0
     for group, calls in enumerate([*matched, *messages]):

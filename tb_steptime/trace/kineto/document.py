@@ -67,14 +67,14 @@ class _PartEnds(Exception):
 
 
 def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
-    """Read a whole file into a sink, and its shape into the outline."""
+    """Reads a whole file into a sink, and its shape into the outline."""
     _walk_file(Feed(chunks), sink, outline)
 
 
 def walk_part(
     chunks: Iterator[bytes] | Iterator[memoryview], sink: Sink, outline: Outline, behind: bytes, last: bool
 ) -> bool:
-    """Read one part of a file, making the same calls of the sink as `walk` makes for it. Returns False if they differ.
+    """Reads one part of a file, making the same calls of the sink as `walk` makes for it. Returns False if they differ.
 
     behind   for a part that begins with an event, what the file opens with, "{" or "["; empty for the first part
     last     the chunks end with the end of the file, not with the brace of the event with which the next part begins
@@ -91,7 +91,7 @@ def walk_part(
 
 
 def opening_of(head: bytes) -> bytes:
-    """The first character of a file other than space: "{" or "[" for a trace."""
+    """Returns the first character of a file other than space: "{" or "[" for a trace."""
     text = head.removeprefix(_BYTE_ORDER_MARK)
     start = skip_space(text)
     return text[start : start + 1]
@@ -114,7 +114,7 @@ def _walk_file(feed: Feed, sink: Sink, outline: Outline) -> None:
 
 
 def _walk_on(feed: Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
-    """Continue from within the list of events."""
+    """Continues from within the list of events."""
     outline.is_json = outline.has_events = True
     closed = _walk_events(feed, sink)
     outline.whole = _walk_object(feed, sink, outline, entered=closed) if opening == b"{" else closed
@@ -122,14 +122,14 @@ def _walk_on(feed: Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
 
 
 def _read_to_the_end(feed: Feed) -> None:
-    """Read the rest, so that sizes and the checksum of a compressed file are known."""
+    """Reads the rest, so that sizes and the checksum of a compressed file are known."""
     feed.text = b""
     while feed.more():
         feed.text = b""
 
 
 def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None = None) -> bool:
-    """Read entries up to the closing brace. Where the text is not a valid entry, search for events and continue with
+    """Reads entries up to the closing brace. Where the text is not a valid entry, search for events and continue with
     them.
 
     entered: if the feed is already within or behind the list of events, whether the list was read to its end.
@@ -152,7 +152,7 @@ def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None 
 
 
 def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
-    """Read one key and its value. False if the text is not a valid entry; the feed is then just before the error."""
+    """Reads one key and its value. False if the text is not a valid entry; the feed is then just before the error."""
     key = _take_value(feed)
     if key is None or feed.next_sign() != b":":
         return False
@@ -168,7 +168,7 @@ def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
 
 
 def _take_value(feed: Feed) -> bytes | None:
-    """The text of the next value of any type; None if the file ends within it."""
+    """Returns the text of the next value of any type, or None if the file ends within it."""
     if feed.next_sign() in (b'"', b"{", b"["):
         while (end := closing(feed.text, 0)) is None:
             if len(feed.text) > _LONG_VALUE_BYTES or not feed.double():
@@ -181,7 +181,7 @@ def _take_value(feed: Feed) -> bytes | None:
 
 
 def _find_events(feed: Feed) -> bool:
-    """Move to just before the next event, wherever it is; False if there is none."""
+    """Moves to just before the next event, wherever it is; False if there is none."""
     while True:
         match = _EVENTS_LIST.search(feed.text)
         start = match.end() if match else next_start(feed.text)
@@ -194,7 +194,7 @@ def _find_events(feed: Feed) -> bool:
 
 
 def _walk_events(feed: Feed, sink: Sink) -> bool:
-    """Read events to the end of their list; False if the file ends first."""
+    """Reads events to the end of their list; False if the file ends first."""
     while True:
         cut = last_cut(feed.text)
         accepted = cut is not None and sink.events(feed.text[: cut[0]])
@@ -209,7 +209,7 @@ def _walk_events(feed: Feed, sink: Sink) -> bool:
 
 
 def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
-    """Take the events of the text brace by brace; True if their list was closed. final: no more text will follow."""
+    """Takes the events of the text brace by brace; True if their list was closed. final: no more text will follow."""
     while True:
         scan = whole_events(feed.text)
         _give(feed.text, scan.spans, sink)
@@ -229,8 +229,8 @@ def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
 
 
 def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
-    """Pass on the events all at once, or if that fails in halves, so that a damaged event costs a few calls and not one
-    per event."""
+    """Passes on the events all at once, or if that fails in halves, so that a damaged event costs a few calls and not
+    one per event."""
     if not spans or sink.events(text[spans[0][0] : spans[-1][1]]):
         return
     if len(spans) == 1:
@@ -242,7 +242,7 @@ def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
 
 
 def _give_one(event: bytes, sink: Sink) -> None:
-    """Pass on an odd event; or a damaged one, and the events that it seems to contain because it lacks a quote or a
+    """Passes on an odd event; or a damaged one, and the events that it seems to contain because it lacks a quote or a
     brace."""
     if sink.event(event):
         return
@@ -254,8 +254,8 @@ def _give_one(event: bytes, sink: Sink) -> None:
 
 
 def _skip(feed: Feed, sink: Sink) -> None:
-    """Skip an event that is broken off, or so damaged that all text behind it seems to be part of it. Look for the base
-    time."""
+    """Skips an event that is broken off, or so damaged that all text behind it seems to be part of it. Look for the
+    base time."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:
         sink.value(match[1][1:-1].decode(), feed.text[match.end() : scalar_end(feed.text, match.end())])
@@ -276,14 +276,14 @@ class Feed:
         self._chunks = chunks
 
     def more(self) -> bool:
-        """Add the next chunk; False at the end of the file, or of the part."""
+        """Adds the next chunk; False at the end of the file, or of the part."""
         chunk = next(self._chunks, None)
         self.text += chunk or b""
         self.end_count += chunk is None
         return chunk is not None
 
     def double(self) -> bool:
-        """Read until the text is twice as long, so that rescanning after each doubling costs no more than twice the
+        """Reads until the text is twice as long, so that rescanning after each doubling costs no more than twice the
         length.
 
         False at the end of the file.
@@ -302,7 +302,7 @@ class Feed:
         self.text = self.text[size:]
 
     def next_sign(self) -> bytes:
-        """The next byte that is not a space, comma or zero; empty at the end of the file."""
+        """Returns the next byte that is not a space, comma or zero; empty at the end of the file."""
         while True:
             self.drop(skip_space(self.text))
             if self.text or not self.more():

@@ -50,7 +50,7 @@ class Metadata:
         self.has_stacks = False
 
     def add(self, key: str, text: bytes) -> bool:
-        """Keep the value if its key is one of those used; False if it is damaged."""
+        """Keeps the value if its key is one of those used; False if it is damaged."""
         if key not in _WANTED:
             return True
         try:
@@ -60,7 +60,7 @@ class Metadata:
         return True
 
     def add_later(self, later: Metadata) -> None:
-        """Add what a later part of the file holds."""
+        """Adds what a later part of the file holds."""
         self._values |= later._values
         self.has_stacks |= later.has_stacks
 
@@ -69,12 +69,12 @@ class Metadata:
         return _integer(self._values.get("baseTimeNanoseconds")) or 0
 
     def devices(self, active: Iterable[int]) -> dict[int, Device]:
-        """The listed devices, and those active ids that can be identified with one of them."""
+        """Returns the listed devices, and those active ids that can be identified with one of them."""
         listed = [_device(one) for one in self._listed()]
         return _with_unlisted({device.id: device for device in listed if device}, sorted(active))
 
     def mended_device_count(self) -> int:
-        """Number of listed devices whose properties contain values of other properties."""
+        """Returns the number of listed devices whose properties contain values of other properties."""
         return sum(_lists_sms_as_threads(one) for one in self._listed())
 
     def _listed(self) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ class Metadata:
 
 
 def _labels_gpus(labels: set[str]) -> bool | None:
-    """Whether Kineto labelled processes after GPUs; None if the labels are not Kineto's."""
+    """Returns whether Kineto labelled processes after GPUs; None if the labels are not Kineto's."""
     if any(label.startswith("GPU ") for label in labels):
         return True
     return False if labels == {"CPU"} else None
@@ -150,7 +150,7 @@ def _lists_sms_as_threads(properties: dict[str, Any]) -> bool:
 
 
 def _mended(device: Device) -> Device:
-    """Take the number given as threads to be that of SMs, and take the limits of one SM from its compute capability.
+    """Takes the number given as threads to be that of SMs, and takes the limits of one SM from its compute capability.
     ROCm devices number compute capabilities by other rules."""
     limits = (
         None if "AMD" in device.name or device.compute_capability is None else SM_LIMITS.get(device.compute_capability)
@@ -202,5 +202,5 @@ def _integer(value: object) -> int | None:
 
 
 def _flag(value: object) -> bool | None:
-    """A flag written as 1 and 0, as true and false, or not at all."""
+    """Returns a flag written as 1 and 0, as true and false, or not at all."""
     return bool(value) if isinstance(value, (bool, int)) else None

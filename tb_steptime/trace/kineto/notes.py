@@ -29,7 +29,7 @@ class Damage(msgspec.Struct):
     unfinished: bool = False
 
     def add(self, other: Damage) -> None:
-        """Add the counts of another part of the file."""
+        """Adds the counts of another part of the file."""
         for name, value in msgspec.structs.asdict(other).items():
             setattr(self, name, getattr(self, name) + value if name.endswith("_count") else getattr(self, name) | value)
 
@@ -50,7 +50,7 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
 
 
 def _of_file(damage: Damage) -> tuple[Note, ...]:
-    """The state of the file as a whole: at most one note, the most serious."""
+    """Returns the state of the file as a whole: at most one note, the most serious."""
     if damage.corrupt:
         return (Note("corrupt-file"),)
     return (Note("truncated-file"),) if damage.cut_short or damage.unfinished else ()
@@ -65,5 +65,5 @@ def refusals(bytes_asked: Sequence[int | None]) -> tuple[Note, ...]:
 
 
 def several_processes(names: Sequence[str]) -> tuple[Note, ...]:
-    """The processes of a file from which only the first one is measured."""
+    """Returns the processes of a file from which only the first one is measured."""
     return (Note("several-processes", {"count": count(len(names)), "name": text(names[0])}),)

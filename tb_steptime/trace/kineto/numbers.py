@@ -24,7 +24,7 @@ _NO_TRIPLE = (UNKNOWN,) * 3
 
 
 def number_of(value: object) -> Decimal | None:
-    """A finite number from a number or a text; None for anything else."""
+    """Returns a finite number from a number or a text, or None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
         return None
     try:
@@ -51,7 +51,7 @@ def small_integers(values: Sequence[Any]) -> array[int]:
 
 
 def triples(values: Sequence[Any]) -> array[int]:
-    """Three int64 for each value; -1 for anything that is not a triple."""
+    """Returns three int64 for each value; -1 for anything that is not a triple."""
     try:
         flat = array("q", chain.from_iterable(values))
         if set(map(len, values)) <= {3}:
@@ -70,7 +70,7 @@ def floats(values: Sequence[Any]) -> array[float]:
 
 
 def _integer(value: object, end: int) -> int:
-    """The integer as `array` converts it: true is 1."""
+    """Returns the integer as `array` converts it: true is 1."""
     if isinstance(value, int):
         return int(value) if -end <= value < end else UNKNOWN
     number = number_of(value)
@@ -86,7 +86,7 @@ def _triple(value: object) -> Sequence[int]:
 
 
 def _float(value: object) -> float:
-    """The float as `array` converts it; NaN for a whole number that no float can hold."""
+    """Returns the float as `array` converts it, or NaN for a whole number that no float can hold."""
     if isinstance(value, float):
         return value
     try:
@@ -110,7 +110,7 @@ def to_ns(us: Float64) -> Int64:
 
 
 def time_ns(text: object) -> int | None:
-    """The time of one event, as a float or Raw."""
+    """Returns the time of one event, as a float or Raw."""
     return parsed_ns(bytes(text) if isinstance(text, msgspec.Raw) else str(text).encode())
 
 

@@ -72,7 +72,7 @@ class EventBlock(msgspec.Struct, frozen=True, eq=False):
 
 
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
-    """The block with only those timed events whose category and name are wanted."""
+    """Returns the block with only those timed events whose category and name are wanted."""
     places = [place for place, row in enumerate(block.timed) if wanted(row.cat, row.name or "")]
     return replace(block, timed=[block.timed[place] for place in places], start_ns=block.start_ns[places])
 
@@ -125,7 +125,7 @@ class RowDecoder:
         self.exact = self.full = False
 
     def decode(self, events: bytes) -> EventBlock | None:
-        """Decode comma-separated events; None if the text is not that (it may have been cut in the wrong place)."""
+        """Decodes comma-separated events; None if the text is not that (it may have been cut in the wrong place)."""
         repaired = None
         try:
             rows: list[Any] | None = self._decode(events)
@@ -155,7 +155,7 @@ class RowDecoder:
         return self.decode_plain(events) if block is None else block
 
     def decode_again(self, events: bytes) -> EventBlock | None:
-        """Decode once more the text that was just decoded, including rare arguments, as from now on."""
+        """Decodes once more the text that was just decoded, including rare arguments, as from now on."""
         self.full = True
         counts = self.repaired_value_count, self.repaired_string_count
         block = self.decode(events)
@@ -163,7 +163,7 @@ class RowDecoder:
         return block
 
     def decode_loosely(self, event: bytes) -> EventBlock | None:
-        """Decode one event whose values have wrong types; None if its phase is not known."""
+        """Decodes one event whose values have wrong types; None if its phase is not known."""
         if not self._repairs:
             return None
         import json  # few files need it, and decimal numbers
@@ -194,7 +194,7 @@ class RowDecoder:
             return None
 
     def _decode_full(self, events: bytes, lax: bool) -> list[Any]:
-        """Decode with rare arguments. The rejected event may be an arrow of a graph; any other bad value is rejected
+        """Decodes with rare arguments. The rejected event may be an arrow of a graph; any other bad value is rejected
         again."""
         row_types = _row_types(self.exact, True)
         rows: list[Any] = (row_types.lax if lax else row_types.decoder).decode(b"[%b]" % events)
@@ -202,7 +202,8 @@ class RowDecoder:
         return rows
 
     def _block(self, rows: list[Any]) -> EventBlock | None:
-        """The block of these rows; None if the text has to be decoded again, with `exact` or `full` set from now on."""
+        """Returns the block of these rows, or None if the text has to be decoded again, with `exact` or `full` set from
+        now on."""
         row_types = _row_types(self.exact, self.full)
         timed, kinds = [row for row in rows if row.__class__ is row_types.complete], set(map(type, rows))
         if not self.full and _have_begun(rows, kinds):
@@ -218,7 +219,7 @@ class RowDecoder:
 
 
 def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
-    """Whether any begin of an event written in two has arguments: `Columns.may_have_more_args` does not look at
+    """Returns whether any begin of an event written in two has arguments: `Columns.may_have_more_args` does not look at
     these."""
     begin_types = tuple(kind for kind in kinds if issubclass(kind, Begin))
     return bool(begin_types) and any(isinstance(row, begin_types) and row.args is not None for row in rows)
@@ -265,8 +266,9 @@ def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> 
 
 
 def _loose_block(event: Any) -> EventBlock | None:
-    """A block of one event of any shape; a value of the wrong type is converted, or treated as missing. An empty object
-    is no event: writers that end each event with a comma, such as rocmProfileData's, begin or end with one."""
+    """Returns a block of one event of any shape; a value of the wrong type is converted, or treated as missing. An
+    empty object is no event: writers that end each event with a comma, such as rocmProfileData's, begin or end with
+    one."""
     nothing = np.empty(0, np.int64)
     if event == {}:
         return EventBlock([], nothing, [], 0)

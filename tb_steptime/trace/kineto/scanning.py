@@ -44,14 +44,14 @@ class ScannedEvents(msgspec.Struct, frozen=True):
 
 
 def skip_space(text: bytes, start: int = 0) -> int:
-    """The first place that is neither space, comma nor zero."""
+    """Returns the first place that is neither space, comma nor zero."""
     match = _SPACE.match(text, start)
     assert match
     return match.end()
 
 
 def scalar_end(text: bytes, start: int = 0) -> int:
-    """Where the number or word that begins here ends; `start` if none begins here."""
+    """Returns where the number or word that begins here ends; `start` if none begins here."""
     match = _SCALAR.match(text, start)
     return match.end() if match else start
 
@@ -76,7 +76,8 @@ def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
 
 
 def last_cut(text: bytes) -> tuple[int, int] | None:
-    """The end of one event and the start of the next, if the last `}, {` is between events; the caller must check."""
+    """Returns the end of one event and the start of the next, if the last `}, {` is between events; the caller must
+    check."""
     first, brace = max(0, len(text) - TAIL_BYTES), len(text)
     while (brace := text.rfind(b"{", first, brace)) >= 0:
         near = max(first, brace - _BETWEEN_BYTES)

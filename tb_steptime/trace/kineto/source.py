@@ -82,7 +82,7 @@ class Source:
         self._file.close()
 
     def chunks(self) -> Iterator[bytes]:
-        """The text in order, in chunks of at most TEXT_BYTES. Raises TraceError where the disk fails."""
+        """Yields the text in order, in chunks of at most TEXT_BYTES. Raises TraceError where the disk fails."""
         head = self._read(PACKED_BYTES)
         plain = not head.startswith(GZIP_MAGIC)
         for chunk in self._plain(head) if plain else self._unpacked(head):
@@ -103,8 +103,8 @@ class Source:
             chunk = self._read(TEXT_BYTES)
 
     def _unpacked(self, packed: bytes) -> Iterator[bytes]:
-        """Text of every member of the gzip file. As in gzip, anything after the last member that is not gzip is
-        ignored."""
+        """Yields the text of every member of the gzip file. As in gzip, anything after the last member that is not gzip
+        is ignored."""
         try:
             yield from self._members(packed, decompressor, TEXT_BYTES)
         except BAD_GZIP:
@@ -112,7 +112,7 @@ class Source:
             yield from self._salvaged()
 
     def _salvaged(self) -> Iterator[bytes]:
-        """The text between the last whole chunk and the damage, found byte by byte, since a failed call returns
+        """Yields the text between the last whole chunk and the damage, found byte by byte, since a failed call returns
         nothing."""
         self._file.seek(0)
         known_bytes, read_bytes, salvaged = self.text_bytes, 0, []
@@ -148,7 +148,7 @@ def likely_text_bytes(path: AnyPath) -> int:
 
 
 def _open(path: AnyPath) -> tuple[io.FileIO | RemoteFile, int]:
-    """The open file, and its size in bytes."""
+    """Returns the open file, and its size in bytes."""
     try:
         if isinstance(path, RemotePath):
             remote = path.open()
@@ -188,13 +188,13 @@ _OPENING = expression(rb'"(?:deviceProperties|distributedInfo|baseTimeNanosecond
 
 
 def looks_like_json_trace(head: bytes) -> bool:
-    """Whether the first part of a file looks like a Kineto trace in JSON."""
+    """Returns whether the first part of a file looks like a Kineto trace in JSON."""
     opens_well = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     return opens_well and bool(_OPENING.search(head) or (_EVENTS.search(head) and _KINETO.search(head)))
 
 
 def head_of(path: AnyPath, size: int = _HEAD_BYTES) -> bytes:
-    """The first bytes of a file, unpacked. Raises TraceError where it cannot be read."""
+    """Returns the first bytes of a file, unpacked. Raises TraceError where it cannot be read."""
     source = Source(path)
     try:
         head = b""

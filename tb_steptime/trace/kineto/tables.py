@@ -143,7 +143,7 @@ class Tables:
         return EventTable(**{_EVENT_FIELDS.get(name, name): values for name, values in self._of.items()})
 
     def active_devices(self) -> list[int]:
-        """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
+        """Returns the ids of the devices on which a kernel, a copy or a set ran, ascending."""
         on_device = is_in(self._of["kind"], DEVICE_KINDS)
         device = self._of["device"][on_device]
         active: list[int] = distinct_in(device[device >= 0]).tolist()
@@ -159,7 +159,7 @@ class Tables:
         return {_OF_SOME[table][1].get(name, name): values for name, values in self._of_some[table].items()}
 
     def metrics_rows(self, names: StringTable) -> int:
-        """Number of rows of Intel's scope profiler, which writes each kernel that it measured once more."""
+        """Returns the number of rows of Intel's scope profiler, which writes each kernel that it measured once more."""
         name = self._of["name"][self._of["kind"] == Kind.MARK]
         return sum(names[number].startswith(METRICS_OF_KERNEL) for number in name.tolist())
 
@@ -183,13 +183,13 @@ class Tables:
         }
 
     def _drop_duplicates(self) -> int:
-        """Drop repeated events, since some producers write each event twice. Returns how many."""
+        """Drops repeated events, since some producers write each event twice. Returns how many."""
         again = _repeated(self._of, self._of_some["graph_nodes"])
         self._drop(again)
         return int(again.sum())
 
     def _drop(self, rows: Bool) -> None:
-        """Leave out these rows of the event table, and their entries in other tables."""
+        """Leaves out these rows of the event table, and their entries in other tables."""
         if rows.any():
             included = ~rows
             self._of = {name: _where(values, included) for name, values in self._of.items()}
@@ -221,7 +221,7 @@ def _with_launch_numbers(
 
 
 def _once(ids: npt.NDArray[Any], among: npt.NDArray[Any]) -> Bool:
-    """Which of these ids are known and occur once among those."""
+    """Returns which of these ids are known and occur once among those."""
     distinct, count = np.unique(among, return_counts=True)
     place = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
     once: Bool = (ids != UNKNOWN) & (distinct[place] == ids) & (count[place] == 1)
@@ -256,7 +256,8 @@ def _spread(columns: PossibleColumns, names: tuple[str, ...], rows: npt.NDArray[
 
 
 def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
-    """The values in the first of these types that holds them all, or as they are. Most traces need half the memory."""
+    """Returns the values in the first of these types that holds them all, or as they are. Most traces need half the
+    memory."""
     if not narrower:
         return values
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
@@ -272,7 +273,8 @@ _BEYOND = {kind: 1 << (8 * np.dtype(kind).itemsize - 1) for kind in (np.int8, np
 
 
 def _order(start: Int64, dur: Int64) -> Int64:
-    """Rows by start, longer first. Few rows share a start, so only those are sorted by their duration too."""
+    """Returns the rows by start, longer first. Few rows share a start, so only those are sorted by their duration
+    too."""
     order = np.argsort(start, kind="stable")
     tied = _tied(start.take(order))
     rows = order[tied]
@@ -281,13 +283,13 @@ def _order(start: Int64, dur: Int64) -> Int64:
 
 
 def _tied(*keys: Int64) -> Int64:
-    """Rows that are the same as a neighbour in these columns."""
+    """Returns the rows that are the same as a neighbour in these columns."""
     same = np.logical_and.reduce([key[1:] == key[:-1] for key in keys])
     return np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
 
 
 def _repeated(columns: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
-    """Rows that equal an earlier one in all columns, and are the same node of a graph if they are nodes.
+    """Returns the rows that equal an earlier one in all columns, and are the same node of a graph if they are nodes.
 
     Rows without an id may be two short events within one tick of the clock; they count as repeats only if they have a
     duration.
@@ -306,7 +308,8 @@ def _repeated(columns: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
 
 
 def _of_rows(event: npt.NDArray[Any], values: npt.NDArray[Any], rows: Int64) -> npt.NDArray[Any]:
-    """The values of these rows, from a table of some rows sorted by event; -1 for rows that are not in it."""
+    """Returns the values of these rows, from a table of some rows sorted by event, or -1 for rows that are not in
+    it."""
     place = np.minimum(np.searchsorted(event, rows), len(event) - 1)
     return np.where(event[place] == rows, values[place], UNKNOWN)
 
@@ -320,14 +323,14 @@ def _split_nodes(table: dict[str, Any]) -> None:
 
 
 def _some(columns: PossibleColumns, names: Iterable[str], event: npt.NDArray[Any]) -> dict[str, Any]:
-    """Columns of some rows only, in the order of time."""
+    """Returns the columns of some rows only, in the order of time."""
     by_event = np.argsort(event, kind="stable")
     by_name = {name: _narrow(columns.take(name), *_NARROWER.get(name, ()))[by_event] for name in names}
     return {"event": event[by_event], **by_name}
 
 
 def _drop(table: dict[str, Any], included: Bool) -> None:
-    """Leave out entries whose event is not kept, and renumber the others."""
+    """Leaves out entries whose event is not kept, and renumbers the others."""
     event = table["event"]
     stay = included[event]
     table.update({name: _where(values, stay) for name, values in table.items()})
@@ -339,7 +342,7 @@ def _where(values: Any, included: Bool) -> Any:
 
 
 def _sorted(values: npt.NDArray[Any], name: str, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The sorted values in the narrowest type; grids and blocks in rows of three."""
+    """Returns the sorted values in the narrowest type; grids and blocks in rows of three."""
     values = _narrow(values, *_NARROWER.get(name, ()))
     values = values.reshape(-1, 3) if name.endswith(("grid", "block")) else values
     return values.take(order, axis=0)
@@ -376,7 +379,7 @@ class BlockShapes(msgspec.Struct, frozen=True, eq=False):
 
 
 def mended(shapes: Shapes) -> BlockShapes:
-    """Convert shapes that a profiler wrote in work-items to shapes in blocks."""
+    """Converts shapes that a profiler wrote in work-items to shapes in blocks."""
     unchanged = BlockShapes(shapes, np.zeros(len(shapes.grid), bool), 0)
     if not len(shapes.block) or shapes.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
         return unchanged
@@ -403,14 +406,15 @@ def _mask(rows: Int64, count: int) -> Bool:
 
 
 def _are_workgroups(items: Int64, grid: Int64, too_large: Bool) -> bool:
-    """Whether the recorded grid of each kernel is really a workgroup: no larger than a workgroup may be, nor than the
-    kernel."""
+    """Returns whether the recorded grid of each kernel is really a workgroup: no larger than a workgroup may be, nor
+    than the kernel."""
     threads = grid.astype(np.float64).prod(axis=1)
     return bool((threads <= MOST_THREADS).all() and (grid <= items).all() and (threads[too_large] > 1).all())
 
 
 def _divide(items: Int64, grid: Int64) -> bool:
-    """Whether the work-items divide evenly among the blocks of the grid, with no more per block than allowed."""
+    """Returns whether the work-items divide evenly among the blocks of the grid, with no more per block than
+    allowed."""
     return bool((items % grid == 0).all() and ((items // grid).prod(axis=1) <= MOST_THREADS).all())
 
 

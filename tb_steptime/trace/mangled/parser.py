@@ -126,7 +126,7 @@ class Parser(msgspec.Struct):
         return self.mangled[begin : self.at]
 
     def number(self, digits: str) -> int:
-        """A number as in S1_ and T0_: no digits mean 0, and the digit 0 means 1."""
+        """Returns a number as in S1_ and T0_: no digits mean 0, and the digit 0 means 1."""
         begin = self.at
         while self.next() and self.next() in digits:
             self.at += 1
@@ -137,7 +137,7 @@ class Parser(msgspec.Struct):
         return int(written, len(digits)) + 1 if written else 0
 
     def keep(self, type_: Type, begin: int, read_before: int) -> Type:
-        """Number what was read from `begin` on. read_before: how many template parameters had been read at that
+        """Numbers what was read from `begin` on. read_before: how many template parameters had been read at that
         point."""
         bounded(type_.text)
         if not self.again:
@@ -148,7 +148,7 @@ class Parser(msgspec.Struct):
     # names
 
     def encoding(self, *, drop_result: bool = False) -> str:
-        """A name with its parameters."""
+        """Returns a name with its parameters."""
         outer = self.scope
         name = self.name()
         self.scope = name.arguments if name.arguments is not None else []
@@ -281,7 +281,7 @@ class Parser(msgspec.Struct):
         return Name(f"{{lambda{parameters}#{place + 1}}}", has_result=True)
 
     def local(self) -> Name:
-        """What is declared inside a function."""
+        """Returns what is declared inside a function."""
         self.need("Z")
         function = self.encoding(drop_result=True)
         self.need("E")
@@ -362,7 +362,7 @@ class Parser(msgspec.Struct):
         return parameter.expanded[self.element] if self.element < len(parameter.expanded) else Type("")
 
     def substitution(self) -> Type:
-        """A substitution: what was read before, or one of the abbreviations of the standard library."""
+        """Returns a substitution: what was read before, or one of the abbreviations of the standard library."""
         self.need("S")
         if self.next() in _ABBREVIATIONS and self.next() != "t":
             text = _ABBREVIATIONS[self.next()]
@@ -375,7 +375,7 @@ class Parser(msgspec.Struct):
         return self.read_again(substitution) if substitution.names_parameters else substitution.type
 
     def read_again(self, substitution: Substitution) -> Type:
-        """A type that names template parameters, resolved with the arguments of the current scope."""
+        """Returns a type that names template parameters, resolved with the arguments of the current scope."""
         self.parameters_read += 1
         if substitution.scope is self.scope and self.scope is not None:
             return substitution.type
@@ -447,7 +447,7 @@ class Parser(msgspec.Struct):
         return Type(name + in_angles(self.arguments())) if self.next() == "I" else Type(name)
 
     def pack_expansion(self) -> Type:
-        """The pattern, repeated for each element of the pack in it."""
+        """Returns the pattern, repeated for each element of the pack in it."""
         self.need("Dp")
         begin, count, outer = self.at, len(self.substitutions), self.element  # each element counts as the first did
         packs = [each for each in self.scope or () if each.expanded is not None]
@@ -479,7 +479,7 @@ def bounded(text: str) -> str:
 
 
 def last_component(text: str) -> str:
-    """The last component of a qualified name, without its template arguments."""
+    """Returns the last component of a qualified name, without its template arguments."""
     depth, end = 0, len(text)
     for place in range(len(text) - 1, -1, -1):
         char = text[place]

@@ -50,7 +50,7 @@ class Type(msgspec.Struct, frozen=True):
 
 
 def pointing(to: Type, sign: str) -> Type:
-    """A pointer or a reference: `sign` is "*", "&" or "&&". References to references collapse."""
+    """Returns a pointer or a reference: `sign` is "*", "&" or "&&". References to references collapse."""
     if to.reference and sign != "*":
         both = "&&" if to.reference == sign == "&&" else "&"
         return replace(to, before=to.before.removesuffix(to.reference) + both, reference=both)
@@ -63,7 +63,7 @@ def pointing(to: Type, sign: str) -> Type:
 
 
 def qualified(type_: Type, qualifiers: str) -> Type:
-    """The type with these qualifiers, which are letters of "rVK" in the order of the name."""
+    """Returns the type with these qualifiers, which are letters of "rVK" in the order of the name."""
     suffix = "".join({"r": " restrict", "V": " volatile", "K": " const"}[each] for each in reversed(qualifiers))
     if type_.form == "open":
         return replace(type_, after=type_.after + suffix)

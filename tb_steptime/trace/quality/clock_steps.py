@@ -41,7 +41,7 @@ def clock_step(trace: Trace) -> Finding | None:
 
 
 def _numbered_ops(trace: Trace) -> list[tuple[Int64, Int64]]:
-    """Rows of the ops of each thread, in time order, and their numbers."""
+    """Returns the rows of the ops of each thread, in time order, and their numbers."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
     ops = ops[events.external_id[ops] > 0]
     ops = ops[np.argsort(events.thread[ops], kind="stable")]
@@ -50,8 +50,9 @@ def _numbered_ops(trace: Trace) -> list[tuple[Int64, Int64]]:
 
 
 def _largest_fall_ns(numbers: Int64, start_ns: Int64) -> int:
-    """How much earlier an op begins than the one that is called before it, at most, if several later ones begin before
-    that one, and the ops from before and after it overlap in time. 0 if none does, or if the numbers occur twice."""
+    """Returns how much earlier an op begins than the one that is called before it, at most, if several later ones begin
+    before that one, and the ops from before and after it overlap in time. 0 if none does, or if the numbers occur
+    twice."""
     order = np.argsort(numbers, kind="stable")
     if (np.diff(numbers[order]) == 0).any():
         return 0

@@ -29,7 +29,8 @@ _MARKS = {
 
 
 def with_loader_marks(trace: Trace) -> Trace:
-    """The trace in which frames that wait for a batch are the loader's marks; unchanged where it has such marks."""
+    """Returns the trace in which frames that wait for a batch are the loader's marks; unchanged where it has such
+    marks."""
     frames = rows_named(trace, (Kind.PYTHON,), _NEXT.match)
     if not len(frames) or loader_names(trace).any():
         return trace

@@ -76,7 +76,7 @@ def allocation_retries(trace: Trace) -> Retries:
 
 
 def waits_of_retries(trace: Trace) -> Int64:
-    """Rows of the calls that failed and last until memory is freed, as `with_event_waits` leaves them."""
+    """Returns the rows of the calls that failed and last until memory is freed, as `with_event_waits` leaves them."""
     retries = allocation_retries(trace)
     return np.sort(retries.failed[trace.events.ends(retries.failed) == retries.frees_ns])
 
@@ -85,8 +85,8 @@ _NOTHING, _OTHER, _ALLOCATION, _RELEASE = range(4)
 
 
 def _kinds(trace: Trace, calls: Int64, allocates: Bool, frees: Bool) -> Int64:
-    """Whether each call allocates, frees, is a side call of the allocator, which counts as nothing, or is another call.
-    allocates, frees: for each string of the table, whether calls of that name do so."""
+    """Returns whether each call allocates, frees, is a side call of the allocator, which counts as nothing, or is
+    another call. allocates, frees: for each string of the table, whether calls of that name do so."""
     kind = np.full(len(trace.strings), _OTHER, np.int64)
     kind[allocates] = _ALLOCATION
     kind[frees] = _RELEASE

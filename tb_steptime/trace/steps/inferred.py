@@ -83,7 +83,8 @@ class Inference(msgspec.Struct, frozen=True):
 
 @shared
 def inference(trace: Trace) -> Inference:
-    """The steps by the first kind of calls that shows any; if several such calls fall on each batch, by the batches.
+    """Returns the steps by the first kind of calls that shows any; if several such calls fall on each batch, by the
+    batches.
 
     batch      b...........b...........b...........
     optimizer  ......d....g......d....g......d....g        two optimizers that work alike: a step has both
@@ -137,8 +138,8 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
 
 
 def _share(trace: Trace, start: Int64, end: Int64, begins: Int64, kinds: tuple[Kind, ...]) -> float:
-    """Share of the recorded work inside these windows of the host: of device time of these kinds with a known launch,
-    or of ops and calls."""
+    """Returns the share of the recorded work inside these windows of the host: of device time of these kinds with a
+    known launch, or of ops and calls."""
     launches, events = find_launches(trace), trace.events
     linked = (launches.call >= 0) & is_in(events.kind[launches.activity], kinds)
     at, weights = begins, np.ones(len(begins), np.int64)
@@ -150,8 +151,8 @@ def _share(trace: Trace, start: Int64, end: Int64, begins: Int64, kinds: tuple[K
 
 
 def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
-    """The calls, where a step begins with its call, without those that hardly any work follows on the host or a device.
-    A graph launch is only one call, but works as long as what it was captured from."""
+    """Returns the calls, where a step begins with its call, without those that hardly any work follows on the host or a
+    device. A graph launch is only one call, but works as long as what it was captured from."""
     if calls.at_end or len(calls.rows) < FEWEST_STEPS:
         return calls.rows
     start = trace.events.start_ns[calls.rows]
@@ -162,7 +163,7 @@ def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
 
 
 def _launched_ns(trace: Trace, start: Int64) -> Int64:
-    """Device time that is launched from each of these instants to the next one."""
+    """Returns the device time that is launched from each of these instants to the next one."""
     launches, events = find_launches(trace), trace.events
     linked = launches.call >= 0
     place = np.searchsorted(start, events.start_ns.take(launches.call[linked]), side="right")
@@ -171,7 +172,8 @@ def _launched_ns(trace: Trace, start: Int64) -> Int64:
 
 
 def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
-    """Whether an optimizer steps once for each batch, as in most loops: then each of its steps is a step of its own."""
+    """Returns whether an optimizer steps once for each batch, as in most loops: then each of its steps is a step of its
+    own."""
     if not calls.of_optimizer:
         return False
     batches = batch_calls(trace)
@@ -179,10 +181,10 @@ def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
 
 
 def _calls_a_step(trace: Trace, calls: StepCalls, rows: Int64, begins: Int64) -> int:
-    """The number of calls in a step: 1 if the work from each call to the next is alike, else the number after which
-    names and work repeat; 1 if they do not repeat at all. Where each call steps an optimizer, the gradients that are
-    computed from each call to the next repeat, too, if any period has them so. One optimizer that is always given the
-    same gradients steps once a step, whatever else some steps do, such as an evaluation in every fifth one."""
+    """Returns the number of calls in a step: 1 if the work from each call to the next is alike, else the number after
+    which names and work repeat; 1 if they do not repeat at all. Where each call steps an optimizer, the gradients that
+    are computed from each call to the next repeat, too, if any period has them so. One optimizer that is always given
+    the same gradients steps once a step, whatever else some steps do, such as an evaluation in every fifth one."""
     instants = trace.events.ends(rows) if calls.at_end else trace.events.start_ns[rows]
     work, names = np.diff(np.searchsorted(begins, instants)), trace.events.name[rows]
     gradients = _gradients(trace, instants) if calls.of_optimizer else np.zeros((len(work), 0), np.int64)
@@ -198,9 +200,9 @@ def _calls_a_step(trace: Trace, calls: StepCalls, rows: Int64, begins: Int64) ->
 
 
 def _gradients(trace: Trace, instants: Int64) -> Int64:
-    """How many autograd nodes of each name run from each instant to the next one. Two optimizers of one class differ in
-    these, as for a generator and a discriminator, where their work is alike. Logging, or an average of the weights that
-    is updated now and then, has none."""
+    """Returns how many autograd nodes of each name run from each instant to the next one. Two optimizers of one class
+    differ in these, as for a generator and a discriminator, where their work is alike. Logging, or an average of the
+    weights that is updated now and then, has none."""
     nodes = rows_named(trace, (Kind.CPU_OP,), BACKWARD.match)
     window = np.searchsorted(instants, trace.events.start_ns[nodes], side="right") - 1
     inside = (window >= 0) & (window < len(instants) - 1)
@@ -219,8 +221,8 @@ def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) ->
 
 
 def _whole(work: Int64, launched: Int64, at_end: bool) -> Int64:
-    """The places of the windows that are whole steps. The window at the edge is judged by its work, on the host or on
-    the devices."""
+    """Returns the places of the windows that are whole steps. The window at the edge is judged by its work, on the host
+    or on the devices."""
     places = np.arange(len(work))
     if _is_edge_whole(work, at_end) or _is_edge_whole(launched, at_end):
         return places
@@ -234,12 +236,12 @@ def _is_edge_whole(work: Int64, at_end: bool) -> bool:
 
 
 def _usual(work: Int64) -> Bool:
-    """Which amounts are close to their median; none if that is 0."""
+    """Returns which amounts are close to their median; none if that is 0."""
     return _similar(work, median(work)) & (work > 0)
 
 
 def _similar(work: Int64, other: Int64 | float) -> Bool:
-    """Which amounts are nearly equal to the other ones."""
+    """Returns which amounts are nearly equal to the other ones."""
     similar: Bool = np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
     return similar
 
@@ -260,7 +262,7 @@ class Extent(msgspec.Struct, frozen=True):
 
 @shared
 def recorded_extent(trace: Trace) -> Extent:
-    """The extent by ops, ranges and calls; by all events if these are not recorded; 0, 0 without events."""
+    """Returns the extent by ops, ranges and calls; by all events if these are not recorded; 0, 0 without events."""
     rows = _work_rows(trace)
     if not len(rows):
         return Extent(0, 0)
@@ -270,7 +272,8 @@ def recorded_extent(trace: Trace) -> Extent:
 
 @shared
 def recorded_extents(trace: Trace) -> list[Extent]:
-    """The extent of each recording that has work, in a file that several were joined into; else the whole extent.
+    """Returns the extent of each recording that has work, in a file that several were joined into; else the whole
+    extent.
 
     windows    [PyTorch Profiler]              [PyTorch Profiler]
     work          oooo oo ooo                     oooo oo ooo
@@ -294,7 +297,7 @@ def _work_rows(trace: Trace) -> Int64:
 
 
 def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
-    """Rows of the processes that launch what runs on a device; all of them if no launch is known."""
+    """Returns the rows of the processes that launch what runs on a device; all of them if no launch is known."""
     call = find_launches(trace).call
     threads = distinct_in(trace.events.thread[call[call >= 0]]).tolist()
     processes = {trace.threads[thread].pid for thread in threads}
@@ -320,8 +323,9 @@ def _with_functions(trace: Trace, extent: Extent) -> Extent:
 
 
 def _calls_of_the_job(trace: Trace) -> Int64:
-    """Calls of the threads that compute or launch, without synchronizes of an idle device. None where they are all that
-    is recorded of the host, and launched none of the recorded work: that may run long before and after them."""
+    """Returns the calls of the threads that compute or launch, without synchronizes of an idle device. None where they
+    are all that is recorded of the host, and launched none of the recorded work: that may run long before and after
+    them."""
     events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     if not len(calls):
         return calls

@@ -85,7 +85,7 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
         return self.steps[0].start_ns, self.steps[-1].end_ns
 
     def chosen(self, mask: Bool) -> Steps:
-        """Some of the steps alone, to average over them."""
+        """Returns some of the steps alone, to average over them."""
         return replace(self, steps=tuple(self.steps[each] for each in np.flatnonzero(mask).tolist()))
 
     @cached_property
@@ -93,15 +93,15 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
         return Intervals.union(self.start_ns, self.end_ns)
 
     def overlap_ns(self, intervals: Intervals) -> Int64:
-        """Time that the intervals cover within each step."""
+        """Returns the time that the intervals cover within each step."""
         return intervals.overlap_ns(self.start_ns, self.end_ns)
 
     def begun_at(self, instants: Int64) -> Int64:
-        """The place of the step that began last at or before each instant; -1 before the first one."""
+        """Returns the place of the step that began last at or before each instant; -1 before the first one."""
         return np.searchsorted(self.start_ns, instants, side="right") - 1
 
     def at(self, instant_ns: int) -> Step:
-        """The step that began last at or before this instant; before the first one, that one."""
+        """Returns the step that began last at or before this instant; before the first one, that one."""
         return self.steps[max(int(np.searchsorted(self.start_ns, instant_ns, side="right")) - 1, 0)]
 
     @cached_property
@@ -131,24 +131,24 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
         return self.steps[0].host_start_ns, self.steps[-1].host_end_ns
 
     def begun_on_host(self, instants: Int64) -> Int64:
-        """The place of the step that the host began last at or before each instant; -1 before the first one."""
+        """Returns the place of the step that the host began last at or before each instant; -1 before the first one."""
         return np.searchsorted(self.host_start_ns, instants, side="right") - 1
 
     def holding(self, instants: Int64) -> Int64:
-        """The place of the step that contains each instant; -1 outside of all."""
+        """Returns the place of the step that contains each instant; -1 outside of all."""
         place = self.begun_at(instants)
         return np.where((place >= 0) & (instants < self.end_ns[place]), place, -1)
 
     def holding_on_host(self, instants: Int64) -> Int64:
-        """The place of the step that the host is in at each instant, by its mark; -1 outside of all."""
+        """Returns the place of the step that the host is in at each instant, by its mark; -1 outside of all."""
         place = self.begun_on_host(instants)
         return np.where((place >= 0) & (instants < self.host_end_ns[place]), place, -1)
 
 
 @shared
 def find_steps(trace: Trace) -> Steps:
-    """The steps of a trace: those that were requested, or the first `MOST_STEPS`; if there are none, one step over the
-    whole recording, with a note."""
+    """Returns the steps of a trace: those that were requested, or the first `MOST_STEPS`; if there are none, one step
+    over the whole recording, with a note."""
     steps = _requested(trace, _with_outside(trace, _all_steps(trace)))
     if trace.averaged_steps is None:
         return steps
@@ -163,12 +163,12 @@ def _requested(trace: Trace, steps: Steps) -> Steps:
 
 
 def as_one_step(trace: Trace) -> Trace:
-    """The same recording as one step, whatever its marks or repeated calls show."""
+    """Returns the same recording as one step, whatever its marks or repeated calls show."""
     return replace(trace, whole_recording=True, memo={})
 
 
 def only_steps(trace: Trace, first: int, last: int) -> Trace:
-    """The same recording with only these steps measured, by their numbers. Raises ValueError, with the existing
+    """Returns the same recording with only these steps measured, by their numbers. Raises ValueError, with the existing
     numbers, if it has none of them."""
     names = [step.name for step in _all_steps(trace).steps]
     if not any(first <= int(name) <= last for name in names):
@@ -177,7 +177,7 @@ def only_steps(trace: Trace, first: int, last: int) -> Trace:
 
 
 def averaged_over(trace: Trace, is_averaged: Bool) -> Trace:
-    """The same recording with figures of some of its steps alone. Work between these steps belongs to none."""
+    """Returns the same recording with figures of some of its steps alone. Work between these steps belongs to none."""
     return replace(trace, averaged_steps=tuple(np.flatnonzero(is_averaged).tolist()), memo={})
 
 
@@ -214,7 +214,7 @@ def _no_marks(trace: Trace) -> Note:
 
 
 def _with_outside(trace: Trace, steps: Steps) -> Steps:
-    """Add notes on the work outside of the steps. A file that was cut to some steps keeps their surroundings on
+    """Adds notes on the work outside of the steps. A file that was cut to some steps keeps their surroundings on
     purpose."""
     if trace.job.sliced_from_ns is not None:
         return steps
@@ -253,7 +253,7 @@ def _marked_steps(trace: Trace, marks: Int64) -> Steps:
 
 
 def _inferred_steps(trace: Trace, inferred: InferredSteps) -> Steps:
-    """The inferred steps, numbered from 1, since no mark has their numbers."""
+    """Returns the inferred steps, numbered from 1, since no mark has their numbers."""
     start, end = inferred.start_ns, inferred.end_ns
     windows = _device_windows(trace, start, end, _launched_in(trace, start, end))
     steps = [
@@ -310,8 +310,8 @@ def _device_windows(trace: Trace, host_start: Int64, host_end: Int64, launched: 
 
 
 def _complete_steps(launched: _Launched) -> int:
-    """How many steps to keep: trailing ones that launched nothing, or that were cut off, are left out. A step that
-    evaluates or updates the weights, as every fourth one may, launches more than whole ones after it."""
+    """Returns how many steps to keep: trailing ones that launched nothing, or that were cut off, are left out. A step
+    that evaluates or updates the weights, as every fourth one may, launches more than whole ones after it."""
     number = launched.count
     with_work = np.flatnonzero(number)
     if len(number) == 1 or not len(with_work):
@@ -322,7 +322,7 @@ def _complete_steps(launched: _Launched) -> int:
 
 
 def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
-    """How many of these steps were complete when the recording ended. The recorder says so; or, if nothing was
+    """Returns how many of these steps were complete when the recording ended. The recorder says so; or, if nothing was
     launched, the last step is cut if it has too few CPU ops, fewer than any before (a step that evaluates has more than
     those after it)."""
     last = len(marks) - 1
@@ -348,7 +348,7 @@ def _one_step(trace: Trace, note: Note) -> Steps:
 
 
 def _recordings(trace: Trace, extents: Sequence[Extent], note: Note) -> Steps:
-    """A step for each of these recordings, with the work of the devices that began in it."""
+    """Returns a step for each of these recordings, with the work of the devices that began in it."""
     last = last_launch_ns(trace)  # later launches have no recorded work
     low = np.array([each.start_ns for each in extents])
     high = np.array([each.end_ns if last is None or last < each.start_ns else min(each.end_ns, last)
@@ -367,7 +367,7 @@ def _recordings(trace: Trace, extents: Sequence[Extent], note: Note) -> Steps:
 
 
 def _of_the_recording(trace: Trace) -> Int64:
-    """Activities that were launched in the recording, whether or not it has the call."""
+    """Returns the activities that were launched in the recording, whether or not it has the call."""
     activity = trace.events.rows(*DEVICE_KINDS)
     return activity[~launched_before(trace, activity)]
 
@@ -394,7 +394,7 @@ class DeviceTime(NamedTuple):
 
 
 def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
-    """The device time by place. windows: disjoint, in time order, at least one."""
+    """Returns the device time by place. windows: disjoint, in time order, at least one."""
     rows = trace.events.rows(*DEVICE_KINDS)
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     low, high = np.array(windows, np.int64).T
@@ -419,7 +419,7 @@ class _Knots(msgspec.Struct, frozen=True, eq=False):
 
 
 def _until(starts: _Knots, ends: _Knots, instants: Int64) -> int:
-    """The time of the intervals before each instant, summed over the instants."""
+    """Returns the time of the intervals before each instant, summed over the instants."""
     starts_before, ends_before = np.searchsorted(starts.at, instants), np.searchsorted(ends.at, instants)
     sums: Int64 = ends.sums[ends_before] + (starts_before - ends_before) * instants - starts.sums[starts_before]
     return int(sums.sum())

@@ -86,7 +86,7 @@ class Workers:
             self.failed = True
 
     def wait(self, seconds: float) -> bool:
-        """Whether all children have reported everything, after waiting at most this long for each."""
+        """Returns whether all children have reported everything, after waiting at most this long for each."""
         for listener in self._listeners:
             listener.join(seconds)
         return not any(listener.is_alive() for listener in self._listeners)

@@ -46,7 +46,7 @@ def read_in_parts(
     processes: int,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[WholeRead | None]:
-    """Read a file in parts, by `processes` processes; its columns can be taken until the context ends. None: this
+    """Reads a file in parts, by `processes` processes; its columns can be taken until the context ends. None: this
     process has to read the file as a whole.
 
     None is the result if the file is small or remote, a part is damaged where it meets the next, or anything fails;
@@ -63,7 +63,7 @@ def read_in_parts(
 
 
 def _is_packed(path: Path, processes: int) -> bool | None:
-    """Whether it is a gzip file; None if it is too small for this number of processes or cannot be opened."""
+    """Returns whether it is a gzip file; None if it is too small for this number of processes or cannot be opened."""
     least = (LEAST_BYTES, LEAST_PACKED_BYTES) if processes > 1 else (_LEAST_BYTES_ALONE, _LEAST_PACKED_BYTES_ALONE)
     try:
         with open(path, "rb") as file:
@@ -98,7 +98,7 @@ def _read(
 
 
 def _start_plain(workers: Workers, processes: int) -> int:
-    """Put the orders for a plain file, and return its size."""
+    """Puts the orders for a plain file, and returns its size."""
     text = workers.open_text()
     size = os.fstat(text).st_size
     for order in plain_orders(text, size, processes):
@@ -125,7 +125,7 @@ class _Progress:
         self._most, self._reported = 0, 0.0
 
     def report_at_times(self) -> None:
-        """Report now and then, not after every part: each report goes over all parts, which are thousands in a large
+        """Reports now and then, not after every part: each report goes over all parts, which are thousands in a large
         file."""
         if time.monotonic() - self._reported > _SECONDS_BETWEEN_MESSAGES:
             self.report()
@@ -140,7 +140,7 @@ class _Progress:
 
 
 def _work(workers: Workers, progress: _Progress) -> None:
-    """Read parts in this process as well, until all are read or one is not seamless."""
+    """Reads parts in this process as well, until all are read or one is not seamless."""
     reader = PartReader(0, workers.text, workers.files[0])
     while not workers.failed and (order := orders.take(workers.orders)):
         workers.add(reader.read(order))
@@ -152,7 +152,7 @@ def _work(workers: Workers, progress: _Progress) -> None:
 
 
 def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> WholeRead | None:
-    """All parts of a file, in any order; None if they are not what one process would have read.
+    """Returns all parts of a file, in any order, or None if they are not what one process would have read.
 
     files: of the columns, by process; they must stay open until the columns are taken.
     """
@@ -164,14 +164,15 @@ def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> Who
 
 
 def _is_whole(parts: Sequence[Part]) -> bool:
-    """Every part is there, and each begins where the one before it ended."""
+    """Returns every part is there, and each begins where the one before it ended."""
     numbers = [part.number for part in parts]
     ended = bool(parts) and parts[-1].is_last and not any(part.is_last for part in parts[:-1])
     return ended and numbers == list(range(len(parts))) and all(part.seamless for part in parts)
 
 
 def _is_alike(parts: Sequence[Part]) -> bool:
-    """Whether each part was read as one process would have read it, which remembers what it saw in earlier parts.
+    """Returns whether each part was read as one process would have read it, which remembers what it saw in earlier
+    parts.
 
     Times: one process reads them as written from the first time on that a float would not hold. Ids: it looks for the
     spelling of 2021 until a launch uses another.
