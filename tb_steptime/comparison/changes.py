@@ -216,8 +216,8 @@ SMALLER = 0.6
 
 
 def workers_of(side: Side) -> int | None:
-    """Returns the workers of the main loader, 0 for a loader in the main process; None where the traces do not show how
-    many."""
+    """Returns the workers of the main loader, 0 for a loader in the main process, or None where the traces do not show
+    how many."""
     loading = side.first.data_loading
     if loading.recorded is not None:
         return loading.recorded.main_loader.workers
@@ -258,7 +258,7 @@ def smaller_batches(base: Side, candidate: Side) -> bool:
 
 
 def _copied_bytes(side: Side) -> float | None:
-    """Returns the bytes copied to the device per step; None if a copy does not record its size."""
+    """Returns the bytes copied to the device per step, or None if a copy does not record its size."""
     copied = [place.bytes for span in side.spans for place in span.compare.copies if place.direction == "HtoD"]
     measured = [nbytes for nbytes in copied if nbytes is not None]
     return sum(measured) / len(side.step_ns) if measured and len(measured) == len(copied) else None

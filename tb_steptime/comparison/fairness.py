@@ -93,7 +93,7 @@ def _without_shapes(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Not
 
 
 def _gradients(span: ComparedSpan) -> float:
-    """Returns how many gradients of parameters a step adds up; 0 where autograd is not recorded."""
+    """Returns how many gradients of parameters a step adds up, or 0 where autograd is not recorded."""
     calls = max((op.count for op in span.compare.ops if op.name.endswith("AccumulateGrad")), default=0)
     return calls / max(1, int(span.whole.sum()))
 

@@ -254,7 +254,7 @@ def _judged(
 
 
 def _value_and_nearest(gate: Gate, measured: Change, strict: bool) -> tuple[float, float | None]:
-    """Returns the value, and the end of its interval that passes most easily; None where only the value counts."""
+    """Returns the value, and the end of its interval that passes most easily, or None where only the value counts."""
     value = measured.candidate if gate.of == "value" else measured.change
     edge = measured.low if gate.above else measured.high
     scale = abs(measured.base) if gate.of == "relative" else 1.0

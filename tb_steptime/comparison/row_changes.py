@@ -342,7 +342,7 @@ _by_shapes = fields("op", "shapes", needs=("op", "shapes"))
 
 
 def fused_ops(name: str) -> str | None:
-    """Returns the ops that a compiled kernel's name lists; None for any other kernel.
+    """Returns the ops that a compiled kernel's name lists, or None for any other kernel.
 
     >>> fused_ops("triton_poi_fused_add_relu_0"), fused_ops("volta_sgemm_128x64_nn")
     ('add_relu', None)

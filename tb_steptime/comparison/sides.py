@@ -166,8 +166,8 @@ class Side:
         return [run_paces[-1] for run_paces in paces if run_paces]
 
     def spread(self, metric: str) -> float | None:
-        """Returns the largest difference between the spans of one run, as a fraction of their mean; None where each run
-        has one span."""
+        """Returns the largest difference between the spans of one run, as a fraction of their mean, or None where each
+        run has one span."""
         runs = [means for means in self._span_means(metric) if len(means) > 1 and means.mean()]
         return max((float((means.max() - means.min()) / means.mean()) for means in runs), default=None)
 
@@ -186,7 +186,7 @@ class Side:
         return [self.spans[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     def why_not(self, metric: str) -> Reason | None:
-        """Returns why a metric is not measurable, from the first span that has a reason; None where none has."""
+        """Returns why a metric is not measurable, from the first span that has a reason, or None where none has."""
         reasons = (series.reason for span in self.spans for series in span.trends.series if series.metric == metric)
         return next((reason for reason in reasons if reason), None)
 

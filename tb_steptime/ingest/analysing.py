@@ -97,7 +97,7 @@ def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
 
 
 def _shares(requested: Sequence[Analysis[Any]]) -> _Shares | None:
-    """Splits the views between the two processes; None where one of them would have nothing to do."""
+    """Splits the views between the two processes. Returns None where one of them would have nothing to do."""
     own = sorted((each for each in requested if each.id in _HERE), key=lambda each: _HERE.index(each.id))
     either = [each for each in requested if each.id not in _HERE]
     either.sort(key=lambda each: _LONG.index(each.id) if each.id in _LONG else len(_LONG))
@@ -183,8 +183,8 @@ class _Handover:
         os.write(self._ready, _READY.pack(number, self._file.tell()))
 
     def take(self, number: int) -> tuple[Any] | None:
-        """Waits for a result and reads it; None where the forked process failed to measure it, or ended before. Only
-        the process that forked may call this."""
+        """Waits for a result and reads it. Returns None where the forked process failed to measure it, or ended before.
+        Only the process that forked may call this."""
         self._close_ready()
         while self._latest < number and (ready := os.read(self._until_ready, _READY.size)):
             self._latest, written = _READY.unpack(ready)

@@ -91,10 +91,10 @@ class Files(Protocol):
         """Returns the path of a file in a folder as it was listed."""
 
     def is_trace(self, file: str) -> bool:
-        """Returns whether the file's first bytes look like a trace; False where it cannot be read."""
+        """Returns whether the file's first bytes look like a trace. Returns False where it cannot be read."""
 
     def is_snapshot(self, file: str) -> bool:
-        """Returns whether the file's first bytes look like a memory snapshot; False where it cannot be read."""
+        """Returns whether the file's first bytes look like a memory snapshot. Returns False where it cannot be read."""
 
 
 _ENDINGS = (SUFFIX, LOADER_SUFFIX, STEPS_SUFFIX, *SNAPSHOT_ENDINGS)
@@ -184,7 +184,7 @@ class LocalFiles(msgspec.Struct):
         return looks_like_snapshot(Path(self._top, file))
 
     def _as_before(self, path: str, folder: _KnownFolder | None, same: tuple[int, ...], now_ns: int) -> Listing | None:
-        """Returns the folder's listing without listing it again; None where it has to be listed."""
+        """Returns the folder's listing without listing it again, or None where it has to be listed."""
         if (
             folder is None
             or not folder.settled

@@ -100,8 +100,8 @@ class ReaderProcess:
         self._begun = False
 
     def read(self, job: Job, folder: Path) -> Done | Refused | None:
-        """Returns the outcome of a job, at the first call that of the job that the process was started for; None where
-        the process has ended without reporting one. Its progress is stored in the job."""
+        """Returns the outcome of a job, at the first call that of the job that the process was started for, or None
+        where the process has ended without reporting one. Its progress is stored in the job."""
         if self._begun:
             self._known_words = os.fstat(self._words.fileno()).st_size
             try:

@@ -283,8 +283,8 @@ class _Stored(msgspec.Struct):
 
 def recorded_sources(trace: AnyPath, began_ns: int) -> Mapping[str, str] | None:
     """Returns texts by name, from the file of the process that wrote the trace, or from the only such file in the
-    folder if the trace's name does not say which process that was. began_ns: epoch time of the recording. None where
-    there is no such file, or none that can be read."""
+    folder if the trace's name does not say which process that was. began_ns: epoch time of the recording. Returns None
+    where there is no such file, or none that can be read."""
     name = _file_of(trace.name, _names(trace.parent), began_ns)
     return _read(trace.parent / name) if name else None
 

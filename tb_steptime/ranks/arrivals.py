@@ -175,7 +175,7 @@ class StepWaits:
     caused: Float64
 
     def caused_ns(self) -> list[int]:
-        """Returns the waits that each rank causes, mean of the matched steps; 0 where there are none."""
+        """Returns the waits that each rank causes, mean of the matched steps, or 0 where there are none."""
         known_steps = self.caused[:, ~np.isnan(self.caused).all(axis=0)]
         means = known_steps.mean(axis=1) if known_steps.shape[1] else np.zeros(len(self.caused))
         return [round(value) for value in means.tolist()]

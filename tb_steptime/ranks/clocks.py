@@ -29,8 +29,8 @@ _USUAL_PERCENT = 95
 
 
 def align(matched: Sequence[MatchedGroup], ranks: int) -> tuple[Clocks, list[int | None]]:
-    """Returns the state of the clocks, and for each rank the offset that converts its times to those of the first rank;
-    None for all ranks where the clocks do not agree."""
+    """Returns the state of the clocks, and for each rank the offset that converts its times to those of the first rank,
+    or None for all ranks where the clocks do not agree."""
     ends, offset = _reached(matched, ranks, FEWEST_ENDS)
     unknown: list[int | None] = [None] * ranks
     if None in offset:
@@ -42,8 +42,8 @@ def align(matched: Sequence[MatchedGroup], ranks: int) -> tuple[Clocks, list[int
 
 
 def rough_offsets(matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup], ranks: int) -> list[int]:
-    """Returns offsets from any number of ends, however well they agree; 0 for a rank that meets no other one. messages:
-    ranks that share no collective get clocks on which each message is received after it is sent."""
+    """Returns offsets from any number of ends, however well they agree, or 0 for a rank that meets no other one.
+    messages: ranks that share no collective get clocks on which each message is received after it is sent."""
     offset = _reached(matched, ranks, 1)[1]
     least = {(int(group.members[0]), int(group.members[1])): _least_ns(group) for group in messages}
     while None in offset:

@@ -213,7 +213,7 @@ def _stalled_ns(transfer: Int64) -> Int64:
 
 
 def _rate(size: Int64, transfer: Int64) -> float | None:
-    """Returns the median of bytes a second. None where bytes are not recorded, or are 0."""
+    """Returns the median of bytes a second. Returns None where bytes are not recorded, or are 0."""
     if not (size > 0).all():
         return None
     return float(np.median(size / np.maximum(transfer, 1))) * _NANOSECONDS
@@ -241,7 +241,7 @@ def exchange_time(
 
 
 def _computing_ns(spans: Sequence[RankSpan]) -> int:
-    """Returns the computing time of the median rank in the mean step; 0 where it is not measured."""
+    """Returns the computing time of the median rank in the mean step, or 0 where it is not measured."""
     for metric in _COMPUTING:
         means = [float(np.nanmean(span.figures[metric])) for span in spans if metric in span.figures]
         if means and np.median(means) > 0:

@@ -69,10 +69,11 @@ def deciding_path(
     matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], names: Sequence[str], steps: Int64
 ) -> DecidingPath | None:
     """Returns the mean over the given steps of the job (names), each followed from its end on the rank on which they
-    together take longest; None where no rank recorded any of them.
+    together take longest, or None where no rank recorded any of them.
 
     The steps of one rank follow each other. The slowest rank of each step would give steps that overlap where ranks are
-    early in one step and late in the next: together these are longer than the recording."""
+    early in one step and late in the next: together these are longer than the recording.
+    """
     meetings, by_rank = _columns(matched, len(spans))
     windows = [[span.step_window(names[step]) for step in steps.tolist()] for span in spans]
     longest = max(range(len(spans)), key=lambda place: sum(length for _, length in windows[place]))

@@ -60,7 +60,7 @@ def job_ranks(spans: Sequence[RankSpan], links: Links | None = None) -> JobRanks
 
 
 def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tuple[JobRanks, StepWaits | None]:
-    """Returns the same, and the waits of each step in the order of the job's ranks and steps; None where nothing is
+    """Returns the same, and the waits of each step in the order of the job's ranks and steps, or None where nothing is
     matched."""
     job_members = members(spans)
     step_ns, names = matrix_values(job_members.spans, "step_time"), step_names(job_members.spans)
@@ -90,7 +90,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
 
 def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes | None]:
     """Returns the steps that can be shown on one clock, and the lanes of the given step, or of a typical step if none
-    has this name. None where clocks do not agree or nothing is matched. Raises what reading results raises."""
+    has this name. Returns None where clocks do not agree or nothing is matched. Raises what reading results raises."""
     job_members = members(spans)
     names = step_names(job_members.spans)
     exchanged = _Exchanged.from_members(job_members, names)

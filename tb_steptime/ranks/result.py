@@ -109,7 +109,7 @@ class JobReplay(msgspec.Struct, frozen=True):
         return self.later_step_ns < (1 - _SAME) * self.replayed_step_ns
 
     def usual_gain_ns(self, id: JobChangeId, ranks: list[int] | None = None) -> int:
-        """Returns the gain in the median step; 0 where that change gains nothing. ranks: those of late_ranks."""
+        """Returns the gain in the median step, or 0 where that change gains nothing. ranks: those of late_ranks."""
         return next((each.usual_gain_ns for each in self.changes if each.id == id and each.ranks == (ranks or [])), 0)
 
 

@@ -45,7 +45,7 @@ def routes_tokens(group: MatchedGroup, spans: Sequence[RankSpan]) -> bool:
 
 
 def of_rank(tokens: Sequence[RoutedTokens], rank: int) -> tuple[int | None, int | None]:
-    """Returns the tokens that a rank sends and receives, over all groups; None for both where it is in none."""
+    """Returns the tokens that a rank sends and receives, over all groups, or None for both where it is in none."""
     places = [(each, each.ranks.index(rank)) for each in tokens if rank in each.ranks]
     if not places:
         return None, None

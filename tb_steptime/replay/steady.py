@@ -206,7 +206,7 @@ def _cut(graph: Graph, in_step: Bool) -> tuple[Graph, Edges]:
 
 def _batch_ns(graph: Graph, entering: Edges) -> int:
     """Returns the time that workers take for a batch: the one before this step, or else for each batch between two
-    waits; 0 if nothing waits for them."""
+    waits. Returns 0 if nothing waits for them."""
     loads = np.flatnonzero(graph.role == Role.LOADER)
     for edges, alone in ((entering, True), (graph.edges, False)):
         batches = edges.where(edges.kind == EdgeKind.BATCH)

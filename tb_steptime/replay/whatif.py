@@ -186,8 +186,8 @@ def replayed_step(trace: Trace) -> WhatIf | None:
 
 
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
-    """Returns the results of all changes that can be replayed, or of those given. None if the recording has no work on
-    a device, or no step with such work. Raises ValueError for an unknown id."""
+    """Returns the results of all changes that can be replayed, or of those given. Returns None if the recording has no
+    work on a device, or no step with such work. Raises ValueError for an unknown id."""
     known_changes = changes(trace)
     if missing := [each for each in ids if each not in known_changes]:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known_changes)}.")

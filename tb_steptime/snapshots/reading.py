@@ -63,7 +63,7 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
 
 
 def looks_like_snapshot(path: AnyPath) -> bool:
-    """Returns whether the first bytes are those of a snapshot; False if the file cannot be read."""
+    """Returns whether the first bytes are those of a snapshot. Returns False if the file cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)

@@ -51,8 +51,8 @@ def write_gaps(trace: Trace, columns: Columns) -> None:
 
 
 def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phrase] | None:
-    """Returns where the idle time before a device event begins, and its reason; None if the device was not idle, or the
-    reason is unknown. call: the place of the call that launched the event."""
+    """Returns where the idle time before a device event begins, and its reason, or None if the device was not idle, or
+    the reason is unknown. call: the place of the call that launched the event."""
     if not events.has("gap.event"):
         return None
     rows = slice(*np.searchsorted(events.column("gap.event"), (number, number + 1)).tolist())
@@ -70,7 +70,7 @@ def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phra
 
 
 def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_ns: int) -> str | None:
-    """Returns the event that covers most of this time on the launching thread; None if that explains nothing."""
+    """Returns the event that covers most of this time on the launching thread, or None if that explains nothing."""
     kinds = _CAUSES.get(reason)
     if kinds is None or call is None:
         return None
@@ -79,7 +79,7 @@ def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_
 
 
 def thread_of(events: EventFile, place: int) -> int:
-    """Returns the host thread of an event; -1 for none."""
+    """Returns the host thread of an event, or -1 for none."""
     return events.head.track_thread[events.head.line_track[events.line_of(place)]]
 
 

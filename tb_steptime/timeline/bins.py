@@ -53,7 +53,7 @@ def write_queue(trace: Trace, columns: Columns) -> None:
 
 
 def queue_depth(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -> Depth | None:
-    """Returns the queue depth in bins; None if no launch is recorded."""
+    """Returns the queue depth in bins, or None if no launch is recorded."""
     instant, depth = events.column("queue.instant"), events.column("queue.depth")
     if not len(instant):
         return None

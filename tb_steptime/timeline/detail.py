@@ -20,7 +20,7 @@ MAX_LAUNCHED = 8
 
 
 def event_detail(events: EventFile, number: int, *, folded: bool = False) -> EventDetail | None:
-    """Returns the details; None for an event that does not exist or is on no track. folded: rows are those of folded
+    """Returns the details, or None for an event that does not exist or is on no track. folded: rows are those of folded
     stacks."""
     places = events.place
     place = int(places[number]) if 0 <= number < len(places) else -1

@@ -226,7 +226,7 @@ class EventFile:
         return range(first, first + each.rows) if track in lines[first : first + 1] else self.lines(track)
 
     def row_of(self, place: int, *, folded: bool) -> int:
-        """Returns the row of an event, given its place among all; -1 if it is folded away."""
+        """Returns the row of an event, given its place among all, or -1 if it is folded away."""
         line = self.line_of(place)
         lines = self.folded_lines(self.head.line_track[line])
         if folded and lines.start >= self.head.all_lines:
@@ -292,7 +292,7 @@ class EventFiles:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: str) -> EventFile | None:
-        """Returns the event file; None if it was not built, or was removed to make room."""
+        """Returns the event file, or None if it was not built, or was removed to make room."""
         with self.lock:
             if key in self.files:
                 self.files.move_to_end(key)

@@ -119,7 +119,7 @@ def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
 
 
 def flame_page(events: EventFile, by: str, where: str) -> FlamePage | None:
-    """Returns the page of a tree; None if there is no such tree. It contains only the labels of this tree."""
+    """Returns the page of a tree, or None if there is no such tree. It contains only the labels of this tree."""
     stem = f"flame.{by}.{where}"
     if not events.has(f"{stem}.parent"):
         return None

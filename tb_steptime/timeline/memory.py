@@ -117,8 +117,8 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
 def memory_page(
     events: EventFile, device: int, window: tuple[int, int], bins: int, at_ns: int | None
 ) -> MemoryPage | None:
-    """Returns the page of a device, by its place in the view, exact in at most this many bins. None if there is no such
-    device."""
+    """Returns the page of a device, by its place in the view, exact in at most this many bins. Returns None if there is
+    no such device."""
     device_curve = _curve(events, device)
     if device_curve is None:
         return None

@@ -112,7 +112,7 @@ class TrackEvents:
     pinned: bool = False
 
     def folded(self) -> TrackEvents | None:
-        """Returns the track with its stack folded; None if there is nothing to fold."""
+        """Returns the track with its stack folded, or None if there is nothing to fold."""
         left = self.rows[~self.table.foreign[self.rows]]
         return None if len(left) == len(self.rows) else replace(self, rows=left)
 

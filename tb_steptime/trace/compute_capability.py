@@ -49,8 +49,8 @@ TRITON_CAPABILITY = (7, 0)
 
 
 def has_triton(working: Sequence[int], devices: Mapping[int, Device]) -> bool:
-    """Returns whether torch.compile has code for NVIDIA's GPUs that work, all listed ones if none is known to; True
-    where the capability is not known."""
+    """Returns whether torch.compile has code for NVIDIA's GPUs that work, all listed ones if none is known to. Returns
+    True where the capability is not known."""
     capabilities = [devices[each].compute_capability for each in working or devices if each in devices]
     return all(capability is None or capability >= TRITON_CAPABILITY for capability in capabilities)
 

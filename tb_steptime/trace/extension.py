@@ -34,7 +34,7 @@ Reduce = Callable[..., tuple[bytes, bytes, bytes]]
 
 
 def extension() -> Any:
-    """Returns the extension module; None if it was not built or TB_STEPTIME_PURE is set."""
+    """Returns the extension module, or None if it was not built or TB_STEPTIME_PURE is set."""
     if os.environ.get(PURE, "0") not in ("", "0"):
         return None
     try:

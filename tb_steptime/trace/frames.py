@@ -25,7 +25,8 @@ _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 @shared
 def module_frames(trace: Trace) -> Int64:
-    """Returns rows of the Python frames that call an nn.Module, in time order; without any, of Lightning's marks."""
+    """Returns the rows of the Python frames that call an nn.Module, in time order; without any, of Lightning's
+    marks."""
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
     if len(frames):
         return frames
@@ -73,7 +74,7 @@ def innermost_module(hierarchy: str) -> str | None:
 
 @shared
 def source_frames(trace: Trace) -> Int64:
-    """Returns rows of the Python frames of files outside torch and Python's library, in time order."""
+    """Returns the rows of the Python frames of files outside torch and Python's library, in time order."""
     return rows_named(trace, (Kind.PYTHON,), is_source)
 
 

@@ -57,7 +57,8 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
 
     def deviation(self, values: Int64, step: Int64, steps: int) -> Float64:
         """Returns the standard deviation, for each group, of its sums per step over `steps` steps; a group may have no
-        row in some of them. NaN if there is only one step. step: any number that is the same for all rows of a step."""
+        row in some of them. Returns NaN if there is only one step. step: any number that is the same for all rows of a
+        step."""
         if steps < 2:
             return np.full(len(self), np.nan)
         parts = Groups.of(self.place, step)
@@ -97,7 +98,7 @@ def exact_sums(place: Int32 | Int64, values: Bool | Int64 | Float64, size: int) 
 
 
 def among_largest(values: Int64, counted: Bool, most: int) -> Bool:
-    """Says which of the values that count are among the `most` largest of these; of equal ones the first."""
+    """Returns which of the values that count are among the `most` largest of these; of equal ones the first."""
     order, kept = np.argsort(-values, kind="stable"), np.zeros(len(values), bool)
     kept[order[counted[order]][:most]] = True
     return kept

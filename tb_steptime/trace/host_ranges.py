@@ -64,7 +64,7 @@ _OPTIMIZER_MARK = expression(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
 
 
 def user_ranges(trace: Trace) -> Int64:
-    """Returns rows of the host's named ranges, without step marks, in time order."""
+    """Returns the rows of the host's named ranges, without step marks, in time order."""
     return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
 
 
@@ -100,17 +100,18 @@ LOADING_OVERHEAD = expression(r"Lazy Function Loading$|Runtime Triggered Module 
 
 
 def garbage_collections(trace: Trace) -> Int64:
-    """Returns rows of the recorded garbage collections, in time order. A recorded one lies within the call for it."""
+    """Returns the rows of the recorded garbage collections, in time order. A recorded one lies within the call for
+    it."""
     return rows_named(trace, (Kind.PYTHON,), GARBAGE_COLLECTION.match)
 
 
 def loading_calls(trace: Trace) -> Int64:
-    """Returns rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
+    """Returns the rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
     return rows_named(trace, CALL_KINDS, LOADING_CALL.match)
 
 
 def loading_overheads(trace: Trace) -> Int64:
-    """Returns rows of the profiler's track for the loading of code, in time order."""
+    """Returns the rows of the profiler's track for the loading of code, in time order."""
     return rows_named(trace, (Kind.OVERHEAD,), LOADING_OVERHEAD.match)
 
 
@@ -126,7 +127,7 @@ def loader_names(trace: Trace) -> Bool:
 
 @shared
 def loader_rows(trace: Trace) -> Int64:
-    """Returns rows of the waits for a batch, in time order: those of the threads that run the steps."""
+    """Returns the rows of the waits for a batch, in time order: those of the threads that run the steps."""
     rows = marked_waits(trace)
     return rows[_by_loop(trace, rows)]
 
@@ -139,7 +140,7 @@ def reads_elsewhere(trace: Trace) -> bool:
 
 
 def marked_waits(trace: Trace) -> Int64:
-    """Returns rows of the waits for a batch of all threads, in time order."""
+    """Returns the rows of the waits for a batch of all threads, in time order."""
     rows = np.flatnonzero(loader_names(trace).take(trace.events.name))
     return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 

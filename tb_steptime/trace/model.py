@@ -384,8 +384,8 @@ def _stored(trace: Trace, result: T) -> T:
 
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]) -> Int64:
-    """Returns rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for such a
-    name, as the match of an expression is."""
+    """Returns the rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for
+    such a name, as the match of an expression is."""
     names = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
     result = _wanted(trace, names, wanted)
     if not result.any():  # most names that are searched for occur in few traces
@@ -424,7 +424,7 @@ class Launches(msgspec.Struct, frozen=True, eq=False):
     call: Int32
 
     def calls_of(self, activities: Int32 | Int64) -> Int64:
-        """Returns the row of the call that launched each of these rows of device activities; -1 for none."""
+        """Returns the row of the call that launched each of these rows of device activities, or -1 for none."""
         return self.call[np.searchsorted(self.activity, activities)].astype(np.int64)
 
 
@@ -448,7 +448,8 @@ def find_launches(trace: Trace) -> Launches:
 
 @shared
 def calls_that_launch(trace: Trace, *kinds: Kind) -> Int64:
-    """Returns rows of the calls that launch activities of these kinds, or of any if none is given, in time order."""
+    """Returns the rows of the calls that launch activities of these kinds, or of any if none is given, in time
+    order."""
     launches = find_launches(trace)
     calls = launches.call[is_in(trace.events.kind[launches.activity], kinds)] if kinds else launches.call
     return distinct_in(calls[calls >= 0]).astype(np.int64)

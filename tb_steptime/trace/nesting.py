@@ -124,7 +124,7 @@ def self_times(trace: Trace, rows: Int64) -> Int64:
 
 def parent_places(trace: Trace, rows: Int32 | Int64) -> Int32:
     """Returns for each of these rows of the event table, ascending, the place among them of its innermost enclosing row
-    on its thread; -1 for none."""
+    on its thread, or -1 for none."""
     on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int32)
     for thread in distinct_in(on).tolist():
         on_thread = np.flatnonzero(on == thread).astype(np.int32)
@@ -188,7 +188,7 @@ Around = Int64 | RowsOf
 
 
 def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
-    """Returns for each row of `inside` the innermost row of `around` open on its thread when it starts; -1 for none.
+    """Returns for each row of `inside` the innermost row of `around` open on its thread when it starts, or -1 for none.
 
     All are rows of the event table; -1 in `inside` stays -1.
     """
@@ -200,7 +200,7 @@ def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
 
 
 def innermost_at(trace: Trace, around: Around, thread: Int32, instants: Int64) -> Int64:
-    """Returns for each instant on a thread the innermost row of `around` that is open there then; -1 for none."""
+    """Returns for each instant on a thread the innermost row of `around` that is open there then, or -1 for none."""
     result = np.full(len(instants), -1, np.int64)
     rows = np.empty(0, np.int64) if callable(around) else around
     on = trace.events.thread.take(rows)
@@ -230,7 +230,8 @@ _FEW = 8
 
 
 def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """Returns the innermost of some intervals, by (start, longer first), that is open at each instant; -1 for none."""
+    """Returns the innermost of some intervals, by (start, longer first), that is open at each instant, or -1 for
+    none."""
     if len(instants) * _FEW > len(start):
         return _open_at(start, end, instants)
     near = _near(start, end, instants)
@@ -263,8 +264,8 @@ def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], In
 
 
 def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """Returns rows of the intervals that are open at some instant. Only few of a million frames enclose the few calls,
-    and computing the nesting of all would be costly."""
+    """Returns the rows of the intervals that are open at some instant. Only few of a million frames enclose the few
+    calls, and computing the nesting of all would be costly."""
     instants = np.sort(instants)
     return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
 

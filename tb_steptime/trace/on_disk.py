@@ -132,7 +132,7 @@ def _again(value: Any, items: list[Any]) -> Any:
 
 
 def _mapped_bytes() -> int:
-    """Returns the bytes of all file mappings that this process has in memory; 0 if the system does not tell."""
+    """Returns the bytes of all file mappings that this process has in memory, or 0 if the system does not tell."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[2]) * mmap.PAGESIZE

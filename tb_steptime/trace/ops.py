@@ -153,8 +153,8 @@ def op_at(trace: Trace, rows: Int64) -> Int64:
 
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:
-    """Returns for each host row inside a node of the backward pass the op that created the node; -1 if unknown, or if a
-    checkpoint recomputes the row there. The result is less than the row: no op creates its own node."""
+    """Returns for each host row inside a node of the backward pass the op that created the node, or -1 if unknown, or
+    if a checkpoint recomputes the row there. The result is less than the row: no op creates its own node."""
     nodes = backward_nodes(trace)
     node = _node(trace, rows)
     forward = np.full(len(rows), -1, np.int32)
@@ -196,7 +196,7 @@ def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
 
 
 def kernel_modules(trace: Trace) -> Int64:
-    """Returns the row of the innermost module frame around each kernel's launch; -1 for none."""
+    """Returns the row of the innermost module frame around each kernel's launch, or -1 for none."""
     return innermost(trace, module_frames, kernel_origins(trace).place)
 
 
@@ -218,7 +218,7 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 
 
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
-    """Returns the row of the op with each external id; -1 for none."""
+    """Returns the row of the op with each external id, or -1 for none."""
     numbers = trace.events.external_id.take(ops)
     with_id = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
     ops, numbers = ops[with_id], numbers[with_id]
@@ -231,7 +231,7 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
 
 @shared
 def graph_calls(trace: Trace) -> Int64:
-    """Returns rows of the calls that launch a whole graph, in time order."""
+    """Returns the rows of the calls that launch a whole graph, in time order."""
     return rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
 
 

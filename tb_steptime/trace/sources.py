@@ -97,8 +97,8 @@ def _hierarchies_of_ops(trace: Trace) -> Int32:
 
 
 def _texts_of_ops(trace: Trace, table: StackTable) -> Int32:
-    """Returns for each op the text of itself, or of the innermost op around it that has one, as a row of the texts; -1
-    for none."""
+    """Returns for each op the text of itself, or of the innermost op around it that has one, as a row of the texts, or
+    -1 for none."""
     ops = op_rows(trace)
     has_text = is_in(ops, table.event)
     holder = ops.copy()

@@ -20,14 +20,14 @@ MEANINGLESS_FRACTION = 0.05
 
 @shared
 def all_marks(trace: Trace) -> Int64:
-    """Returns rows of all step marks, whatever they enclose; no two at the same time."""
+    """Returns the rows of all step marks, whatever they enclose; no two at the same time."""
     rows = rows_named(trace, (Kind.USER,), STEP_MARK.match)
     return _one_at_a_time(trace, rows) if len(rows) else rows
 
 
 @shared
 def step_marks(trace: Trace) -> Int64:
-    """Returns rows of the host-side step marks, in time order: no two at the same time, and none if the marks are
+    """Returns the rows of the host-side step marks, in time order: no two at the same time, and none if the marks are
     meaningless."""
     marks = all_marks(trace)
     return marks[:0] if len(marks) and mean_nothing(trace, marks) else marks

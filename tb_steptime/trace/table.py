@@ -61,7 +61,8 @@ class StringTable:
         return self.strings[index]
 
     def get(self, index: int) -> str | None:
-        """Returns the string of this number; None for a negative one, which columns have where there is no string."""
+        """Returns the string of this number, or None for a negative one, which columns have where there is no
+        string."""
         return self.strings[index] if index >= 0 else None
 
     def __len__(self) -> int:
@@ -139,12 +140,12 @@ def ranges_from(first: Int64, count: Int64) -> Int64:
 
 
 def places_in(rows: Int64, searched: Int64) -> Int64:
-    """Returns where each wanted row is among ascending ones, which hold it; -1 for a negative one."""
+    """Returns where each wanted row is among ascending ones, which hold it, or -1 for a negative one."""
     return np.where(searched >= 0, np.searchsorted(rows, searched), -1)
 
 
 def values_at(column: npt.NDArray[np.integer], places: npt.NDArray[np.integer]) -> Int64:
-    """Returns the column's values at these places, int64; -1 where the place is negative, which stands for "none".
+    """Returns the column's values at these places, int64, or -1 where the place is negative, which stands for "none".
 
     >>> values_at(np.array([7, 8]), np.array([1, -1])).tolist()
     [8, -1]

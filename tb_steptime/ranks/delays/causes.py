@@ -193,7 +193,7 @@ class _Compared:
         return self.spans[others[(len(others) - 1) // 2]]
 
     def _per_rank(self, metric: str, *, zero: bool = False) -> Int64 | None:
-        """Returns the mean over the steps on each rank in ns; None where a rank does not measure the metric, unless
+        """Returns the mean over the steps on each rank in ns, or None where a rank does not measure the metric, unless
         that stands for zero."""
         means = np.array([_mean_ns(span, metric, self.steps) for span in self.spans])
         if zero:
@@ -221,7 +221,7 @@ def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
 
 def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64) -> Int64 | None:
     """Returns by how much this cause takes longer on the rank than on the median of the others, for each of these of
-    the job's steps; None where it is unknown for one of them."""
+    the job's steps, or None where it is unknown for one of them."""
     of_host: dict[CauseId, CauseId] = {"cpu_interrupted": "host", "slower_cpu": "host"}
     if not on_device(spans[place]):
         of_host |= {"more_work": "cpu_work", "more_received": "cpu_work"}
@@ -441,8 +441,8 @@ _MORE = 1.1
 
 
 def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
-    """Returns how many times as many bytes the rank at this place exchanges in all-to-alls as the median of the others;
-    None where it does not exchange more, or where bytes are not recorded. NCCL's arguments give the larger of what a
+    """Returns how many times as many bytes the rank at this place exchanges in all-to-alls as the median of the others,
+    or None where it does not exchange more, or where bytes are not recorded. NCCL's arguments give the larger of what a
     rank sends and receives in one of them. Those of gloo give what it sends: a rank that receives more also sends more
     back."""
     bytes_by_rank = [_bytes_a_step(span) for span in spans]
@@ -454,7 +454,7 @@ def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
 
 
 def _bytes_a_step(span: RankSpan) -> float:
-    """Returns the bytes of all-to-alls in a step; 0 if none has any recorded."""
+    """Returns the bytes of all-to-alls in a step, or 0 if none has any recorded."""
     exchanges = span.ranks_result.exchanges
     size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in exchanges.classes]
     if not any(size):

@@ -177,7 +177,7 @@ def _is_whole(passes: Sequence[Pass]) -> bool:
 
 def _offsets(rank_programs: Sequence[Program]) -> list[int] | None:
     """Returns the offsets of the ranks' clocks with which each pass begins after the one that it needs on another rank,
-    in both directions; 0 where the clocks agree already."""
+    in both directions, or 0 where the clocks agree already."""
     slack = _slack(rank_programs)
     if any(slack.get((a, b), 0) + slack.get((b, a), 0) < -_TOLERANCE_NS for a, b in slack):
         return None
@@ -270,7 +270,7 @@ def one_forward_one_backward(order: Sequence[Pass], ahead: int) -> list[Pass]:
 
 
 def interleaved(orders: Orders) -> Orders | None:
-    """Returns the order in which PyTorch and Megatron run these passes; None where ranks have different numbers of
+    """Returns the order in which PyTorch and Megatron run these passes, or None where ranks have different numbers of
     stages, or stages are not assigned to the ranks in turn."""
     stages = [sorted({one.stage for one in order}) for order in orders]
     ranks, chunks = len(orders), len(stages[0])

@@ -104,7 +104,7 @@ def _ready(each: Instances, step: Int64, start: Int64, end: Int64) -> Int64:
 
 def programs(chain: Sequence[RankPasses]) -> tuple[list[int], list[Program]] | None:
     """Takes ranks whose passes have stage and micro-batch. Returns the steps, ascending, in which all of them compute
-    the same passes as in most steps, and these passes. None where there are no such steps."""
+    the same passes as in most steps, and these passes. Returns None where there are no such steps."""
     orders = [_orders(each) for each in chain]
     steps = set.intersection(*(set(order) for order in orders))
     if not steps:
@@ -188,8 +188,8 @@ def lengths_of(programs: Sequence[Program]) -> dict[Pass, Int64]:
 
 
 def needs(one: Pass, known: Mapping[Pass, object] | frozenset[Pass], last: int) -> Pass | None:
-    """Returns the pass of another kind or stage whose result this one needs; None where it is the first of all, or that
-    pass is not recorded. last: the last stage."""
+    """Returns the pass of another kind or stage whose result this one needs, or None where it is the first of all, or
+    that pass is not recorded. last: the last stage."""
     return next((other for other in _needs(one, last) if other in known), None)
 
 

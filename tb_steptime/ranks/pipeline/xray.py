@@ -54,7 +54,7 @@ MOST_SHOWN = 6_000
 def pipeline(
     spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Sequence[str], *, missing: bool = False
 ) -> Pipeline | None:
-    """Returns the chain of stages whose step is longest; None for a job without one. spans: by rank; ranks: the
+    """Returns the chain of stages whose step is longest, or None for a job without one. spans: by rank; ranks: the
     exchanges of each; names: of the job's steps; missing: some ranks were not recorded. Raises what reading results
     raises."""
     recorded, first = rank_passes(spans, ranks, names), 1 if len(names) >= FEWEST_STEPS else 0

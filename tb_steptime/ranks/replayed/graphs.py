@@ -69,8 +69,8 @@ class RankGraph:
 
 
 def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:
-    """Returns the graphs of all ranks with this change, those that it does not change as in a later step; None where it
-    changes none of them, or the steps of a rank are not known. Raises what reading results raises."""
+    """Returns the graphs of all ranks with this change, those that it does not change as in a later step, or None where
+    it changes none of them, or the steps of a rank are not known. Raises what reading results raises."""
     on_device = by_device(spans)
     kinds: dict[_CallKind, int] = {}
     paths = [_paths(span, variant, on_device=on_device) for span in spans]

@@ -105,8 +105,8 @@ class JoinedRanks:
         return alone
 
     def replayed(self, graphs: Sequence[RankGraph], transfer_ns: Int64) -> StepTimes | None:
-        """Returns when the steps of all ranks begin and end. transfer_ns: of each meeting. None where ranks meet in
-        contradictory orders."""
+        """Returns when the steps of all ranks begin and end. transfer_ns: of each meeting. Returns None where ranks
+        meet in contradictory orders."""
         sizes = np.array([len(graph.step) for graph in graphs], np.int64)
         first = np.cumsum(np.append(0, sizes))
         count = int(first[-1])
@@ -149,7 +149,7 @@ class StepTimes:
 
 
 def ends(own_ns: Int64, release_ns: Int64, before: Int64, after: Int64, lag_ns: Int64) -> Int64 | None:
-    """Returns when each node ends, whatever the order of their numbers; None where nodes wait for each other in a
+    """Returns when each node ends, whatever the order of their numbers, or None where nodes wait for each other in a
     cycle."""
     order = _in_order(len(own_ns), before, after)
     if order is None:
@@ -163,7 +163,7 @@ def ends(own_ns: Int64, release_ns: Int64, before: Int64, after: Int64, lag_ns: 
 
 
 def _in_order(count: int, before: Int64, after: Int64) -> Int64 | None:
-    """Returns the nodes in topological order, level by level; None where there is a cycle."""
+    """Returns the nodes in topological order, level by level, or None where there is a cycle."""
     by_before = np.argsort(before, kind="stable")
     targets = after[by_before]
     first = np.cumsum(np.append(0, np.bincount(before, minlength=count)))
@@ -312,11 +312,12 @@ class ReplayedJob:
     def as_the_others(self, places: Sequence[int], *, longer: bool) -> list[RankGraph] | None:
         """Returns graphs in which these ranks do, in each step, the work of that one of the others whose own time in it
         is the median; of two in the middle, the longer or the shorter. A stage of a pipeline, which may have no similar
-        rank, does its own work in that time. None where there is no such rank.
+        rank, does its own work in that time. Returns None where there is no such rank.
 
         The longest step of such a rank then takes as long as the longest step of the others, its second longest as long
         as theirs, and so on. Ranks go on taking turns: a rank that took as long as another one in every step would
-        never wait for it, nor the other for this one."""
+        never wait for it, nor the other for this one.
+        """
         graphs = list(self.graphs)
         for place in places:
             others = np.setdiff1d(np.flatnonzero(self.alike == self.alike[place]), places)

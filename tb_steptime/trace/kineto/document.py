@@ -30,10 +30,10 @@ class Sink(Protocol):
     """Receives what is found, in the order of the file."""
 
     def events(self, text: bytes) -> bool:
-        """Comma-separated events; False when they do not decode, and then nothing has been taken."""
+        """Comma-separated events. Returns False when they do not decode, and then nothing has been taken."""
 
     def event(self, text: bytes) -> bool:
-        """One event that did not decode together with others; False if it cannot be read at all."""
+        """One event that did not decode together with others. Returns False if it cannot be read at all."""
 
     def lost(self) -> None:
         """An event is damaged beyond reading."""
@@ -181,7 +181,7 @@ def _take_value(feed: Feed) -> bytes | None:
 
 
 def _find_events(feed: Feed) -> bool:
-    """Moves to just before the next event, wherever it is; False if there is none."""
+    """Moves to just before the next event, wherever it is. Returns False if there is none."""
     while True:
         match = _EVENTS_LIST.search(feed.text)
         start = match.end() if match else next_start(feed.text)
@@ -194,7 +194,7 @@ def _find_events(feed: Feed) -> bool:
 
 
 def _walk_events(feed: Feed, sink: Sink) -> bool:
-    """Reads events to the end of their list; False if the file ends first."""
+    """Reads events to the end of their list. Returns False if the file ends first."""
     while True:
         cut = last_cut(feed.text)
         accepted = cut is not None and sink.events(feed.text[: cut[0]])
@@ -209,7 +209,8 @@ def _walk_events(feed: Feed, sink: Sink) -> bool:
 
 
 def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
-    """Takes the events of the text brace by brace; True if their list was closed. final: no more text will follow."""
+    """Takes the events of the text brace by brace. Returns True if their list was closed. final: no more text will
+    follow."""
     while True:
         scan = whole_events(feed.text)
         _give(feed.text, scan.spans, sink)
@@ -276,7 +277,7 @@ class Feed:
         self._chunks = chunks
 
     def more(self) -> bool:
-        """Adds the next chunk; False at the end of the file, or of the part."""
+        """Adds the next chunk. Returns False at the end of the file, or of the part."""
         chunk = next(self._chunks, None)
         self.text += chunk or b""
         self.end_count += chunk is None

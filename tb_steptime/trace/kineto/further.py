@@ -105,8 +105,8 @@ _KEYS = {"module": "module_fqn", "name": "name", "phase": "autograd_phase"}
 
 
 def full_name(name: str, args: Args) -> str:
-    """Returns the full name of a bare copy or memset, as Kineto spells it; unchanged if the arguments do not give its
-    kind.
+    """Returns the full name of a bare copy or memset, as Kineto spells it; it is unchanged if the arguments do not give
+    its kind.
 
     >>> full_name("Memcpy", Args(copy_kind="HtoD", source_memory="pageable", target_memory="device"))
     'Memcpy HtoD (Pageable -> Device)'
@@ -125,7 +125,7 @@ def _memory(value: object) -> str:
 
 def queue_of(args: Args) -> int | None:
     """Returns the queue of SYCL or Level Zero that takes the place of a stream: its number, or its address folded to
-    one. None if neither is recorded."""
+    one. Returns None if neither is recorded."""
     for value in (args.sycl_queue, args.l0_queue):
         (number,) = integers([folded(value)])
         if number > UNKNOWN:

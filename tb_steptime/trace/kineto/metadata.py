@@ -50,7 +50,7 @@ class Metadata:
         self.has_stacks = False
 
     def add(self, key: str, text: bytes) -> bool:
-        """Keeps the value if its key is one of those used; False if it is damaged."""
+        """Keeps the value if its key is one of those used. Returns False if it is damaged."""
         if key not in _WANTED:
             return True
         try:
@@ -116,7 +116,7 @@ class Metadata:
 
 
 def _labels_gpus(labels: set[str]) -> bool | None:
-    """Returns whether Kineto labelled processes after GPUs; None if the labels are not Kineto's."""
+    """Returns whether Kineto labelled processes after GPUs. Returns None if the labels are not Kineto's."""
     if any(label.startswith("GPU ") for label in labels):
         return True
     return False if labels == {"CPU"} else None

@@ -51,7 +51,7 @@ def small_integers(values: Sequence[Any]) -> array[int]:
 
 
 def triples(values: Sequence[Any]) -> array[int]:
-    """Returns three int64 for each value; -1 for anything that is not a triple."""
+    """Returns three int64 for each value, or -1 for anything that is not a triple."""
     try:
         flat = array("q", chain.from_iterable(values))
         if set(map(len, values)) <= {3}:

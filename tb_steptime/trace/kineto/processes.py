@@ -88,8 +88,8 @@ def several_processes(
 def _one_after_the_other(
     columns: Mapping[str, npt.NDArray[np.integer[Any]]], process: Int64, hosts: Int64
 ) -> tuple[list[int], int] | None:
-    """Returns these processes in the order in which they ran, and when the second one began; None where they ran at the
-    same time. process: of each thread."""
+    """Returns these processes in the order in which they ran, and when the second one began, or None where they ran at
+    the same time. process: of each thread."""
     rows = np.flatnonzero(is_in(columns["kind"], (*CALL_KINDS, Kind.CPU_OP)))
     of, start = process[columns["thread"][rows]], columns["start"][rows].astype(np.int64)
     end = start + columns["dur"][rows]

@@ -125,7 +125,8 @@ class RowDecoder:
         self.exact = self.full = False
 
     def decode(self, events: bytes) -> EventBlock | None:
-        """Decodes comma-separated events; None if the text is not that (it may have been cut in the wrong place)."""
+        """Decodes comma-separated events. Returns None if the text is not that (it may have been cut in the wrong
+        place)."""
         repaired = None
         try:
             rows: list[Any] | None = self._decode(events)
@@ -163,7 +164,7 @@ class RowDecoder:
         return block
 
     def decode_loosely(self, event: bytes) -> EventBlock | None:
-        """Decodes one event whose values have wrong types; None if its phase is not known."""
+        """Decodes one event whose values have wrong types. Returns None if its phase is not known."""
         if not self._repairs:
             return None
         import json  # few files need it, and decimal numbers

@@ -57,7 +57,7 @@ def scalar_end(text: bytes, start: int = 0) -> int:
 
 
 def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
-    """Where the string, object or list that opens at `start` ends; None if the text ends first.
+    """Where the string, object or list that opens at `start` ends. Returns None if the text ends first.
 
     If its brackets do not match, the position of the first one that cannot belong to it.
     """

@@ -366,7 +366,7 @@ _TEXTS: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgs
 
 
 def slice_events(events: bytes) -> list[SliceEvent] | None:
-    """Splits comma-separated events; None if the text is not that (it may have been cut in the wrong place)."""
+    """Splits comma-separated events. Returns None if the text is not that (it may have been cut in the wrong place)."""
     try:
         return _decoded(events)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -242,7 +242,7 @@ def _as_it_is(columns: T) -> T:
 
 
 def _spread(columns: PossibleColumns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> dict[str, Any]:
-    """Columns of some rows -> columns of all rows, with -1 for the others; None if no row has a value."""
+    """Columns of some rows -> columns of all rows, with -1 for the others. Returns None if no row has a value."""
     spread: dict[str, Any] = {}
     for name in names:
         values = columns.take(name)

@@ -18,7 +18,7 @@ _CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
 
 
 def demangled(name: str) -> str:
-    """Returns the demangled name, as c++filt shows it; unchanged if it is not mangled, or cannot be parsed.
+    """Returns the demangled name, as c++filt shows it; it is unchanged if it is not mangled, or cannot be parsed.
 
     >>> demangled("_ZN2at6native12_GLOBAL__N_13addIfLi4EEEvPT_")
     'void at::native::(anonymous namespace)::add<float, 4>(float*)'

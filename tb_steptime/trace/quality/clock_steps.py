@@ -28,7 +28,7 @@ _MOST_FALLS = 100
 
 
 def clock_step(trace: Trace) -> Finding | None:
-    """Returns the finding about a clock that is set back; None if all times are in the order of calls."""
+    """Returns the finding about a clock that is set back, or None if all times are in the order of calls."""
     falls_ns = [
         _largest_fall_ns(numbers, trace.events.start_ns[rows])
         for rows, numbers in _numbered_ops(trace)
@@ -51,8 +51,8 @@ def _numbered_ops(trace: Trace) -> list[tuple[Int64, Int64]]:
 
 def _largest_fall_ns(numbers: Int64, start_ns: Int64) -> int:
     """Returns how much earlier an op begins than the one that is called before it, at most, if several later ones begin
-    before that one, and the ops from before and after it overlap in time. 0 if none does, or if the numbers occur
-    twice."""
+    before that one, and the ops from before and after it overlap in time. Returns 0 if none does, or if the numbers
+    occur twice."""
     order = np.argsort(numbers, kind="stable")
     if (np.diff(numbers[order]) == 0).any():
         return 0

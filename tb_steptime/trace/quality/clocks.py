@@ -84,7 +84,7 @@ MOST_FRACTION = 0.5
 
 def on_one_clock(trace: Trace) -> Trace:
     """Returns the trace with the device's rows shifted so that every launch comes before its work, and every call that
-    waits for work returns after it; unchanged if all do already."""
+    waits for work returns after it; it is unchanged if all do already."""
     launches = find_launches(trace)
     linked = launches.call >= 0
     if not linked.any():
@@ -119,8 +119,8 @@ def on_one_clock(trace: Trace) -> Trace:
 
 def _sooner(trace: Trace, launch_ns: int) -> Trace:
     """Returns the trace with the device's rows moved earlier so that calls return after the work for which they wait;
-    unchanged if all do already, or if work would then begin before its launch. launch_ns: the least time between the
-    two."""
+    it is unchanged if all do already, or if work would then begin before its launch. launch_ns: the least time between
+    the two."""
     room_ns = launch_ns - LAUNCH_NS
     if room_ns <= 0:
         return trace

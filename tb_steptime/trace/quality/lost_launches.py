@@ -123,8 +123,8 @@ def _at_end(launches: KernelLaunches) -> Int64:
 
 
 def lost_at_end_ns(trace: Trace) -> int:
-    """Estimated device time of the work that is missing at the end: the mean time of recorded launches for each. 0 if
-    the end is not missing."""
+    """Estimated device time of the work that is missing at the end: the mean time of recorded launches for each.
+    Returns 0 if the end is not missing."""
     launches = kernel_launches(trace)
     lost = len(_at_end(launches))
     if last_launch_ns(trace) is None:

@@ -45,7 +45,7 @@ FEW_ROWS, FEW_FRACTION = 3, 0.02
 
 
 def without_overruns(trace: Trace) -> Trace:
-    """Returns the trace with such rows cut at the start of their successor; unchanged if there are none."""
+    """Returns the trace with such rows cut at the start of their successor; it is unchanged if there are none."""
     rows, ends = _overruns(trace)
     if not len(rows):
         return trace
@@ -143,8 +143,8 @@ _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
 
 
 def without_crossings(trace: Trace) -> Trace:
-    """Returns the trace with such events cut, each by at most `ROUNDING_NS`; unchanged if there are none. Start times
-    stay, so the order of the rows does, too."""
+    """Returns the trace with such events cut, each by at most `ROUNDING_NS`; it is unchanged if there are none. Start
+    times stay, so the order of the rows does, too."""
     events = trace.events
     host = events.rows(*_ON_HOST)
     thread, crossings = events.thread[host], []
@@ -162,8 +162,9 @@ def without_crossings(trace: Trace) -> Trace:
 
 
 def _nested_ends(start: Int64, end: Int64) -> Int64 | None:
-    """Returns the ends of the events of one thread, in the order of the event table, without overlaps by rounding; None
-    if there are none. After a crossing the parents of the following rows are wrong, so they are looked for again."""
+    """Returns the ends of the events of one thread, in the order of the event table, without overlaps by rounding, or
+    None if there are none. After a crossing the parents of the following rows are wrong, so they are looked for
+    again."""
     cut = end.copy()
     for _ in range(_MOST_ROUNDS):
         parent = parents(start, cut)

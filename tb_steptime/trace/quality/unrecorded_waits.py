@@ -45,8 +45,8 @@ _AFFECTS: tuple[Affected, ...] = ("launches", "host_time")
 
 
 def with_waits(trace: Trace) -> Trace:
-    """Returns the trace in which calls last until the copies that they wait for; unchanged where the device's waits are
-    recorded, or its calls are not."""
+    """Returns the trace in which calls last until the copies that they wait for; it is unchanged where the device's
+    waits are recorded, or its calls are not."""
     calls = trace.events.rows(*CALL_KINDS)
     if trace.job.accelerator != "XPU" or not len(calls) or len(rows_named(trace, CALL_KINDS, SYNC_CALL.match)):
         return trace
@@ -68,8 +68,8 @@ LEAST_WAIT_NS = 100_000
 
 
 def with_event_waits(trace: Trace) -> Trace:
-    """Returns the trace in which allocations that fail last until the allocator frees memory; unchanged where calls
-    between the two are recorded."""
+    """Returns the trace in which allocations that fail last until the allocator frees memory; it is unchanged where
+    calls between the two are recorded."""
     retries, events = allocation_retries(trace), trace.events
     if not retries.times:
         return trace

@@ -69,7 +69,8 @@ class ScannedBlocks:
         self._scanner = make(SpelledLabels(columns.labels), *texts, SpelledTracks(columns.labels))
 
     def add(self, text: bytes) -> int | None:
-        """Adds a block and returns its number of events; None if some are odd, in which case nothing was added."""
+        """Adds a block and returns its number of events. Returns None if some are odd, in which case nothing was
+        added."""
         exact = self._decoder.exact
         count = self._add(text)
         if count is None:

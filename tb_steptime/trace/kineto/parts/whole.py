@@ -63,7 +63,8 @@ def read_in_parts(
 
 
 def _is_packed(path: Path, processes: int) -> bool | None:
-    """Returns whether it is a gzip file; None if it is too small for this number of processes or cannot be opened."""
+    """Returns whether it is a gzip file. Returns None if it is too small for this number of processes or cannot be
+    opened."""
     least = (LEAST_BYTES, LEAST_PACKED_BYTES) if processes > 1 else (_LEAST_BYTES_ALONE, _LEAST_PACKED_BYTES_ALONE)
     try:
         with open(path, "rb") as file:
