@@ -25,8 +25,8 @@ _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 @shared
 def module_frames(trace: Trace) -> Int64:
-    """Returns the rows of the Python frames that call an nn.Module, in time order; without any, of Lightning's
-    marks."""
+    """Returns the rows of the Python frames that call an nn.Module, in time order. A trace without such frames may have
+    Lightning's marks of modules, which are returned then."""
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
     if len(frames):
         return frames

@@ -38,7 +38,7 @@ def host_ranges(trace: Trace) -> Intervals:
 
 
 def is_host_range(trace: Trace) -> Bool:
-    """Returns which events are ops or named ranges of the host. Marks of steps and of the loader are no work."""
+    """Returns which events are ops or named ranges of the host. Marks of steps and of the loader do not count."""
     events = trace.events
     marks = loader_names(trace).copy()
     marks[events.name[step_marks(trace)]] = True

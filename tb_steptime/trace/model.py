@@ -1,4 +1,5 @@
-"""Trace: the input of every metric and analysis. Columns, not objects; written by the reader, never changed.
+"""Trace: the input of every metric and analysis. It consists of columns, not objects; the reader writes them, and
+nothing changes them.
 
 Only newer profilers write nodes of CUDA graphs, the user's annotations of them, edges between nodes, and measured
 counters. A table is empty where the file has no such data.
@@ -289,7 +290,7 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     on_disk: ColumnsOnDisk | None = None
 
     def let_go(self) -> None:
-        """Drops columns that wait on disk from memory for now. To be called after reading many rows of them."""
+        """Drops columns that wait on disk from memory for now. It is called after many rows of them were read."""
         if self.on_disk:
             self.on_disk.let_go()
 
@@ -302,7 +303,8 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
         return self.strings[int(self.events.name[row])]
 
     def device_name(self, device: int) -> str:
-        """Returns the device's name in the trace, or else its kind and number, the kind alone without one."""
+        """Returns the device's name in the trace, or else its kind and number, or the kind alone if there is no
+        number."""
         listed = self.devices.get(device)
         numbered = f"{self.job.accelerator} {device}" if device >= 0 else self.job.accelerator
         return (listed.name if listed else "") or numbered
@@ -316,7 +318,7 @@ def is_cut_short(notes: Iterable[Note]) -> bool:
 
 def recording_at(trace: Trace, instants: Int64) -> Int64:
     """Returns the place of the recording that each instant is in, or that began last before it, in a file that several
-    were joined into; 0 everywhere in any other file."""
+    were joined into. The place is 0 everywhere in any other file."""
     if len(trace.windows) < 2:
         return np.zeros(len(instants), np.int64)
     return np.maximum(np.searchsorted(trace.windows.start, instants, side="right") - 1, 0)
@@ -385,7 +387,7 @@ def _stored(trace: Trace, result: T) -> T:
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]) -> Int64:
     """Returns the rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for
-    such a name, as the match of an expression is."""
+    such a name, such as the match of an expression."""
     names = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
     result = _wanted(trace, names, wanted)
     if not result.any():  # most names that are searched for occur in few traces

@@ -27,7 +27,7 @@ from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, values_at
 
 
 class Nesting(msgspec.Struct, frozen=True, eq=False):
-    """For each row the number of rows that enclose it, and the innermost of these, -1 for none."""
+    """For each row, depth is the number of rows that enclose it, and parent is the innermost of these, -1 for none."""
 
     depth: Int32
     parent: Int32
@@ -155,7 +155,7 @@ def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
     return ends
 
 
-#: Returns rows of the event table, ascending; always the same ones for a given trace.
+#: A function that returns rows of the event table, ascending, and always the same ones for a given trace.
 RowsOf = Callable[[Trace], Int64]
 
 
@@ -246,13 +246,14 @@ def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
 
 
 def _last_begun(start: Int64, instants: Int64) -> Int64:
-    """Returns the place of the last interval begun at each instant, the innermost of those that begin then; or -1."""
+    """Returns the place of the last interval begun at each instant, the innermost of those that begin then, or -1 if
+    none has begun."""
     place: Int64 = np.searchsorted(start, instants, side="right") - 1
     return place
 
 
 def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], Int32]) -> None:
-    """Moves each place up to the innermost enclosing interval that is still open at its instant, in place."""
+    """Moves each place, in place, up to the innermost enclosing interval that is still open at its instant."""
     if not len(end):
         return
     over = np.flatnonzero((place >= 0) & (end[place] <= instants))
@@ -307,7 +308,7 @@ def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
 
 
 def _top(parent: Int32, place: Int64) -> Int64:
-    """Follows parents from each place to the top."""
+    """Moves each place, in place, up to the topmost one that its parents lead to, and returns the places."""
     inside = np.flatnonzero(parent[place] >= 0)
     while len(inside):
         place[inside] = parent[place[inside]]

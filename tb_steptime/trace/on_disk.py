@@ -58,7 +58,7 @@ class ColumnsOnDisk:
         return stored
 
     def let_go(self) -> None:
-        """Drops the pages of the files from memory, if there are many. May be called at any time."""
+        """Drops the pages of the files from memory, if there are many. It may be called at any time."""
         self._let_go_above(_MOST_BYTES)
 
     @contextlib.contextmanager

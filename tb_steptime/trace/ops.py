@@ -6,7 +6,7 @@
                       |call|
     device                    kkkkkkkkk
 
-An activity without an op has a reason for that and is never dropped.
+An activity without an op has a reason for that, and is never dropped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Rows = Int32 | Int64
 class NoOp(enum.IntEnum):
     """Why an activity has no op."""
 
-    LINKED = 0  # it has one
+    LINKED = 0  # the activity has an op
     NO_LAUNCH = 1  # launched before the recording, or by a call that the trace has lost
     GRAPH = 2  # launched with a captured graph, outside any op
     OUTSIDE = 3  # launched by a call outside any recorded op
@@ -81,14 +81,14 @@ class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Int64:
-        """Where each kernel comes from on the host: its call, or else its op."""
+        """The row on the host from which each kernel comes: its call, or else its op."""
         return np.where(self.call >= 0, self.call, self.op).astype(np.int64)
 
 
 @shared
 def activity_ops(trace: Trace) -> Int32:
     """Returns for each row of `find_launches` the innermost op that launched it: the one with its external id, or else
-    the one around its launch; -1 for none."""
+    the one around its launch, or -1 for none."""
     launches = find_launches(trace)
     op = op_by_id(trace, op_rows(trace), launches.activity, launches.call)
     return np.where(op >= 0, op, innermost(trace, op_rows, np.where(op >= 0, -1, launches.call))).astype(np.int32)
@@ -128,7 +128,7 @@ class Places(msgspec.Struct, frozen=True, eq=False):
 
 
 def places(trace: Trace, rows: Rows) -> Places:
-    """Returns the places of calls, ops or any other host events; -1 in `rows` stays -1."""
+    """Returns the places of calls, ops or any other host events. Rows of -1 get places of -1."""
     rows = rows.astype(np.int64)
     op = op_at(trace, rows)
     return Places(
@@ -141,8 +141,8 @@ def places(trace: Trace, rows: Rows) -> Places:
 
 
 def op_at(trace: Trace, rows: Int64) -> Int64:
-    """Returns for an op its own row; for a call, the op with its external id, or else the innermost op around it; -1
-    for none."""
+    """Returns the row of an op for the op itself, and for a call the op with its external id, or else the innermost op
+    around it. The row is -1 if there is no op."""
     op: Int64 = rows.copy()
     others = np.flatnonzero((rows >= 0) & (trace.events.kind[rows] != Kind.CPU_OP))
     if len(others):
@@ -201,7 +201,7 @@ def kernel_modules(trace: Trace) -> Int64:
 
 
 def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
-    """Returns for each activity or call the op with its external id, if that id can be trusted; else -1.
+    """Returns for each activity or call the op with its external id, if that id can be trusted, and -1 otherwise.
 
     call: the call that launched the activity, -1 if unknown; for a call, the call itself.
 

@@ -1,6 +1,6 @@
 """Kineto Chrome traces -> Trace. Streams a file of any size through a quarter of a megabyte into columns.
 
-The only package that knows Kineto's keys. It repairs what it can, and lists the repairs in the trace's notes; what a
+No other package knows Kineto's keys. This one repairs what it can, and lists the repairs in the trace's notes; what a
 trace means is decided in `metrics`.
 
     source     file -> chunks of text, gzip or not

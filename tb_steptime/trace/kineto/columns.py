@@ -119,7 +119,7 @@ class Columns:
     """
 
     def __init__(self, *, times_only: bool = False) -> None:
-        """times_only: leave out kernels' launch shapes and other data that only some rows have."""
+        """Makes empty columns. times_only: leave out kernels' launch shapes and other data that only some rows have."""
         self._times_only = times_only
         self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
@@ -226,7 +226,8 @@ class Columns:
         return [each.original_stream for each in sampled].count(None) < len(sampled)
 
     def _labels_of(self, rows: list[Any]) -> array[int]:
-        """Label numbers of the rows. They are requested twice for each block, so the last result is kept."""
+        """Returns the label numbers of the rows. They are requested twice for each block, so the last result is
+        kept."""
         if self._labelled and self._labelled[0] is rows:
             return self._labelled[1]
         labels = self.labels
@@ -372,7 +373,7 @@ class Columns:
         self.occupancy += floats([arg.occupancy_percent for arg in args])
 
     def _add_calls(self, calls: Int64, first: int, args: list[Args]) -> None:
-        """Adds those of a block's calls that record the shape of their launch."""
+        """Adds the calls of a block that record the shape of their launch."""
         places = [place for place in calls.tolist() if args[place].grid is not None]
         if places:
             shaped = [args[place] for place in places]
@@ -382,7 +383,7 @@ class Columns:
             self.shaped_memory += integers([arg.shared_memory for arg in shaped])
 
     def add_collectives(self, rows: Int64, args: list[Args]) -> None:
-        """Adds those of these rows of a block that name their collective: few, in most traces none."""
+        """Adds the rows of a block that name their collective. There are few of them, and none in most traces."""
         names = [arg.exchange for arg in args]
         if names.count(None) == len(names):
             return
@@ -486,7 +487,8 @@ class Pairs:
         self.open.setdefault(thread, []).append(row)
 
     def end(self, thread: int, time_ns: int | None) -> int | None:
-        """Returns the row of the begin of this end. An end without a time is ignored."""
+        """Returns the row of the begin to which this end belongs, or None if there is none. An end without a time is
+        ignored."""
         if time_ns is None:
             self.timeless_count += 1
             return None

@@ -30,16 +30,16 @@ class Sink(Protocol):
     """Receives what is found, in the order of the file."""
 
     def events(self, text: bytes) -> bool:
-        """Comma-separated events. Returns False when they do not decode, and then nothing has been taken."""
+        """Takes comma-separated events. Returns False if they do not decode; then nothing was taken."""
 
     def event(self, text: bytes) -> bool:
-        """One event that did not decode together with others. Returns False if it cannot be read at all."""
+        """Takes one event that did not decode together with others. Returns False if it cannot be read at all."""
 
     def lost(self) -> None:
-        """An event is damaged beyond reading."""
+        """Counts an event that is damaged beyond reading."""
 
     def value(self, key: str, text: bytes) -> None:
-        """A value other than events."""
+        """Takes a value other than events."""
 
 
 class Outline:
@@ -59,7 +59,8 @@ class Outline:
 
 
 class _PartEnds(Exception):
-    """The text of a part ended among events. seamless: the last cut is where one process would have made it."""
+    """Raised where the text of a part ends within the list of events. seamless: the last cut is where one process would
+    have made it."""
 
     def __init__(self, seamless: bool) -> None:
         super().__init__()
@@ -129,8 +130,8 @@ def _read_to_the_end(feed: Feed) -> None:
 
 
 def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None = None) -> bool:
-    """Reads entries up to the closing brace. Where the text is not a valid entry, search for events and continue with
-    them.
+    """Reads entries up to the closing brace. Where the text is not a valid entry, events are searched for, and reading
+    continues with them.
 
     entered: if the feed is already within or behind the list of events, whether the list was read to its end.
     """
@@ -152,7 +153,8 @@ def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None 
 
 
 def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
-    """Reads one key and its value. False if the text is not a valid entry; the feed is then just before the error."""
+    """Reads one key and its value. Returns False if the text is not a valid entry; the feed is then just before the
+    error."""
     key = _take_value(feed)
     if key is None or feed.next_sign() != b":":
         return False
@@ -230,8 +232,8 @@ def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
 
 
 def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
-    """Passes on the events all at once, or if that fails in halves, so that a damaged event costs a few calls and not
-    one per event."""
+    """Passes the events on all at once. If that fails, it does the same with each half of them, so that a damaged event
+    costs a few calls and not one per event."""
     if not spans or sink.events(text[spans[0][0] : spans[-1][1]]):
         return
     if len(spans) == 1:
@@ -243,8 +245,8 @@ def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
 
 
 def _give_one(event: bytes, sink: Sink) -> None:
-    """Passes on an odd event; or a damaged one, and the events that it seems to contain because it lacks a quote or a
-    brace."""
+    """Passes on one event. If it is damaged, it counts as lost, and the events that it seems to contain, because it
+    lacks a quote or a brace, are passed on."""
     if sink.event(event):
         return
     sink.lost()
@@ -255,8 +257,8 @@ def _give_one(event: bytes, sink: Sink) -> None:
 
 
 def _skip(feed: Feed, sink: Sink) -> None:
-    """Skips an event that is broken off, or so damaged that all text behind it seems to be part of it. Look for the
-    base time."""
+    """Skips an event that is broken off, or so damaged that all text behind it seems to be part of it. The base time is
+    still read if it is in that text."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:
         sink.value(match[1][1:-1].decode(), feed.text[match.end() : scalar_end(feed.text, match.end())])
@@ -264,7 +266,7 @@ def _skip(feed: Feed, sink: Sink) -> None:
 
 
 class Feed:
-    """Grows by chunks at its end and is consumed from its beginning.
+    """Text that grows by chunks at its end and is consumed from its beginning.
 
     goes_on     the chunks are a part of a file, and end with the brace that opens the next part
     end_count   how often more text was requested after the last chunk
@@ -285,10 +287,7 @@ class Feed:
 
     def double(self) -> bool:
         """Reads until the text is twice as long, so that rescanning after each doubling costs no more than twice the
-        length.
-
-        False at the end of the file.
-        """
+        length. Returns False at the end of the file."""
         size = len(self.text)
         while len(self.text) < 2 * size and self.more():
             pass
@@ -299,11 +298,11 @@ class Feed:
         return head
 
     def drop(self, size: int) -> None:
-        """As `take`, without a copy of the removed text."""
+        """Drops this much text from the beginning, without the copy that `take` makes of it."""
         self.text = self.text[size:]
 
     def next_sign(self) -> bytes:
-        """Returns the next byte that is not a space, comma or zero; empty at the end of the file."""
+        """Returns the next byte that is not a space, comma or zero. It is empty at the end of the file."""
         while True:
             self.drop(skip_space(self.text))
             if self.text or not self.more():

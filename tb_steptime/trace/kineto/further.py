@@ -1,9 +1,9 @@
-"""What newer profilers write besides activities: annotations of graph kernels, measured counters, edges of graphs.
+r"""What newer profilers write besides activities: annotations of graph kernels, measured counters, edges of graphs.
 
 The user annotates the kernels of a CUDA graph; copies whose own name does not describe them get full names, too.
 
 {"module_fqn": "layers.0", "autograd_phase": "backward"}      the keys spread in an activity's arguments
-{"annotation": "[{\\"name\\": \\"layer\\"}, {\\"module_fqn\\": \\"layers.0\\"}]"}   JSON of scopes, the innermost last
+{"annotation": "[{\"name\": \"layer\"}, {\"module_fqn\": \"layers.0\"}]"}   JSON of scopes, the innermost last
 {"annotation": "attention"}                                   plain text
 
 Hardware counters of GPUs are sampled about every millisecond: samples in the order of the file -> columns sorted by
@@ -11,8 +11,8 @@ time.
 
     {"ph": "C", "pid": "GPU 0 Counters", "name": "SM Active (%)", "ts": 12.345, "args": {"": 61.5}}
 
-Written by CUPTI's monitor, and by Kineto if metrics were requested. Counters from other sources, such as MTIA's queues,
-have numeric process ids.
+CUPTI's monitor writes them, and so does Kineto if metrics were requested. Counters from other sources, such as MTIA's
+queues, have numeric process ids.
 
 Arrows say which node of a CUDA graph waited for which: ends in the order of the file -> pairs of events.
 
@@ -53,7 +53,7 @@ BARE = ("Memcpy", "Memset")
 
 
 class GraphAnnotation(NamedTuple):
-    """Texts; None if not recorded."""
+    """The texts of an annotation; None if not recorded."""
 
     module: str | None = None
     name: str | None = None

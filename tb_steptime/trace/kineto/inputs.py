@@ -21,7 +21,7 @@ MOST_BYTES = 16 * 2**20
 
 
 #: Ops that multiply matrices, convolve or attend: their settings, such as a stride, determine how much they compute.
-#: Also softmax, dropout and copies: the ops that a fused attention or a better layout would save.
+#: Softmax, dropout and copies are included: a fused attention or a better layout would save them.
 _WITH_SETTINGS = re.compile(
     r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$|::topk$"
 )
@@ -82,12 +82,12 @@ class Texts(dict[bytes, int]):
         return StringTable(list(self.distinct))
 
     def numbers(self, values: Iterable[msgspec.Raw]) -> array[int]:
-        """Returns the numbers of the values, or -1 for an empty value, null, invalid JSON, and a text for which there
+        """Returns the numbers of the values, with -1 for an empty value, null, invalid JSON, and a text for which there
         is no room."""
         return array("i", map(self.__getitem__, map(bytes, values)))
 
     def add(self, rows: Int64, texts: list[msgspec.Raw], to_rows: array[int], to_numbers: array[int]) -> None:
-        """Adds rows and numbers of the values that are not empty: 2022 wrote empty ones with every op."""
+        """Adds rows and numbers of the values that are not empty: profilers of 2022 wrote empty ones with every op."""
         if texts.count(MISSING) < len(texts):
             number = np.frombuffer(self.numbers(texts), np.int32)
             recorded = number != UNKNOWN

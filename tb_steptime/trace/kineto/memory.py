@@ -3,7 +3,7 @@
     {"ph": "i", "name": "[memory]", "ts": 12.345, "args": {"Addr": 4096, "Bytes": 512, "Total Allocated": 1024, ...}}
     {"ph": "i", "name": "[OutOfMemory]", "ts": 23.456, "args": {"Bytes": 8589934592, "Total Allocated": 1024, ...}}
 
-Written with `profile_memory=True`. For a trace without such events these columns cost nothing.
+The profiler writes them with `profile_memory=True`. For a trace without such events these columns cost nothing.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class MemoryColumns:
         self._device += small_integers([arg.device for arg in args])
 
     def table(self, origin_ns: int) -> MemoryTable:
-        """Returns the rows sorted by time, in the written order within one instant; rows that were written twice are
+        """Returns the rows sorted by time, in the written order within one instant. Rows that were written twice are
         kept once."""
         ts = np.frombuffer(self._ts, np.int64) - origin_ns if self._ts else np.empty(0, np.int64)
         order = np.argsort(ts, kind="stable")
@@ -98,8 +98,8 @@ def _sizes(values: Sequence[Any]) -> list[int | None]:
 
 
 def _threads(rows: Sequence[Any], thread: Callable[[object, object], int]) -> list[int]:
-    """Thread numbers of the rows, looking each track up once. The types are part of the key, since 1, 1.0 and True are
-    equal keys."""
+    """Returns the thread numbers of the rows, looking up each track once. The types are part of the key, since 1, 1.0
+    and True are equal keys."""
     by_track: dict[tuple[object, ...], int] = {}
     numbers = []
     for row in rows:

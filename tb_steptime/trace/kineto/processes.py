@@ -27,8 +27,8 @@ import numpy.typing as npt
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
-#: A process with fewer launches or ops, or with less than this share of those of another one, is none: the process of a
-#: call may be a damaged value.
+#: A process with fewer launches or ops, or with less than this share of those of another one, does not count: the
+#: process of a call may be a damaged value.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.01
 
 
@@ -49,7 +49,8 @@ class Processes(msgspec.Struct, frozen=True, eq=False):
 def several_processes(
     columns: Mapping[str, npt.NDArray[np.integer[Any]]], threads: Iterable[tuple[str, str]]
 ) -> Processes | None:
-    """None if at most one process launches work, or if what each launches is told apart without the order of the file.
+    """Returns the processes, or None if at most one launches work, or if the launches of each can be identified without
+    the order of the file.
 
     columns: start, dur, kind, thread, correlation, device and stream of the events. threads: pid and tid of each
     thread, in the order of the file.

@@ -1,4 +1,4 @@
-"""The JSON of events -> typed rows. Knows an event's keys, and converts values of wrong types."""
+"""The JSON of events -> typed rows. This module knows an event's keys, and converts values of wrong types."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class _Rows(msgspec.Struct, frozen=True):
 
 @functools.cache
 def _row_types(exact: bool, full: bool) -> _Rows:
-    """Decoder for times as floats, or as written (exact). full: also look for what few files have: annotations,
-    instants with a duration, and positions of arrows. Looking for these takes a tenth of the time."""
+    """Returns the decoder for times as floats, or as written (exact). full: also look for what few files have, which
+    are annotations, instants with a duration, and positions of arrows. Looking for these takes a tenth of the time."""
     timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
     args: Any = ("args", InstantArgs | None, NO_INSTANT_ARGS) if full else ("args", PlainArgs | None, NO_PLAIN_ARGS)
     timed[:2] = [msgspec.defstruct(kind.__name__, [args], bases=(kind,), **_tagged(kind)) for kind in timed[:2]]
@@ -125,8 +125,8 @@ class RowDecoder:
         self.exact = self.full = False
 
     def decode(self, events: bytes) -> EventBlock | None:
-        """Decodes comma-separated events. Returns None if the text is not that (it may have been cut in the wrong
-        place)."""
+        """Decodes comma-separated events. Returns None if the text is anything else, as where it was cut in the wrong
+        place."""
         repaired = None
         try:
             rows: list[Any] | None = self._decode(events)
@@ -145,7 +145,8 @@ class RowDecoder:
         return block
 
     def decode_plain(self, events: bytes) -> EventBlock | None:
-        """As `decode`, including rare arguments; but None also if anything would have to be converted or repaired."""
+        """Decodes events as `decode` does, including rare arguments. It also returns None if anything would have to be
+        converted or repaired."""
         full, self.full = self.full, True
         try:
             block = self._block(self._decode(events))
@@ -156,7 +157,7 @@ class RowDecoder:
         return self.decode_plain(events) if block is None else block
 
     def decode_again(self, events: bytes) -> EventBlock | None:
-        """Decodes once more the text that was just decoded, including rare arguments, as from now on."""
+        """Decodes the last text again, including rare arguments, which are looked for from now on."""
         self.full = True
         counts = self.repaired_value_count, self.repaired_string_count
         block = self.decode(events)
@@ -227,7 +228,8 @@ def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
 
 
 def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, full: bool) -> EventBlock | None:
-    """None if a time is too late for a float, or is not a number: text may be NaN."""
+    """Returns the block of these rows, or None if a time is too late for a float or is not a number: text may be
+    NaN."""
     row_types = _row_types(exact, full)
     rare = kinds & {Meta, row_types.begin, row_types.end}
     others = [row for row in rows if row.__class__ in rare] if rare else []

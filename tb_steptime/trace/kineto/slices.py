@@ -7,7 +7,8 @@ memory.
     device        2222222222233333333334444444444445555
     slice               |low ------------------ high|       and the calls that launched the 2s in it
 
-From the start of the first step's mark to the end of the last step's mark, or of the last activity that it launched.
+A slice reaches from the start of the first step's mark to the end of the last step's mark, or of the last activity that
+it launched.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class SlicePlan(msgspec.Struct, frozen=True):
 
 
 def plan_slice(path: str | AnyPath, first: int, last: int, on_progress: OnProgress = ignore_progress) -> SlicePlan:
-    """Plans the slice. Raises TraceError if the file is not a trace; ValueError, listing the existing steps, if it has
-    none of those wanted."""
+    """Plans the slice. Raises TraceError if the file is not a trace, and ValueError, which lists the existing steps, if
+    it has none of those wanted."""
     rows = _step_rows(path, on_progress)
     chosen = only_steps(rows.trace, first, last)
     steps = find_steps(chosen).steps
@@ -148,8 +149,8 @@ def write_slice(
     """Writes the slice into a file, compressed with gzip if `packed`, and returns its number of events. Raises
     TraceError and OSError.
 
-    Names of processes and threads are all kept; flows only if both ends are. An event that is written as a begin and an
-    end is kept if it begins in the time range.
+    Names of processes and threads are all kept. Flows are kept if both ends are. An event that is written as a begin
+    and an end is kept if it begins in the time range.
     """
     source = Source(any_path(path))
     try:
@@ -329,7 +330,7 @@ _NO_ARGS = SliceArgs()
 
 
 class SliceRow(msgspec.Struct, gc=False):
-    """An event of any phase. Microseconds."""
+    """An event of any phase. Its times are in microseconds."""
 
     ph: Any = None
     ts: Any = None
@@ -343,7 +344,7 @@ class SliceRow(msgspec.Struct, gc=False):
 
     @property
     def start_us(self) -> float:
-        """Start in microseconds; -inf if it has no time."""
+        """The start in microseconds, or -inf if it has no time."""
         return _float(self.ts, float("-inf"))
 
     @property
@@ -351,7 +352,7 @@ class SliceRow(msgspec.Struct, gc=False):
         return _float(self.dur, 0.0)
 
     def argument(self, key: str) -> int:
-        """Its correlation or external id; -1 where it has none."""
+        """Returns the correlation or external id, or -1 if the event has none."""
         value = getattr(self.args or _NO_ARGS, key)
         return value if isinstance(value, int) else -1
 
@@ -366,7 +367,8 @@ _TEXTS: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgs
 
 
 def slice_events(events: bytes) -> list[SliceEvent] | None:
-    """Splits comma-separated events. Returns None if the text is not that (it may have been cut in the wrong place)."""
+    """Splits comma-separated events. Returns None if the text is anything else, as where it was cut in the wrong
+    place."""
     try:
         return _decoded(events)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -381,7 +383,7 @@ def slice_events(events: bytes) -> list[SliceEvent] | None:
 
 
 def odd_event(event: bytes) -> SliceEvent | None:
-    """One event whose arguments have wrong types."""
+    """Returns an event whose arguments have wrong types, or None if the text is no object."""
     text = repair(event).text
     try:
         decoded = json.loads(text, strict=False)

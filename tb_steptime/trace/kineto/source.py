@@ -43,7 +43,7 @@ OnProgress = Callable[[ReadProgress], None]
 
 
 def ignore_progress(_: ReadProgress) -> None:
-    """Serves a reading that nobody watches."""
+    """Ignores the progress, for callers that do not show it."""
 
 
 class Extent(msgspec.Struct, frozen=True):
@@ -125,7 +125,8 @@ class Source:
             yield b"".join(salvaged)
 
     def _members(self, packed: bytes, start: _Start, size: int, hurry_bytes: int = 0) -> Iterator[bytes]:
-        """Chunks of at most `size` bytes, but larger ones up to `hurry_bytes`, at which one chunk ends exactly."""
+        """Yields chunks of at most `size` bytes. Up to `hurry_bytes`, where one chunk ends exactly, the chunks are
+        larger."""
         while packed.startswith(GZIP_MAGIC):
             member = start(_GZIP_WINDOW)
             while not member.eof:
@@ -143,7 +144,7 @@ class Source:
 
 
 def likely_text_bytes(path: AnyPath) -> int:
-    """Estimated size of a file's text, from its size and name. Raises OSError."""
+    """Returns the estimated size of a file's text in bytes, from its size and name. Raises OSError."""
     return path.stat().st_size * (_UNPACKED if path.name.endswith(".gz") else 1)
 
 

@@ -90,7 +90,8 @@ class Tables:
     """
 
     def __init__(self, of_file: Columns, on_disk: ColumnsOnDisk | None = None) -> None:
-        """on_disk: where the columns of events wait from the moment when they are sorted; None: in memory."""
+        """Takes the columns of a file. on_disk: where the columns of events wait from the moment when they are sorted;
+        None keeps them in memory."""
         columns = PossibleColumns(of_file)
         keep = on_disk.keep if on_disk else _as_it_is
         dur = columns.durations()
@@ -159,7 +160,7 @@ class Tables:
         return {_OF_SOME[table][1].get(name, name): values for name, values in self._of_some[table].items()}
 
     def metrics_rows(self, names: StringTable) -> int:
-        """Returns the number of rows of Intel's scope profiler, which writes each kernel that it measured once more."""
+        """Returns the number of rows of Intel's scope profiler, which repeats each kernel that it measured."""
         name = self._of["name"][self._of["kind"] == Kind.MARK]
         return sum(names[number].startswith(METRICS_OF_KERNEL) for number in name.tolist())
 
@@ -198,7 +199,8 @@ class Tables:
 
 
 def windows(columns: Columns, origin_ns: int) -> Intervals:
-    """When the profiler recorded, without what is too far from the events to be of the same recording."""
+    """Returns when the profiler recorded, without windows that are too far from the events to be of the same
+    recording."""
     start, dur = columns.take("window_start") - origin_ns, columns.take("window_dur")
     near = (np.abs(start) <= MOST_NS) & (dur > 0) & (dur <= MOST_NS)
     return Intervals.union(start[near], (start + dur)[near])
@@ -242,7 +244,7 @@ def _as_it_is(columns: T) -> T:
 
 
 def _spread(columns: PossibleColumns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> dict[str, Any]:
-    """Columns of some rows -> columns of all rows, with -1 for the others. Returns None if no row has a value."""
+    """Spreads columns of some rows over all rows, with -1 for the others. A column is None if no row has a value."""
     spread: dict[str, Any] = {}
     for name in names:
         values = columns.take(name)
@@ -315,7 +317,8 @@ def _of_rows(event: npt.NDArray[Any], values: npt.NDArray[Any], rows: Int64) -> 
 
 
 def _split_nodes(table: dict[str, Any]) -> None:
-    """Kineto writes the graph into the upper half of a node's number; newer profilers write it separately."""
+    """Separates the graph from a node's number. Kineto writes the graph into the upper half of the number, and newer
+    profilers write it separately."""
     graph, node = table["graph"].astype(np.int64), table["graph_node"].astype(np.int64)
     above = node >> 32
     table["graph"] = _narrow(np.where((graph <= 0) & (above > 0), above, np.where(graph > 0, graph, UNKNOWN)), np.int32)
@@ -342,7 +345,7 @@ def _where(values: Any, included: Bool) -> Any:
 
 
 def _sorted(values: npt.NDArray[Any], name: str, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Returns the sorted values in the narrowest type; grids and blocks in rows of three."""
+    """Returns the sorted values in the narrowest type. Grids and blocks have rows of three."""
     values = _narrow(values, *_NARROWER.get(name, ()))
     values = values.reshape(-1, 3) if name.endswith(("grid", "block")) else values
     return values.take(order, axis=0)
@@ -419,7 +422,7 @@ def _divide(items: Int64, grid: Int64) -> bool:
 
 
 def filled(shapes: Shapes, correlation: Int64, calls: Shapes, call_correlation: Int64) -> Shapes:
-    """Where a kernel's row has no grid, take its call's; likewise for shared memory."""
+    """Fills in the shape of its call where a kernel's row has no grid, and likewise the shared memory."""
     usable = (calls.grid > 0).all(axis=1) & (calls.block > 0).all(axis=1) & (call_correlation != UNKNOWN)
     usable &= calls.block.astype(np.float64).prod(axis=1) <= MOST_THREADS
     order = np.flatnonzero(usable)[np.argsort(call_correlation[usable], kind="stable")]

@@ -38,7 +38,7 @@ def demangled(name: str) -> str:
 
 
 def demangled_names(names: StringTable, events: EventTable) -> tuple[StringTable, EventTable]:
-    """Returns the table with demangled names; each distinct name is parsed once. Names that become equal share the
+    """Returns the table with demangled names. Each distinct name is parsed once. Names that become equal share the
     first one's number."""
     mangled = [number for number, name in enumerate(names.strings) if name.startswith("_Z")]
     if not mangled:

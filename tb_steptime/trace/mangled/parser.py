@@ -126,7 +126,7 @@ class Parser(msgspec.Struct):
         return self.mangled[begin : self.at]
 
     def number(self, digits: str) -> int:
-        """Returns a number as in S1_ and T0_: no digits mean 0, and the digit 0 means 1."""
+        """Reads a number as in S1_ and T0_: no digits mean 0, and the digit 0 means 1."""
         begin = self.at
         while self.next() and self.next() in digits:
             self.at += 1
@@ -148,7 +148,7 @@ class Parser(msgspec.Struct):
     # names
 
     def encoding(self, *, drop_result: bool = False) -> str:
-        """Returns a name with its parameters."""
+        """Reads a name with its parameters."""
         outer = self.scope
         name = self.name()
         self.scope = name.arguments if name.arguments is not None else []
@@ -233,7 +233,8 @@ class Parser(msgspec.Struct):
         return Name(text, last_component(text), has_result=True)
 
     def component(self, outer: str) -> Name:
-        """One part of a name: an identifier, an operator, a constructor, a lambda. outer: the class's own name."""
+        """Reads one part of a name: an identifier, an operator, a constructor, a lambda. outer: the class's own
+        name."""
         char = self.next()
         self.take("L")
         if self.next() in _DIGITS:
@@ -281,7 +282,7 @@ class Parser(msgspec.Struct):
         return Name(f"{{lambda{parameters}#{place + 1}}}", has_result=True)
 
     def local(self) -> Name:
-        """Returns what is declared inside a function."""
+        """Reads the name of something that is declared inside a function."""
         self.need("Z")
         function = self.encoding(drop_result=True)
         self.need("E")
@@ -362,7 +363,8 @@ class Parser(msgspec.Struct):
         return parameter.expanded[self.element] if self.element < len(parameter.expanded) else Type("")
 
     def substitution(self) -> Type:
-        """Returns a substitution: what was read before, or one of the abbreviations of the standard library."""
+        """Reads a substitution, which stands for what was read before or for one of the abbreviations of the standard
+        library."""
         self.need("S")
         if self.next() in _ABBREVIATIONS and self.next() != "t":
             text = _ABBREVIATIONS[self.next()]
@@ -375,7 +377,7 @@ class Parser(msgspec.Struct):
         return self.read_again(substitution) if substitution.names_parameters else substitution.type
 
     def read_again(self, substitution: Substitution) -> Type:
-        """Returns a type that names template parameters, resolved with the arguments of the current scope."""
+        """Reads again a type that names template parameters, with the arguments of the current scope."""
         self.parameters_read += 1
         if substitution.scope is self.scope and self.scope is not None:
             return substitution.type
@@ -447,7 +449,7 @@ class Parser(msgspec.Struct):
         return Type(name + in_angles(self.arguments())) if self.next() == "I" else Type(name)
 
     def pack_expansion(self) -> Type:
-        """Returns the pattern, repeated for each element of the pack in it."""
+        """Reads a pattern once for each element of the pack in it."""
         self.need("Dp")
         begin, count, outer = self.at, len(self.substitutions), self.element  # each element counts as the first did
         packs = [each for each in self.scope or () if each.expanded is not None]

@@ -79,7 +79,7 @@ def function_of(result: Type, parameters: str) -> Type:
 
 
 def in_angles(arguments: list[Type]) -> str:
-    """Template arguments in angle brackets; an empty pack is skipped."""
+    """Returns template arguments in angle brackets, without empty packs."""
     texts = [each.text for each in arguments if not (each.is_pack and not each.expanded)]
     inside = ", ".join(texts)
     return f"<{inside} >" if inside.endswith(">") else f"<{inside}>"

@@ -73,8 +73,8 @@ class Arguments:
         return field
 
     def _value(self, field: str, annotation: Any) -> Any:
-        """Returns the annotation's value; as JSON text for the fields that Args has as JSON, None if it is null. Lists,
-        and texts in JSON, are cached."""
+        """Returns the annotation's value, or None if it is null. Fields that Args has as JSON get it as JSON text.
+        Lists, and texts in JSON, are cached."""
         if field in _SPELLED:
             if annotation.HasField("json"):
                 return msgspec.Raw(annotation.json)
@@ -90,7 +90,7 @@ class Arguments:
         return None if value == "null" else value
 
     def of_stage(self, stage: Any, launch_arguments: dict[int, str]) -> tuple[dict[str, Any], str]:
-        """Returns fields of Args, and the architecture of the device, "" if it is not recorded."""
+        """Returns fields of Args, and the architecture of the device, which is "" if it is not recorded."""
         fields: dict[str, Any] = {}
         architecture = ""
         extras = self._extras
@@ -185,5 +185,5 @@ def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
 
 
 def _as_signed(value: int) -> int:
-    """Returns an unsigned 64-bit number, read as signed."""
+    """Returns the signed value of the bits of an unsigned 64-bit number."""
     return value - (1 << 64) if value >= 1 << 63 else value

@@ -95,8 +95,8 @@ class Packets:
         return packets
 
     def _resume(self, damaged: bool) -> None:
-        """Goes on before the next packet. damaged: the text does not begin with one; otherwise the file ends within it,
-        or its length is damaged."""
+        """Continues before the next packet. damaged: the text does not begin with one; otherwise the file ends within
+        it, or its length is damaged."""
         start = 1
         while True:
             next_packet = self._next_packet(start)
@@ -115,7 +115,8 @@ class Packets:
             self._more()
 
     def _next_packet(self, start: int) -> int | None:
-        """Where a packet begins that decodes, has a time or a known type, and is followed by another or by the end."""
+        """Returns where a packet begins that decodes, has a time or a known type, and is followed by another or by the
+        end, or None if none is found."""
         text = self._text
         at = text.find(PACKET_TAG, start)
         while at >= 0 and self._tries <= _MOST_TRIES:
@@ -284,10 +285,10 @@ def annotation_of(text: bytes) -> Any:
 
 
 def extra_of(text: bytes) -> Any:
-    """Extra data of a render stage. Raises DecodeError."""
+    """Returns extra data of a render stage. Raises DecodeError."""
     return _class_of("Extra").FromString(text)
 
 
 def packet_of(text: bytes) -> Any:
-    """One packet by its content. Raises DecodeError."""
+    """Returns the packet that these bytes encode. Raises DecodeError."""
     return _class_of("Packet").FromString(text)

@@ -52,8 +52,8 @@ def read_perfetto(path: AnyPath, on_progress: OnProgress = ignore_progress) -> T
 
 
 def _read(path: AnyPath, on_progress: OnProgress, trusting: bool) -> Trace | None:
-    """None: the compressed data is corrupt and packets were damaged. Those after the first damage may hold false
-    numbers, so they are not trusted."""
+    """Returns the trace, or None if the compressed data is corrupt and packets were damaged. Packets after the first
+    damage may contain false numbers, so they are not trusted."""
     source = Source(path)
     try:
         packets, sink = Packets(source.chunks(), ends_at_damage=not trusting), PacketSink()
@@ -160,7 +160,8 @@ def by_architecture(architectures: Mapping[int, str]) -> list[dict[str, Any]]:
 
 
 def capability_of(architecture: str) -> Capability | None:
-    """
+    """Returns the compute capability that an architecture's name states, or None if it states none.
+
     >>> capability_of("sm_103a")
     (10, 3)
     """
@@ -187,7 +188,7 @@ def beside(path: Path, capabilities: set[Capability]) -> list[dict[str, Any]] | 
 
 
 def _properties(path: Path) -> list[dict[str, Any]]:
-    """Returns the device properties in a trace's head; empty if there are none in it."""
+    """Returns the device properties in a trace's head, if there are any."""
     try:
         head = head_of(path, TEXT_BYTES)
     except TraceError:

@@ -61,7 +61,7 @@ _UNKNOWN = (Kind.OTHER, LEFT_OUT)
 
 
 class PacketSink:
-    """Takes packets one by one; `finish` when there are no more.
+    """Takes packets one by one. `finish` is called when there are no more.
 
     columns, damage    what was read, and what was lost on the way
     event_count        slices, render stages and samples of counters
@@ -239,7 +239,7 @@ class PacketSink:
             self._submitted_by.append(correlation)
 
     def _link_launches(self) -> None:
-        """Gives activities without a correlation id the one of the call that lists them."""
+        """Gives each activity without a correlation id that of the call that lists it."""
         listed, launching = _numbers(self._submitted), _numbers(self._submitted_by)
         matched, place = _match(_numbers(self._unlinked), listed)
         rows = _numbers(self._unlinked_rows)[matched]

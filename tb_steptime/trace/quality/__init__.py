@@ -52,7 +52,7 @@ _GENERATIONS = {
 
 def repaired(trace: Trace) -> Trace:
     """Returns the trace as it was read, or with impossible values corrected; its `repaired` lists the corrections. The
-    file stays unchanged. Must be called before anything else reads the trace."""
+    file stays unchanged. It must be called before anything else reads the trace."""
     trace = without_crossings(with_loader_marks(trace))
     set_back = clock_step(trace)  # then no shift of the device's rows fits all launches
     clocked = replace(trace, repaired=(*trace.repaired, set_back)) if set_back else on_one_clock(trace)
@@ -78,7 +78,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
 
 
 def _marks(trace: Trace) -> list[Finding]:
-    """Finding about step marks that do not enclose steps."""
+    """Returns a finding about step marks that do not enclose steps."""
     marks = all_marks(trace)
     if not len(marks) or len(step_marks(trace)):
         return []
@@ -95,7 +95,8 @@ def _marks(trace: Trace) -> list[Finding]:
 
 def _cut_short(trace: Trace) -> list[Finding]:
     """Returns a finding if the file ends before the trace does. Kineto writes GPU activities last, not by time: those
-    of any step may be missing, with their launches, while its ops are there. Where none is left, a note says so."""
+    of any step may be missing, with their launches, while its ops are there. If no activities are left, a note says
+    so."""
     if not is_cut_short(trace.notes) or not len(trace.events.rows(*DEVICE_KINDS)):
         return []
     return [Finding("gpu_cut_short", "said", ("launches",), "none")]

@@ -139,7 +139,7 @@ def _sooner(trace: Trace, launch_ns: int) -> Trace:
 
 def _beyond_least(waits: _Waits, shift: _Shift, tight: Bool) -> tuple[int, bool]:
     """Returns how much later work is than with the least shift, in ns, and whether that is only a bound. tight: for
-    each launch whether its work began at once on an idle device."""
+    each launch, whether its work began at once on an idle device."""
     if tight.any():
         return LAUNCH_NS, False
     slack = waits.slack(shift)
@@ -156,7 +156,7 @@ class _Waits(msgspec.Struct, frozen=True, eq=False):
     work_ends: Int64
 
     def slack(self, shift: _Shift) -> Int64:
-        """Returns how long after its work each call returned; negative if that is impossible with this shift."""
+        """Returns how long after its work each call returned. It is negative if that is impossible with this shift."""
         slack: Int64 = self.returns - self.work_ends - shift.at(self.work_begins)
         return slack
 
@@ -185,7 +185,7 @@ def _calls_that_wait(trace: Trace) -> _Waits:
 
 
 def _last_to_end(ends: Int64) -> Int64:
-    """For each row the place of the row that ends last among it and those before it."""
+    """Returns for each row the place of the row that ends last among it and those before it."""
     is_last = ends >= np.maximum.accumulate(ends)
     place: Int64 = np.maximum.accumulate(np.where(is_last, np.arange(len(ends)), 0))
     return place
@@ -217,9 +217,9 @@ class _Shift(msgspec.Struct, frozen=True):
 
 
 def _least_shift(begins: Int64, early: Int64, waited: Bool, waits: _Waits) -> _Shift:
-    """Returns the shift by when work begins: the same for all, or a line. Each launch gives only a lower bound, since
-    its work may have waited for other work as well. A line is chosen only if it leaves less of such waiting, or fewer
-    calls that return before the work for which they wait."""
+    """Returns the shift as a function of the time at which work begins: the same for all, or a line. Each launch gives
+    only a lower bound, since its work may have waited for other work as well. A line is chosen only if it leaves less
+    of such waiting, or fewer calls that return before the work for which they wait."""
     same = _Shift(0.0, float(early.max()))
     order = np.flatnonzero(waited)[np.argsort(begins[waited], kind="stable")]
     ranges = [part for part in np.array_split(order, RANGES) if len(part)]
@@ -242,7 +242,7 @@ def _through(at: Int64, by: Int64, left: int, right: int) -> _Shift:
 
 
 def _after_gaps(trace: Trace) -> Int64:
-    """Start times of the work before which its device was idle for a while."""
+    """Returns the start times of work before which its device was idle for a while."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
     starts = []
     for device in distinct(events.device[rows]).tolist():
@@ -270,8 +270,8 @@ def _is_below(at: Int64, by: Int64, left: int, middle: int, right: int) -> bool:
 
 
 def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
-    """Moves the device's rows later, by a shift for times of its clock, or earlier by a negative one, and sort all rows
-    again."""
+    """Moves the device's rows later, by a shift for times of its clock, or earlier by a negative one, and sorts all
+    rows again."""
     events = trace.events
     rows = events.rows(*DEVICE_KINDS, Kind.GPU_USER)
     start, end = events.start_ns.copy(), events.end_ns

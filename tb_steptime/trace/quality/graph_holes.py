@@ -183,8 +183,8 @@ def _missing_share(trace: Trace, replays: _Replays, replay: int, twin: int) -> f
 
 
 def _idle_around(trace: Trace, rows: Int64, busy: Intervals) -> float:
-    """Returns how long the device of these rows is idle between the work before them and the work after them. After the
-    last work of the recording anything may have followed."""
+    """Returns how long the device of these rows is idle between the work before them and the work after them. What
+    followed the last work of the recording is not known."""
     events = trace.events
     device = events.rows(*DEVICE_KINDS)
     device = device[events.device[device] == events.device[rows[0]]]

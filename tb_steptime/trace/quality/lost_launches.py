@@ -81,7 +81,7 @@ def _may_be_empty(has_work: Bool) -> bool:
 
 
 def in_captures(trace: Trace, calls: Int64) -> Bool:
-    """Returns which of these calls begin while a thread captures: they run nothing."""
+    """Returns which of these calls begin while a thread captures. Such calls run nothing."""
     start = trace.events.start_ns[calls]
     inside: Bool = captures(trace).overlap_ns(start, start + 1) > 0
     return inside
@@ -89,7 +89,7 @@ def in_captures(trace: Trace, calls: Int64) -> Bool:
 
 @shared
 def captures(trace: Trace) -> Intervals:
-    """When any thread captures: from the start of the capture, or of the recording, to the capture's end."""
+    """Returns when any thread captures, from the start of the capture, or of the recording, to the capture's end."""
     events = trace.events
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)
@@ -105,7 +105,7 @@ def _end(trace: Trace) -> int:
 
 
 def last_launch_ns(trace: Trace) -> int | None:
-    """When the last launch with recorded work returned, if the end of the recording was lost; else None."""
+    """Returns when the last launch with recorded work returned, or None unless the end of the recording was lost."""
     launches, calls = kernel_launches(trace), find_launches(trace).call
     last = int(calls.max(initial=-1))
     if last < 0 or len(_at_end(launches)) < max(1, LEAST_FRACTION * len(launches.rows)):
@@ -114,8 +114,8 @@ def last_launch_ns(trace: Trace) -> int | None:
 
 
 def _at_end(launches: KernelLaunches) -> Int64:
-    """Returns the lost launches from which on nearly all are lost; not strictly all, since streams end at different
-    times."""
+    """Returns the lost launches from which on nearly all are lost. A few later ones may have work, since streams end at
+    different times."""
     lost = launches.lost
     since = len(launches.rows) - np.searchsorted(launches.rows, lost)  # each and all later ones
     most = np.flatnonzero(len(lost) - np.arange(len(lost)) >= END_FRACTION * since)
@@ -123,8 +123,8 @@ def _at_end(launches: KernelLaunches) -> Int64:
 
 
 def lost_at_end_ns(trace: Trace) -> int:
-    """Estimated device time of the work that is missing at the end: the mean time of recorded launches for each.
-    Returns 0 if the end is not missing."""
+    """Returns the estimated device time of the work that is missing at the end: the mean time of recorded launches for
+    each. Returns 0 if the end is not missing."""
     launches = kernel_launches(trace)
     lost = len(_at_end(launches))
     if last_launch_ns(trace) is None:

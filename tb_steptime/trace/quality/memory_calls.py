@@ -1,4 +1,4 @@
-"""Findings from the calls for device memory: memory ran short, or nothing is cached for the next allocation.
+"""Findings from the calls for device memory: memory ran short, or freed memory is not cached for the next allocation.
 
 runtime   [cudaMalloc][cudaFree][cudaFree][cudaMalloc]      one op: the allocation failed, the allocator gave back all
 op        [aten::empty_strided                       ]      that it kept, and asked again
@@ -109,8 +109,8 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
 
 
 def uncached_calls(trace: Trace) -> int:
-    """Returns how many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else
-    0."""
+    """Returns how many calls allocate memory, if nearly every allocation makes one up to the end of the recording, and
+    0 otherwise."""
     calls = rows_named(trace, CALL_KINDS, _MALLOC.match)
     if len(calls) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0

@@ -136,7 +136,7 @@ def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:
 
 #: Maximum overlap or excess that counts as rounding: that of whole microseconds.
 ROUNDING_NS = 1_000
-#: Number of times that parents are looked for: ops nest this deep between two that cross.
+#: Number of times that parents are determined: ops nest this deep between two that cross.
 _MOST_ROUNDS = 10
 #: Python frames are left out: the profiler itself times them apart from ranges, by up to half a microsecond.
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
@@ -163,7 +163,7 @@ def without_crossings(trace: Trace) -> Trace:
 
 def _nested_ends(start: Int64, end: Int64) -> Int64 | None:
     """Returns the ends of the events of one thread, in the order of the event table, without overlaps by rounding, or
-    None if there are none. After a crossing the parents of the following rows are wrong, so they are looked for
+    None if there are none. After a crossing the parents of the following rows are wrong, so they are determined
     again."""
     cut = end.copy()
     for _ in range(_MOST_ROUNDS):
@@ -175,7 +175,7 @@ def _nested_ends(start: Int64, end: Int64) -> Int64 | None:
 
 
 def _cut(start: Int64, end: Int64, parent: Int32, crosses: Int64) -> bool:
-    """Cuts the ends of rows that cross others, in place; whether any was cut."""
+    """Cuts the ends of rows that cross others, in place. Returns whether any was cut."""
     any_cut = False
     for row in crosses.tolist():
         above = int(parent[row])

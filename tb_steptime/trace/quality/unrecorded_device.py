@@ -148,7 +148,8 @@ _NO_GPUS = ("XPU", "HPU", "MTIA")
 
 
 def accelerator(trace: Trace) -> str:
-    """PyTorch's name for the devices, by the events of their maker; where none is recorded, by the memory there."""
+    """Returns PyTorch's name for the devices, by the events of their maker or, where none is recorded, by the memory
+    there."""
     unseen = unseen_device(trace)
     of_memory = unseen is not None and unseen.by == "memory" and unseen.name in _NO_GPUS
     return unseen.name if unseen is not None and of_memory else trace.job.accelerator
@@ -185,8 +186,8 @@ def _metal(trace: Trace) -> UnseenDevice | None:
 
 
 def _linear(trace: Trace) -> UnseenDevice | None:
-    """A product that is no op of its own, in every call of `linear`. Similar pattern: a trace that someone thinned out
-    has no ops within others, and so none that allocates the result; libraries may have a kernel for the CPU.
+    """Returns the device if no call of `linear` runs its product as an op of its own. Similar pattern: a filtered trace
+    has no ops within others, and so none that allocates the result. Libraries may have a kernel for the CPU.
 
     CPU, CUDA   [aten::linear [t] [addmm   ] ]
     MPS         [aten::linear [empty]        ]
@@ -237,8 +238,9 @@ def _bytes_of(shapes: str, dtypes: str) -> int:
 
 
 def _waits(trace: Trace) -> UnseenDevice | None:
-    """Similar pattern: a CPU job on a busy machine, whose scheduler interrupts reads as often as other ops, and for a
-    small part of the time: most ops are no reads."""
+    """Returns the device if reads of one number wait for it. Similar pattern: a CPU job on a busy machine, whose
+    scheduler interrupts reads as often as other ops, and only for a small part of the time, since most ops are no
+    reads."""
     events, rows = trace.events, _long_reads(trace)
     if len(rows) < LEAST_WAITS:
         return None
@@ -282,8 +284,8 @@ def may_hide_device(trace: Trace) -> bool:
 
 
 def unread_findings(trace: Trace) -> list[Finding]:
-    """Returns a finding about rows of kinds that are not read: they are in no figure. Where they are many, nothing can
-    be said to be missing."""
+    """Returns a finding about rows of kinds that are not read, which no figure includes. If there are many, it is not
+    known what else is missing."""
     rows = trace.events.rows(Kind.OTHER)
     if not len(rows):
         return []
@@ -298,7 +300,8 @@ def unread_findings(trace: Trace) -> list[Finding]:
 
 
 def _waits_behind(trace: Trace) -> Int64:
-    """Returns the calls that wait for the device behind the first launch: then work ran while it was recorded."""
+    """Returns the calls that wait for the device behind the first launch. They show that work ran while it was
+    recorded."""
     launches, waits = rows_named(trace, CALL_KINDS, _LAUNCHES.search), rows_named(trace, CALL_KINDS, SYNC_CALL.match)
     behind: Int64 = waits[trace.events.start_ns[waits] > trace.events.start_ns[launches].min()]
     return behind

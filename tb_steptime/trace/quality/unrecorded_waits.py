@@ -85,7 +85,7 @@ def with_event_waits(trace: Trace) -> Trace:
 
 
 def _waits(trace: Trace) -> tuple[Int64, Int64]:
-    """Returns the rows of the calls that wait for a copy, ascending, and when the copy ends; ns."""
+    """Returns the rows of the calls that wait for a copy, ascending, and when the copy ends, in ns."""
     events, launches = trace.events, find_launches(trace)
     copies = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
     copies = copies[are_named(trace, launches.activity[copies], _TO_HOST.match)]

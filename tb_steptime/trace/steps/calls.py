@@ -105,7 +105,7 @@ def optimizer_marks(trace: Trace) -> Int64:
 
 
 def step_calls(trace: Trace) -> Iterator[StepCalls]:
-    """Yields candidates for calls that mark steps, the most certain first. Only kinds with enough calls to repeat."""
+    """Yields candidates for calls that mark steps, the most certain first."""
     marks = (Kind.USER, Kind.CPU_OP)
     of_optimizer = rows_named(trace, marks, OPTIMIZER_STEP.match)
     of_passes = rows_named(trace, (Kind.USER,), _SERVING_STEP.match)
@@ -129,7 +129,7 @@ def batch_calls(trace: Trace) -> Int64:
 
 
 def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool = False) -> Iterator[StepCalls]:
-    """These calls, on the thread with the most of them."""
+    """Yields these calls on the thread with the most of them, if there are any."""
     if len(rows):
         outer = _outermost(trace, rows[trace.events.thread[rows] == np.bincount(trace.events.thread[rows]).argmax()])
         name = trace.strings[int(np.bincount(trace.events.name[outer]).argmax())]
@@ -137,8 +137,8 @@ def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool 
 
 
 def loop_calls(trace: Trace) -> Iterator[StepCalls]:
-    """Yields the first op of each round of a loop, on the thread with the most ops; for traces without other repeated
-    calls."""
+    """Yields the first op of each round of a loop, on the thread with the most ops. It is meant for traces without
+    other repeated calls."""
     ops = trace.events.rows(Kind.CPU_OP)
     for calls in _calls(trace, ops):
         for begins in loop_rounds(trace, calls.rows):
@@ -169,7 +169,8 @@ def _longest(trace: Trace, rows: Int64, least: float = MOST_OF_THE_TIME) -> Iter
 
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
-    """Yields the launches of whole graphs; if there are several per step, of the one with the most kernels."""
+    """Yields the launches of whole graphs. If there are several per step, they are those of the graph with the most
+    kernels."""
     for calls in _calls(trace, graph_calls(trace)):
         launched = find_launches(trace).call
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]
@@ -179,7 +180,7 @@ def _graphs(trace: Trace) -> Iterator[StepCalls]:
 
 
 def _outermost(trace: Trace, rows: Int64) -> Int64:
-    """Of calls of one thread, sorted by (start, longer first), those that are not inside another."""
+    """Returns those calls that are not inside another. They are of one thread, sorted by (start, longer first)."""
     reach = np.maximum.accumulate(trace.events.ends(rows))
     outer: Bool = np.append(True, trace.events.start_ns[rows[1:]] >= reach[:-1])
     return rows[outer]
@@ -203,8 +204,8 @@ _LINEAR = expression(r"aten::linear$")
 
 
 def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
-    """Yields the rows with which the rounds of a loop begin, out of the outermost ops of one thread; none if there is
-    no loop."""
+    """Yields the rows, among the outermost ops of one thread, with which the rounds of a loop begin. Yields nothing if
+    there is no loop."""
     names = trace.events.name[ops]
     for period in _periods(names):
         first, last = _longest_run(names, period)
@@ -222,7 +223,7 @@ def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
 
 
 def _periods(names: Int32) -> list[int]:
-    """Returns the distances in ops at which the rarest names recur, ascending; a loop needs more than one name."""
+    """Returns the distances in ops at which the rarest names recur, ascending. A loop needs more than one name."""
     different, inverse, number = np.unique(names, return_inverse=True, return_counts=True)
     if len(different) < 2:
         return []
@@ -234,7 +235,8 @@ def _periods(names: Int32) -> list[int]:
 
 
 def _longest_run(names: Int32, period: int) -> tuple[int, int]:
-    """Returns the places between which the names repeat with this period without a break; the longest such run."""
+    """Returns the first and last place of the longest run in which the names repeat with this period without a
+    break."""
     same = np.concatenate(([False], names[period:] == names[:-period], [False]))
     edges = np.flatnonzero(same[1:] != same[:-1])
     if not len(edges):
@@ -332,7 +334,7 @@ def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
 
 
 def _sizes(shapes: str) -> list[list[int]]:
-    """Returns the sizes of the inputs of an op; none where one of them is a list of tensors."""
+    """Returns the sizes of the inputs of an op, or none if one of them is a list of tensors."""
     try:
         return msgspec.json.decode(shapes, type=list[list[int]])
     except msgspec.MsgspecError:

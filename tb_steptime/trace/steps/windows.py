@@ -39,8 +39,8 @@ from tb_steptime.trace.steps.inferred import (
 )
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
-#: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one; likewise each of those
-#: that were joined into one file.
+#: What shows the steps: their marks or repeated calls. If nothing does, the whole recording is one step, or each of
+#: those that were joined into one file.
 StepsBy = Literal["marks", "inferred", "recording"]
 
 #: A last step with fewer activities than this share of each step before was cut off by the end of the recording.
@@ -81,7 +81,7 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def window(self) -> tuple[int, int]:
-        """From the first step's start to the last step's end: the window of the span's GPU figures."""
+        """The window of the span's GPU figures, from the first step's start to the last step's end."""
         return self.steps[0].start_ns, self.steps[-1].end_ns
 
     def chosen(self, mask: Bool) -> Steps:
@@ -97,11 +97,11 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
         return intervals.overlap_ns(self.start_ns, self.end_ns)
 
     def begun_at(self, instants: Int64) -> Int64:
-        """Returns the place of the step that began last at or before each instant; -1 before the first one."""
+        """Returns the place of the step that began last at or before each instant, or -1 before the first one."""
         return np.searchsorted(self.start_ns, instants, side="right") - 1
 
     def at(self, instant_ns: int) -> Step:
-        """Returns the step that began last at or before this instant; before the first one, that one."""
+        """Returns the step that began last at or before this instant, or the first step for an earlier instant."""
         return self.steps[max(int(np.searchsorted(self.start_ns, instant_ns, side="right")) - 1, 0)]
 
     @cached_property
@@ -127,28 +127,29 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def host_window(self) -> tuple[int, int]:
-        """From the first step's start on the host to the last one's end there."""
+        """The window on the host, from the first step's start there to the last one's end."""
         return self.steps[0].host_start_ns, self.steps[-1].host_end_ns
 
     def begun_on_host(self, instants: Int64) -> Int64:
-        """Returns the place of the step that the host began last at or before each instant; -1 before the first one."""
+        """Returns the place of the step that the host began last at or before each instant, or -1 before the first
+        one."""
         return np.searchsorted(self.host_start_ns, instants, side="right") - 1
 
     def holding(self, instants: Int64) -> Int64:
-        """Returns the place of the step that contains each instant; -1 outside of all."""
+        """Returns the place of the step that contains each instant, or -1 outside of all."""
         place = self.begun_at(instants)
         return np.where((place >= 0) & (instants < self.end_ns[place]), place, -1)
 
     def holding_on_host(self, instants: Int64) -> Int64:
-        """Returns the place of the step that the host is in at each instant, by its mark; -1 outside of all."""
+        """Returns the place of the step that the host is in at each instant, by its mark, or -1 outside of all."""
         place = self.begun_on_host(instants)
         return np.where((place >= 0) & (instants < self.host_end_ns[place]), place, -1)
 
 
 @shared
 def find_steps(trace: Trace) -> Steps:
-    """Returns the steps of a trace: those that were requested, or the first `MOST_STEPS`; if there are none, one step
-    over the whole recording, with a note."""
+    """Returns the steps of a trace: those that were requested, or the first `MOST_STEPS`. If there are none, it is one
+    step over the whole recording, with a note."""
     steps = _requested(trace, _with_outside(trace, _all_steps(trace)))
     if trace.averaged_steps is None:
         return steps
@@ -168,8 +169,8 @@ def as_one_step(trace: Trace) -> Trace:
 
 
 def only_steps(trace: Trace, first: int, last: int) -> Trace:
-    """Returns the same recording with only these steps measured, by their numbers. Raises ValueError, with the existing
-    numbers, if it has none of them."""
+    """Returns the same recording with only these steps measured, by their numbers. Raises ValueError, which lists the
+    existing numbers, if it has none of them."""
     names = [step.name for step in _all_steps(trace).steps]
     if not any(first <= int(name) <= last for name in names):
         raise ValueError(f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0])
@@ -177,7 +178,8 @@ def only_steps(trace: Trace, first: int, last: int) -> Trace:
 
 
 def averaged_over(trace: Trace, is_averaged: Bool) -> Trace:
-    """Returns the same recording with figures of some of its steps alone. Work between these steps belongs to none."""
+    """Returns the same recording, whose figures are averaged over some of its steps only. Work between these steps
+    belongs to none."""
     return replace(trace, averaged_steps=tuple(np.flatnonzero(is_averaged).tolist()), memo={})
 
 
@@ -197,8 +199,8 @@ def _all_steps(trace: Trace) -> Steps:
 
 
 def _why_one_step(trace: Trace) -> Note:
-    """Why there is one step: the marks do not enclose steps, the repeated calls contain too little of the work, or
-    nothing repeats."""
+    """Returns a note on why there is one step: the marks do not enclose steps, the repeated calls contain too little of
+    the work, or nothing repeats."""
     if len(all_marks(trace)):
         return Note("whole_recording")
     little = inference(trace).little
@@ -209,7 +211,7 @@ def _why_one_step(trace: Trace) -> Note:
 
 
 def _no_marks(trace: Trace) -> Note:
-    """Where the file is cut, the marks may have been behind the cut."""
+    """Returns a note on the missing marks. Where the file is cut, they may have been behind the cut."""
     return Note("no_steps_before_cut" if is_cut_short(trace.notes) else "no_steps")
 
 
@@ -310,7 +312,7 @@ def _device_windows(trace: Trace, host_start: Int64, host_end: Int64, launched: 
 
 
 def _complete_steps(launched: _Launched) -> int:
-    """Returns how many steps to keep: trailing ones that launched nothing, or that were cut off, are left out. A step
+    """Returns how many steps to keep. Trailing ones that launched nothing, or that were cut off, are left out. A step
     that evaluates or updates the weights, as every fourth one may, launches more than whole ones after it."""
     number = launched.count
     with_work = np.flatnonzero(number)
@@ -322,9 +324,9 @@ def _complete_steps(launched: _Launched) -> int:
 
 
 def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
-    """Returns how many of these steps were complete when the recording ended. The recorder says so; or, if nothing was
-    launched, the last step is cut if it has too few CPU ops, fewer than any before (a step that evaluates has more than
-    those after it)."""
+    """Returns how many of these steps were complete when the recording ended. The recorder may say so. Otherwise, if
+    nothing was launched, the last step is cut off if it has too few CPU ops, fewer than any before. (A step that
+    evaluates has more than those after it.)"""
     last = len(marks) - 1
     if last < 1:
         return len(marks)
@@ -337,7 +339,7 @@ def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
 
 
 def _ops_in(trace: Trace, marks: Int64) -> Int64:
-    """CPU ops that begin inside each mark, on any thread."""
+    """Returns the number of CPU ops that begin inside each mark, on any thread."""
     ops = np.sort(trace.events.start_ns[trace.events.rows(Kind.CPU_OP)])
     begin, end = trace.events.start_ns[marks], trace.events.ends(marks)
     return (np.searchsorted(ops, end) - np.searchsorted(ops, begin)).astype(np.int64)

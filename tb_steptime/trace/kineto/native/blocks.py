@@ -34,25 +34,25 @@ class Scanner(Protocol):
     """A scanner of blocks; it remembers labels and texts of earlier blocks."""
 
     def scan(self, text: bytes, exact: bool, /) -> int:
-        """Scans a block and returns its number of events; -1 if something is odd, -2 if a time is too late for a
-        float64."""
+        """Scans a block and returns its number of events. Returns -1 if something is odd, and -2 if a time is too late
+        for a float64."""
 
     def others(self) -> bytes:
         """Returns the scanned events without a duration that still matter, as comma-separated text."""
 
     def columns(self, first: int, /) -> tuple[bytes, ...] | None:
         """Returns the scanned events with a duration and the allocator's events: the columns of `Columns` as bytes, and
-        the arguments of collectives. Each is returned once. None: something is odd."""
+        the arguments of collectives. Each is returned once. Returns None if something is odd."""
 
 
 _Numbers = Mapping[bytes, int]
-#: label: number and flags for a label's spelling; then the numbers of the spellings of inputs, stacks, hierarchies,
-#: tracks.
+#: Arguments: a function from a label's spelling to its number and flags, and the numbers of the spellings of inputs,
+#: stacks, hierarchies and tracks.
 MakeScanner = Callable[[Callable[[bytes], tuple[int, int]], _Numbers, _Numbers, _Numbers, _Numbers], Scanner]
 
 
 def scanner_type() -> MakeScanner | None:
-    """C's scanner; None without the extension."""
+    """Returns C's scanner, or None without the extension."""
     built = extension()
     return cast(MakeScanner, built.Scanner) if built else None
 

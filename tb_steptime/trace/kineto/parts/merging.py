@@ -63,8 +63,8 @@ class _Numbers:
         self._of[process] += [self.distinct.setdefault(text, len(self.distinct)) for text in new]
 
     def of_process(self, process: int) -> npt.NDArray[np.int32]:
-        """Returns the numbers of the file by number of the process, with an entry for -1 at the end: -1. To be called
-        when everything is learned."""
+        """Returns the numbers of the file by number of the process, with a last entry of -1 for -1. It must be called
+        after everything is learned."""
         if process not in self._array_of:
             self._array_of[process] = np.array([*self._of[process], UNKNOWN], np.int32)
         return self._array_of[process]
@@ -77,7 +77,7 @@ class MergedColumns(Columns):
     """
 
     def __init__(self, parts: Sequence[Part], files: Sequence[int]) -> None:
-        """parts: in the order of the file, all of it."""
+        """Merges all parts of a file, in its order."""
         super().__init__()
         self._parts, self._files = parts, files
         self._first_rows = [0, *accumulate(part.row_count for part in parts)]
@@ -105,7 +105,7 @@ class MergedColumns(Columns):
         return all(sum(map(len, spellings)) < MOST_BYTES for spellings in self._spellings.values())
 
     def take(self, name: str) -> npt.NDArray[Any]:
-        """Returns a column, put together anew in each call."""
+        """Returns a column, which each call puts together again."""
         return self._put_together(name, getattr(self, name).typecode)
 
     def _put_together(self, name: str, type: str) -> npt.NDArray[Any]:

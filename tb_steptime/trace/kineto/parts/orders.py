@@ -84,7 +84,7 @@ def give_back(free: int, order: Order) -> None:
 
 
 def freed(free: int) -> Iterator[int]:
-    """Yields each free slot, as soon as it is free; ends when no more slots will become free."""
+    """Yields each free slot, as soon as it is free, and ends when no more slots will become free."""
     while slot := os.read(free, 1):
         yield slot[0]
 
@@ -188,7 +188,7 @@ _PARTS_EACH = 8
 
 
 def part_bytes(size: int, processes: int) -> int:
-    """Suitable length in bytes for the parts of a text of this size."""
+    """Returns a suitable length in bytes for the parts of a text of this size."""
     wished = min(max(size // (processes * _PARTS_EACH), _LEAST_BYTES), _MOST_BYTES)
     return max(wished, size // MOST_PARTS + source.TEXT_BYTES)
 

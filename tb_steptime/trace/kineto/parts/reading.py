@@ -80,7 +80,7 @@ class PartReader:
     """Reads one part after another, in the order of the file, and keeps the numbers that it gave to names."""
 
     def __init__(self, process: int, text: int, file: IO[bytes]) -> None:
-        """text: the file to which orders refer; file: receives the columns."""
+        """Takes the text, which is the file to which orders refer, and the file that receives the columns."""
         self._process, self._text, self._file = process, text, file
         self._slots = Slots(text)
         self._sink = EventSink()
@@ -157,8 +157,8 @@ def _new(numbered: Mapping[str, dict[Any, int]], known: dict[str, int]) -> dict[
 
 
 def _from(numbered: dict[Any, Any], first: int) -> list[Any]:
-    """Keys from the first-th on. They are looked for from the end: a large file has thousands of parts, each with few
-    new keys among all known ones."""
+    """Returns the keys from place `first` on. They are looked for from the end: a large file has thousands of parts,
+    each with few new keys among all known ones."""
     return list(islice(reversed(numbered), len(numbered) - first))[::-1]
 
 

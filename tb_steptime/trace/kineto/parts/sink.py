@@ -107,7 +107,7 @@ class EventSink:
 
 
 def decoded_for(columns: Columns, decoder: RowDecoder, text: bytes) -> EventBlock | None:
-    """Returns a block of events with everything that its writer recorded; None as in `decode`."""
+    """Returns a block of events with everything that its writer recorded, or None as `decode` does."""
     block = decoder.decode(text)
     again = block is not None and not block.full and columns.may_have_more_args(block)
     return decoder.decode_again(text) if again else block

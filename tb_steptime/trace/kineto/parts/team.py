@@ -30,7 +30,8 @@ _SPARE_SLOTS = 2
 
 
 class Workers:
-    """Its children run from `start` until `end`, which must be called."""
+    """This process and its children, which run from `start_unpacking` or `start_workers` until `end`. `end` must be
+    called."""
 
     def __init__(self, path: Path, processes: int) -> None:
         self._path, self._processes = path, processes
@@ -50,13 +51,13 @@ class Workers:
         self.orders, self.orders_in = self._pipe()
 
     def open_text(self) -> int:
-        """Returns the file itself, to be read in parts."""
+        """Opens the file itself, to be read in parts, and returns its number."""
         self.text = os.open(self._path, os.O_RDONLY)
         self._opened.append(self.text)
         return self.text
 
     def start_unpacking(self) -> None:
-        """Has a child unpack the text."""
+        """Starts a child that unpacks the text."""
         self.text = _nameless()
         self._opened.append(self.text)
         free_in, self.free = self._pipe()
@@ -66,7 +67,7 @@ class Workers:
         self._close(free_in)
 
     def start_workers(self) -> None:
-        """Starts the other processes (this one is number 0); then listens to all children."""
+        """Starts the other processes (this one is number 0), then listens to all children."""
         for number in range(1, self._processes):
             place = self.files[number].fileno()
             passed = [self.text, self.orders, place, *([self.free] if self.free >= 0 else [])]

@@ -46,11 +46,11 @@ def read_in_parts(
     processes: int,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[WholeRead | None]:
-    """Reads a file in parts, by `processes` processes; its columns can be taken until the context ends. None: this
-    process has to read the file as a whole.
+    """Reads a file in parts, by `processes` processes. Its columns can be taken until the context ends. Yields None if
+    this process has to read the file as a whole.
 
-    None is the result if the file is small or remote, a part is damaged where it meets the next, or anything fails;
-    whoever then reads the file finds out the cause. meanwhile: what this process does before it takes its first part.
+    That is so if the file is small or remote, if a part is damaged where it meets the next, or if anything fails.
+    Whoever then reads the file finds out the cause. meanwhile: what this process does before it takes its first part.
     """
     can_start = os.name == "posix" and bool(sys.executable)
     local = path if isinstance(path, Path) and can_start else None
@@ -63,7 +63,7 @@ def read_in_parts(
 
 
 def _is_packed(path: Path, processes: int) -> bool | None:
-    """Returns whether it is a gzip file. Returns None if it is too small for this number of processes or cannot be
+    """Returns whether it is a gzip file, or None if it is too small for this number of processes or cannot be
     opened."""
     least = (LEAST_BYTES, LEAST_PACKED_BYTES) if processes > 1 else (_LEAST_BYTES_ALONE, _LEAST_PACKED_BYTES_ALONE)
     try:
@@ -126,8 +126,8 @@ class _Progress:
         self._most, self._reported = 0, 0.0
 
     def report_at_times(self) -> None:
-        """Reports now and then, not after every part: each report goes over all parts, which are thousands in a large
-        file."""
+        """Reports from time to time, not after every part: each report goes over all parts, which are thousands in a
+        large file."""
         if time.monotonic() - self._reported > _SECONDS_BETWEEN_MESSAGES:
             self.report()
 
@@ -165,7 +165,7 @@ def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> Who
 
 
 def _is_whole(parts: Sequence[Part]) -> bool:
-    """Returns every part is there, and each begins where the one before it ended."""
+    """Returns whether every part is there, and each begins where the one before it ended."""
     numbers = [part.number for part in parts]
     ended = bool(parts) and parts[-1].is_last and not any(part.is_last for part in parts[:-1])
     return ended and numbers == list(range(len(parts))) and all(part.seamless for part in parts)
@@ -197,7 +197,8 @@ def _merged(columns: MergedColumns, parts: Sequence[Part]) -> ReadEvents:
 
 
 def _outline(parts: Sequence[Part]) -> Outline:
-    """The last part knows how the file ends; what was skipped adds up."""
+    """Returns the outline of the file. The last part knows how the file ends, and counts of what was skipped are added
+    up."""
     outline = parts[-1].outline
     outline.damaged_entry_count = sum(part.outline.damaged_entry_count for part in parts)
     return outline
