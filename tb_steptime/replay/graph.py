@@ -34,10 +34,10 @@ from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in, median, va
 LAG_NS = 10_000
 #: Work that begins at least this long before its call returns does not wait for the return.
 EARLY_NS = 10_000
-#: The delays of most launches are alike if the quarter of longer ones is at most this many times the quarter of shorter
-#: ones; delays of a device that others use are not.
+#: The delays of most launches are alike if their upper quartile is at most this many times the lower one. Delays of a
+#: device that others use are not.
 ALIKE = 2
-#: Before all others, and far enough from the least number to be subtracted from.
+#: An instant before all others, far enough from the least number that times can be subtracted from it.
 _BEFORE_ALL = -(1 << 62)
 
 
@@ -92,7 +92,7 @@ def find_activities(trace: Trace, host: Host) -> Activities:
 
 
 def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
-    """Returns the reasons for the start of each activity."""
+    """Returns the edges that explain the start of each activity."""
     start, has_call, follows = work.start_ns, work.item >= 0, work.previous >= 0
     returned = host.end_ns[work.item] if len(host) else start
     ended = work.end_ns[work.previous] if len(work) else start
@@ -133,7 +133,7 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
 
 def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
     """Returns which activities begin while their call still runs, such as copies of pageable memory, or a copy for
-    which its call waits: they depend on the begin of the call."""
+    which its call waits. They depend on the beginning of the call."""
     if not len(host):
         return np.zeros(len(work), bool)
     ahead = np.where(work.item >= 0, returned - work.start_ns, 0)
@@ -141,8 +141,8 @@ def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
 
 
 def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> Int64:
-    """When activities that begin during their call would have begun on an idle stream, ns. If they are directly behind
-    other work, this is the usual delay after the call's begin of those that found an idle stream.
+    """Returns when activities that begin during their call would have begun on an idle stream, in ns. For activities
+    directly behind other work it is the beginning of their call and the usual delay of those that found an idle stream.
 
     call     [copy, waits for all of the stream   ]
     stream      kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkcc      the call's beginning says when to launch, not when to begin
@@ -163,9 +163,9 @@ def behind_others(host: Host, work: Activities) -> Bool:
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> Int64:
-    """Delay from the end of each activity's call to its start on an idle stream, ns: a constant of the recording. Where
-    launches usually take longer to reach an idle device, and work that is queued behind other work follows at once, it
-    is that usual time, or less where the activity began sooner: a queue that never empties hides it.
+    """Returns the delay in ns from the end of each activity's call to its start on an idle stream: a constant of the
+    recording. Launches may usually take longer to reach an idle device while queued work follows at once. The delay is
+    then that usual time, which a queue that never empties hides, or less where the activity began sooner.
 
     call     [l]          [l][l][l]
     stream      ----kkkkk    ----kkkkkkkkkkkkkk
@@ -190,7 +190,7 @@ def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> 
 
 
 def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
-    """Recorded edges between activities of graphs, and which activities they explain."""
+    """Returns the recorded edges between activities of graphs, and which activities they explain."""
     place = np.full(len(trace.events), -1, np.int64)
     place[work.row] = np.arange(len(work))
     before, after = (place[column] for column in (trace.dependencies.before, trace.dependencies.after))
@@ -204,7 +204,7 @@ def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
 
 
 def _crossings(work: Activities, delay: Int64, stream_lag: int) -> tuple[Int64, Bool]:
-    """For each activity the one that ended last before its start, and whether it waited for that one."""
+    """Returns for each activity the one that ended last before its start, and whether it waited for that one."""
     ends = np.argsort(work.end_ns, kind="stable")
     latest = np.searchsorted(work.end_ns[ends], work.start_ns + 1) - 1
     other = np.where(latest >= 0, ends[np.maximum(latest, 0)], -1) if len(work) else latest
@@ -276,8 +276,8 @@ COLUMNS = tuple(name for name in Graph.__struct_fields__ if name != "edges")
 
 
 def build_graph(trace: Trace) -> Graph:
-    """Returns the graph of the whole recording. Nodes are numbered by recorded start, and edges that inaccurate clocks
-    reverse are left out."""
+    """Returns the graph of the whole recording. Nodes are numbered by recorded start, and edges that lead backward
+    because of inaccurate clocks are left out."""
     columns, edges = _by_kind(trace)
     # host nodes at one instant keep the order of their lane: a stretch, its item, the next stretch
     hosts, size = np.count_nonzero(columns["role"] != Role.ACTIVITY) // 2, len(columns["role"])
@@ -371,16 +371,16 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
 #: waits: one or two may end then by chance.
 _LONG_NS, _WORKING, _FEWEST = 100_000, 0.9, 3
 #: After a wait the host may make no call for this share of its length, if that is more than `RETURN_NS`. A host that
-#: works for tens of milliseconds does not end so soon after a device, again and again.
+#: works for tens of milliseconds does not end that soon after a device again and again.
 _AFTER = 0.005
 
 
 def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
     """Returns stretches of the host without a call that end when all devices become idle, and the edges to them from
-    the last work of the devices. The host waits in these stretches although no call shows it: of CUDA's driver, which
-    Numba, Warp and PhysX use, Kineto records launches and no waits (CuptiActivityProfiler.cpp: handleDriverActivity),
-    and until 2023 it recorded no waits for events. Both are empty if most long stretches beside work of a device end at
-    another time, as those of a slow host do.
+    the last work of the devices. The host waits in these stretches although no call shows it. Kineto records the
+    launches but no waits of CUDA's driver (CuptiActivityProfiler.cpp: handleDriverActivity), which Numba, Warp and
+    PhysX use, and until 2023 it recorded no waits for events. Both are empty if most long stretches beside work of a
+    device end at another time, as those of a slow host do.
 
     host     |l|............|l|............|l|     waits     |l|........|l|........|l|     works
     device      kkkkkkkkkkkk   kkkkkkkkkkkk                     kkkkkkkkkkkk kkkkkkkkkkkk
@@ -399,9 +399,9 @@ def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
 
 
 def _finished_copies(host: Host, work: Activities) -> Int64:
-    """Returns the last copy of each waiting call that goes on long after the copy has ended: it returns only once the
-    copy is done (CUDA's "API synchronization behavior"), and empties the staging memory then: for 30 to 40 % of the
-    copy's time in real recordings.
+    """Returns the last copy of each waiting call that goes on long after the copy has ended. Such a call returns only
+    once the copy is done (CUDA's "API synchronization behavior"), and then empties the staging memory, which takes 30
+    to 40 % of the copy's time in real recordings.
 
     call     [waits for the stream and its copy   , empties the staging memory]
     stream      kkkkkkkkkkkkkkkkkkkkcccccccccccccccc
@@ -434,7 +434,7 @@ def _staged_copies(host: Host, work: Activities) -> Int64:
 
 def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
     """Returns the edges from the last work that a thread launched to its calls that wait for a device but found that
-    work done: they would wait if the work ended later, or if the call came earlier."""
+    work done. They would wait if the work ended later, or if the call came earlier."""
     has_call = np.flatnonzero(work.item >= 0)
     in_turn = has_call[np.lexsort((work.end_ns[has_call], work.item[has_call]))]
     calls = np.flatnonzero((host.role == Role.WAIT) & ~waits)

@@ -5,8 +5,8 @@ graph      host, kernels, copies: [a]-[b]-[c]-[collective]-[d]-[e]      a hundre
 reduced    begin --a, b, c--> collective --d, e--> end                  a few paths for each collective
 
 Each path is the longest one that does not pass through another of these nodes, so a sweep of the reduced graph finds
-the same times. Unlike the full graph it fits in a summary; so do the reduced graphs of a few changes of the recording,
-each reduced separately.
+the same times. Unlike the full graph it fits in a summary, together with the reduced graphs of a few changes of the
+recording, each of which is reduced separately.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Paths(msgspec.Struct, frozen=True):
 
 class Reduced(msgspec.Struct, frozen=True):
     """The graph of one rank, reduced to its exchanges. It is empty if the recording has no work on a device, no
-    collective of a step there, or more than can be reduced; also if it has no ops, because nothing then separates the
-    host's work from its waits.
+    collective of a step there, or more than can be reduced. It is also empty if the recording has no ops, because
+    nothing then separates the host's work from its waits.
 
     unexplained: share of the recording that no edge explains, or share of device work without a recorded launch,
     whichever is larger.
@@ -185,7 +185,7 @@ def _begins(graph: Graph, step: Int64, steps: int) -> Int64:
 
 def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
     """Returns the graph in which only the first nodes of tracks have fixed times. Other threads than the step's begin
-    each step as long after it as recorded; a wait for a batch whose production is not visible keeps its length."""
+    each step as long after it as recorded. A wait for a batch whose production is not visible keeps its length."""
     edges, release, begin = graph.edges, graph.release_ns, np.where(step >= 0, begins[step], -1)
     in_step = (begin >= 0) & (begin < np.arange(len(graph))) & ~graph.on_device
     beside = in_step & (graph.track != graph.track[np.maximum(begin, 0)])
@@ -246,7 +246,7 @@ def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64)
 
 
 def _longest_paths(columns: Sequence[Int32 | Int64], back: int) -> PathColumns:
-    """The same as `waits.c`, without its limit on the paths to one node."""
+    """Returns what `waits.c` does, without its limit on the paths to one node."""
     lasts, release, first, before, lag, number = (each.tolist() for each in columns)
     reached, between = list[dict[int, int]](), list[dict[int, int]]()
     rows = list[tuple[int, int, int]]()

@@ -132,7 +132,7 @@ def without_batches(step: SteadyStep) -> SteadyStep:
 
 
 def pace_of(trace: Trace, step: SteadyStep, step_ns: int, lengths: Sensitivity) -> Bound:
-    """Returns what sets the pace, by the verdict on its parts and by what is left of one once another is gone.
+    """Returns what sets the pace, by the verdict on its parts and by what remains of one part once another is gone.
 
     A host that takes no time is so far ahead that its waits for batches are hidden, too. So the loader comes first if
     its waits cost more than the host does without them.
@@ -164,8 +164,8 @@ def _loader_first(step: SteadyStep, step_ns: int, lengths: Sensitivity) -> bool:
 
 
 def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
-    """Returns what sets the pace: one part, or a dependency by which host and device wait for each other. Unknown if no
-    part that can be replayed does."""
+    """Returns what sets the pace: one part, or a dependency by which host and device wait for each other. It is unknown
+    if no part that can be replayed does."""
     waits = {
         Bound.SYNC: step_ns - lengths.blocking,
         Bound.INPUT: step_ns - lengths.loader,
@@ -182,5 +182,5 @@ def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
     graph = step.graph
     busiest_ns = np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max()
     if works[Bound.HOST] > works[Bound.GPU] and busiest_ns < (1 - LIMITS) * step_ns:
-        return Bound.HOST  # both take about as long, side by side, and the host a little longer
+        return Bound.HOST  # both take about as long in parallel, and the host a little longer
     return Bound.GPU if busiest_ns > BUSY * step_ns else Bound.DEPENDENCY

@@ -52,8 +52,8 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def length_ns(self) -> int:
-        """Its length: the larger of the periods of host and device once it repeats; if no steps are known, from the
-        first start to the last end of the recording."""
+        """The length of the step in ns: the larger of the periods of host and device once it repeats. If no steps are
+        known, it is the time from the first start to the last end of the recording."""
         graph, copies = self.graph, COPIES if self.repeats else 1
         began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, self.links, copies)
         ended = began[-1] + graph.own_ns
@@ -94,7 +94,8 @@ def overlap_ns(intervals: Intervals, graph: Graph, nodes: Int64) -> Int64:
 
 
 def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
-    """For each node the step that contains its item or its launch; -1 before the first step and after the last one."""
+    """Returns for each node the step that contains its item or its launch, or -1 before the first step and after the
+    last one."""
     steps = find_steps(trace)
     starts = steps.host_start_ns
     over = steps.steps[-1].host_end_ns
@@ -111,9 +112,9 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
 
 
 def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
-    """Returns the step of median length among those with the usual number of nodes, of all where no number comes twice,
-    or the chosen one, or None if no step has any nodes. A step of about the same length is more typical where as much
-    of it is unexplained as of all these steps."""
+    """Returns the chosen step, or the step of median length, or None if no step has any nodes. The median is taken
+    among the steps with the usual number of nodes, or among all where no number occurs twice. Of steps of about the
+    same length, one is more typical if as much of it is unexplained as of all these steps."""
     step = step_of_nodes(trace, graph)
     size, steps = np.bincount(step[step >= 0], minlength=1), find_steps(trace)
     size[~comparable(steps.duration_ns, forward_only(trace))[: len(size)]] = 0
@@ -148,9 +149,9 @@ def less_time_off(trace: Trace, graph: Graph) -> Graph:
 
 
 def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
-    """Returns the middle one of these steps, or one about as long of which as much is unexplained as of all of them: of
-    equally long steps, the host is latest in the one with the least of it. last: the number of the recording's last
-    step, whose period no next step shows."""
+    """Returns the middle one of these steps, or one about as long of which as much is unexplained as of all of them. Of
+    equally long steps, the one with the least unexplained time is the one in which the host is latest. last: the number
+    of the recording's last step, whose period no next step shows."""
     lengths = np.array([each.length_ns for each in steps], np.int64)
     middle = int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])
     unexplained = np.array([each.graph.unexplained_ns.sum() for each in steps]) / np.maximum(lengths, 1)
@@ -205,7 +206,7 @@ def _cut(graph: Graph, in_step: Bool) -> tuple[Graph, Edges]:
 
 
 def _batch_ns(graph: Graph, entering: Edges) -> int:
-    """Returns the time that workers take for a batch: the one before this step, or else for each batch between two
+    """Returns the time that workers take for a batch: for the one before this step, or else for each batch between two
     waits. Returns 0 if nothing waits for them."""
     loads = np.flatnonzero(graph.role == Role.LOADER)
     for edges, alone in ((entering, True), (graph.edges, False)):
@@ -219,10 +220,10 @@ def _batch_ns(graph: Graph, entering: Edges) -> int:
 
 def recorded_length(trace: Trace, step: SteadyStep) -> int:
     """Returns the length of the recorded step in ns: from its start to that of the next one, since the loop's work
-    between two marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all
-    steps, as a few of them wait for all batches; if no steps are known, it is the recording, or one of those in the
-    file. The time until the first work of the device is no part of the only step if it comes once, nor is the time in
-    which the device is no longer recorded."""
+    between two marks belongs to it. For the last step it is its own length. If a loader sets the pace, it is the mean
+    of all steps, as a few of them wait for all batches. If no steps are known, it is that of the recording, or of one
+    of those in the file. The only step does not include the time until the first work of the device if that comes once,
+    nor the time in which the device is no longer recorded."""
     steps, place = find_steps(trace), step.number
     last = len(steps.steps) - 1
     if not step.repeats:
@@ -237,7 +238,7 @@ def recorded_length(trace: Trace, step: SteadyStep) -> int:
 
 def _filling_ns(step: SteadyStep, recorded: Step) -> int:
     """Returns how long the device waits for the first work of the only step. It comes once if the host never waits for
-    the device and is done before it: from the second step on the host is ahead."""
+    the device and is done before it, since the host is then ahead from the second step on."""
     graph = step.graph
     if graph.waits.any() or not graph.on_device.any() or recorded.host_end_ns >= recorded.end_ns:
         return 0

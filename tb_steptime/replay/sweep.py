@@ -61,8 +61,8 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.before.astype(np.int64, copy=False).tobytes(), self.lag_ns.astype(np.int64, copy=False).tobytes()
 
     def where(self, selected: Bool | Int64 | slice) -> Edges:
-        """Only the edges chosen by a mask, by numbers or by a range, in their order. Returns itself if a mask chooses
-        all."""
+        """Returns only the edges chosen by a mask, by numbers or by a range, in their order. Returns itself if a mask
+        chooses all."""
         columns = msgspec.structs.astuple(self)
         if isinstance(selected, slice):
             return Edges(*(column[selected] for column in columns))
@@ -78,7 +78,7 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def edges_of(kind: EdgeKind | UInt8, before: Int32 | Int64, after: Int32 | Int64, lag_ns: Int64 | int = 0) -> Edges:
-    """Returns the edges in any order. kind, lag_ns: of each, or of all."""
+    """Returns edges in any order. kind and lag_ns are those of each edge, or of all."""
     lags, kinds = np.full(len(before), lag_ns, np.int64), np.full(len(before), kind, np.uint8)
     return Edges(before.astype(np.int32, copy=False), after.astype(np.int32, copy=False), lags, kinds)
 
@@ -91,13 +91,14 @@ def joined(parts: list[Edges]) -> Edges:
 
 
 def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
-    """When each node starts, in ns: at its release, or later if an edge requires it."""
+    """Returns when each node starts, in ns: at its release, or later if an edge requires it."""
     result: Int64 = repeated_starts(duration_ns, release_ns, edges, edges.where(slice(0)), 1)[0]
     return result
 
 
 def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: Edges, copies: int) -> Int64:
-    """Returns the same for successive copies, one row for each. links: edges from a node to one of the next copy."""
+    """Returns when each node of successive copies of a graph starts, in ns, with one row for each copy. links: edges
+    from a node to one of the next copy."""
     if sweep := sweep_function():
         own, release = (each.astype(np.int64, copy=False).tobytes() for each in (duration_ns, release_ns))
         first, link_first = (first_of_each(each, len(duration_ns)).tobytes() for each in (edges, links))
@@ -117,7 +118,7 @@ def first_of_each(edges: Edges, nodes: int) -> Int64:
 
 
 def _swept(columns: Sequence[Int32 | Int64], copies: int) -> Int64:
-    """The same as `waits.c`."""
+    """Returns what `waits.c` does."""
     lasts, release, first, before, lag, link_first, link_before, link_lag = (each.tolist() for each in columns)
     rows, ends = list[list[int]](), list[int]()
     for copy in range(copies):

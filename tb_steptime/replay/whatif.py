@@ -181,7 +181,7 @@ class WhatIf(msgspec.Struct, frozen=True):
 
 @shared
 def replayed_step(trace: Trace) -> WhatIf | None:
-    """`what_if` with all changes."""
+    """Returns the result of `what_if` for all changes."""
     return what_if(trace)
 
 
@@ -279,10 +279,10 @@ def _behind_batches_ns(trace: Trace, step: SteadyStep, gain_ns: int) -> int:
 
 
 def _shows_batches(trace: Trace, judged_ns: float, step_ns: int, lengths: Sensitivity) -> bool:
-    """Returns whether a replayed step speaks for the recorded ones although these wait for batches. Workers deliver in
-    turns: where one of three steps waits for all, the usual step has no wait, and a single one shows no pace. It does
-    not where their mean wait would decide if the step had it, by the rule of `verdict`. judged_ns: the mean of these
-    steps.
+    """Returns whether a replayed step represents the recorded ones although these wait for batches. Workers deliver in
+    turns: where one of three steps waits for all, the usual step has no wait, and a single step shows no pace. The step
+    does not represent them if their mean wait would decide, by the rule of `verdict`, if the step had it. judged_ns:
+    the mean of these steps.
 
     steps    |--|--------|--|     the median step waits for nothing, the mean one for half of its time
     """
@@ -342,8 +342,8 @@ def _sets(
 
 
 def _bases(step: SteadyStep, observed_ns: int) -> dict[str, SteadyStep]:
-    """Returns the step without each thing on which a gain may rest, by its name. What observes the ops is taken from
-    the host's own time evenly."""
+    """Returns the step without each thing on which a gain may rest, by its name. The time of what observes the ops is
+    taken evenly from the host's own time."""
     bases = {kind.name.lower(): without(step, kind) for kind in INFERRED}
     if observed_ns:
         own = step.graph.role == Role.STRETCH
@@ -361,7 +361,7 @@ def _gains(
     alone: Mapping[str, SteadyStep],
     keep_all: bool,
 ) -> tuple[list[Gain], list[Combined]]:
-    """Returns gains by a greedy choice: first the change that helps most, then the one that helps most after that.
+    """Returns the gains by a greedy choice: first the change that helps most, then the one that helps most after that.
     wider: by which share of a gain its range is widened; alone: the step with each change alone."""
     base_ns = {name: base.length_ns for name, base in bases.items()}
     so_far, combined, now, now_ns = list[Gain](), list[Combined](), step, length
@@ -384,14 +384,14 @@ def _gains(
 
 
 def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> SteadyStep:
-    """Returns the changed base in which no node lacks the same time twice: what a change takes of the host's time holds
-    what observes it. alone: the step with this change alone."""
+    """Returns the changed base in which no node lacks the same time twice: the host's time that a change removes
+    includes that of what observes it. alone: the step with this change alone."""
     own = np.minimum(alone.graph.own_ns, base.graph.own_ns)
     return changed.with_own(own)
 
 
 def _gain(id: str, gain: int, after: int, others: dict[str, int], length: int, wider: float) -> Gain:
-    """others: the gain without each thing on which it may rest."""
+    """Returns a gain with its range. others: the gain without each thing on which it may rest."""
     rests = [base for base, other in others.items() if abs(other - gain) > RESTS * length]
     possible, margin = [gain, *(others[base] for base in rests)], round(wider * abs(gain))
     return Gain(id, gain, min(possible) - margin, max(possible) + margin, after, rests)
@@ -399,8 +399,8 @@ def _gain(id: str, gain: int, after: int, others: dict[str, int], length: int, w
 
 def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
     """Returns the same step with its collectives taking only their own time, and waiting for ranks that arrive as in
-    the recording: the same time after their group's previous collective or, if that is not in the step, at the same
-    time."""
+    the recording. They arrive the same time after their group's previous collective or, if that is not in the step, at
+    the same time."""
     graph = step.graph
     nodes, group = _collectives(trace, graph)
     if not len(nodes):
@@ -434,7 +434,7 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def _collectives(trace: Trace, graph: Graph) -> tuple[Int64, Int64]:
-    """Returns nodes that are collectives, and a number for each one's group."""
+    """Returns the nodes that are collectives, and a number for the group of each."""
     collectives = find_collectives(trace)
     place = np.full(len(trace.events), -1, np.int64)
     place[collectives.event] = Groups.of(collectives.group, collectives.group_size).place
