@@ -100,7 +100,7 @@ class JobReplay(msgspec.Struct, frozen=True):
 
     @property
     def wrong_by(self) -> float:
-        """The share by which the replayed step differs from the recorded one."""
+        """The share of the recorded step by which the replayed one differs from it."""
         return abs(self.replayed_step_ns - self.recorded_step_ns) / max(self.recorded_step_ns, 1)
 
     @property
@@ -118,7 +118,7 @@ Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", 
 #: straggler: one rank makes the others wait. late_ranks: several that are late together. imbalance: ranks take turns.
 #: balanced: waits are a small share of the step.
 Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
-#: Why a rank is late: it spends more of its own time on this than the median of the other ranks.
+#: Why a rank is late: what it spends more of its own time on than the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
     "python", "slower_cpu", "cpu_interrupted", "gpu_interrupted", "more_received", "unrecorded", "unknown",
@@ -133,7 +133,7 @@ class RankMatrix(msgspec.Struct, frozen=True):
     """A metric of the catalogue over ranks and steps.
 
     values: one row for each of `JobRanks.ranks`, one column for each of `JobRanks.steps`; None where the rank has no
-    such step or the metric is not measurable in it. reason: why no value is known at all; else None.
+    such step or the metric is not measurable in it. reason: why no value is known at all, or None.
     """
 
     metric: str
@@ -414,8 +414,8 @@ class DecidingPath(msgspec.Struct, frozen=True):
 
     work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: own time of ranks by which they are not late:
     kernels, idle time that all ranks have, and other exchanges. ranks: the latest first; one may be on the path several
-    times. gain_ns: at most so much less if `deciders` were never late: the step still takes what any other rank needs
-    by itself.
+    times. gain_ns: upper limit of the gain if `deciders` were never late: the step still takes what any other rank
+    needs by itself.
     """
 
     steps: int
@@ -427,7 +427,8 @@ class DecidingPath(msgspec.Struct, frozen=True):
 
     @property
     def deciders(self) -> list[PathRank]:
-        """Ranks that together decide how long the step is, most late first: of those whose trace shows why."""
+        """The ranks that together decide how long the step is, the latest first. Only ranks whose trace shows why they
+        are late are included."""
         return [each for each in self.ranks if each.causes and each.late_ns >= DECIDES * self.step_ns]
 
 

@@ -89,7 +89,7 @@ class ScaledJob:
 
     @property
     def ranks(self) -> int:
-        """Number of ranks in all, with those that were not recorded."""
+        """The number of all ranks, including those that were not recorded."""
         return self.job.world_size or len(self.job.ranks)
 
     def parts(self) -> dict[PartId, int]:
@@ -103,8 +103,8 @@ class ScaledJob:
         return parts
 
     def _mean(self, metric: str) -> float:
-        """Returns the mean; of three or more steps, without the first, in which ranks wait for each other's profiler to
-        start."""
+        """Returns the mean over the steps. Of three or more steps the first is left out, since ranks wait in it for
+        each other's profiler to start."""
         columns = [span.figures[metric] for span in self.spans if metric in span.figures]
         steady = [column[1:] if len(column) >= FEWEST_STEPS else column for column in columns]
         means = [float(np.nanmean(column)) for column in steady if not np.isnan(column).all()]
@@ -118,7 +118,7 @@ class ScaledJob:
         return max(shares, key=lambda label: shares[label], default=None)
 
     def inputs(self) -> list[str]:
-        """Returns the shapes of the first matrix products of a step, empty where they are not recorded."""
+        """Returns the shapes of the first matrix products of a step. The list is empty where they are not recorded."""
         return [each.shapes for each in self.spans[0].compare_result.setup.first_inputs]
 
 
@@ -144,7 +144,7 @@ def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:
 
 
 def _kind(base: ScaledJob, job: ScaledJob) -> ScalingKind | None:
-    """Decides by the inputs of a step where both jobs recorded them, else by the time that kernels take."""
+    """Decides the kind by the inputs of a step where both jobs recorded them, or else by the time that kernels take."""
     if base.inputs() and base.inputs() == job.inputs():
         return "weak"
     before, after = base.parts()["kernels"], job.parts()["kernels"]
@@ -159,7 +159,7 @@ def _kind(base: ScaledJob, job: ScaledJob) -> ScalingKind | None:
 def _lost(
     before: dict[PartId, int], after: dict[PartId, int], factor: float, exchange: str | None
 ) -> list[ScalingPart]:
-    """Returns the parts, those that lost most first. Ideal times are rounded so that they sum to that of the step."""
+    """Returns the parts, those that lose most first. Ideal times are rounded so that they sum to that of the step."""
     ends = np.rint(np.cumsum([before[id] for id in before]) * factor).astype(np.int64)
     ideal = np.diff(ends, prepend=0).tolist()
     rows = [

@@ -83,7 +83,7 @@ _SLOWER_CPU, _MOSTLY_SLOWER = 1.3, 0.5
 
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
     """Returns the causes for which the rank at this place delays each of the others by `delay_ns` a step, over these
-    steps; the largest first."""
+    steps, the largest first."""
     compared = _Compared(spans, place, steps)
     candidates = [compared.cause(id, metrics) for id, metrics in parts_of(spans[place])]
     if on_device(spans[place]):
@@ -141,8 +141,8 @@ class _Compared:
         return cause if mostly else None
 
     def explained(self, cause: Cause) -> Cause:
-        """Changes the cause to interruptions, or to more work, if that is most of the excess time; to what the rank is
-        sent by the others, if it is sent more."""
+        """Changes the cause to interruptions, or to more work, if that is most of the excess time, or to the data that
+        the others send to the rank, if they send it more."""
         sent_more = cause.id in ("more_work", "cpu_work")
         if sent_more and (factor := received_factor(self.spans, self.place)) is not None:
             return msgspec.structs.replace(cause, id="more_received", factor=factor)
@@ -188,7 +188,7 @@ class _Compared:
         return msgspec.structs.replace(cause, id="slower_cpu") if slower else cause
 
     def _usual(self, column: Int64) -> RankSpan:
-        """Returns the one of the other ranks whose kernels take the median time."""
+        """Returns that one of the other ranks whose kernels take the median time."""
         others: list[int] = [other for other in np.argsort(column, kind="stable").tolist() if other != self.place]
         return self.spans[others[(len(others) - 1) // 2]]
 
@@ -205,8 +205,8 @@ class _Compared:
 
 
 def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
-    """Returns the interrupted time in ns a step by call or kernel, for those with most of it; the rest is under None.
-    Empty where it was not stored."""
+    """Returns the interrupted time in ns a step by call or kernel, for those with most of it. The rest is under None.
+    The result is empty where it was not stored."""
     result = span.results.get("overview")
     if not isinstance(result, OverviewResult):
         return {}
@@ -282,7 +282,7 @@ def _rows(span: RankSpan, steps: Sequence[str]) -> Int64:
 
 
 def _since_exchange(span: RankSpan, rows: Int64) -> Int64:
-    """Returns these rows of steps, and those of the steps just before each that exchange nothing: what a rank does in
+    """Returns these rows of steps, and those of the steps just before each that exchange nothing. What a rank does in
     them delays the next exchange, too.
 
     steps       0    1    2    3    4    5    6    7
@@ -323,7 +323,8 @@ class KernelExcess:
 
 
 def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
-    """Returns None where one of them has no kernels to compare. Raises what reading results raises."""
+    """Compares the kernels of two ranks. Returns None where one of them has no kernels to compare. Raises what reading
+    results raises."""
     ours, theirs = _places(own), _places(other)
     if not ours or not theirs:
         return None
@@ -373,7 +374,7 @@ def _most(ns: dict[_Place, float]) -> str | None:
 
 
 def _places(span: RankSpan) -> dict[_Place, _Launches]:
-    """Returns the launches by kernel, op, shapes, module and phase; without collectives, which wait."""
+    """Returns the launches by kernel, op, shapes, module and phase. Collectives are left out, because they wait."""
     result = span.compare_result
     steps = max(1, sum(step.whole for step in result.steps))
     computing = [place for place in result.kernels if not is_collective(place.name)]
@@ -403,7 +404,8 @@ _LONGER, _BEYOND_CPU = 2.0, 1.5
 
 
 def has_more_work(span: RankSpan, other: RankSpan) -> bool:
-    """Returns False where too few ops that do not touch elements show how fast the CPU is."""
+    """Returns whether one rank has more work than the other. Returns False where too few ops that do not touch elements
+    show how fast the CPU is."""
     own, base = _ops(span), _ops(other)
     factors = [
         own[name][1] / own[name][0] * base[name][0] / base[name][1]

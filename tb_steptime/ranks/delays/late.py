@@ -86,7 +86,7 @@ def is_straggler(first: LateRank, arrivals: Arrivals, excess: Int64 | None, step
 
 def late_ranks(arrivals: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64, waits: StepWaits) -> list[LateRank]:
     """Returns the ranks that make others wait, most first. matched_steps: places among the job's steps; waits: those in
-    these steps."""
+    the matched steps."""
     caused, whole, wait_ns = arrivals.caused_ns, int(arrivals.wait_ns.sum()), waits.caused_ns()
     order = [
         place for place in np.argsort(-caused, kind="stable").tolist() if caused[place] >= WORTH_NAMING * whole > 0
@@ -154,8 +154,8 @@ def is_explained(cost: Int64, excess: Int64) -> bool:
 
 
 def worth_naming_ns(steps: int, step_ns: float) -> float:
-    """Returns how long per step a rank has to make the others wait to be named, in a recording of this many matched
-    steps."""
+    """Returns the least time per step for which a rank has to make the others wait to be named, in a recording of this
+    many matched steps."""
     return (LEAST_SHARE_OF_FEW if steps < FEW_STEPS else LEAST_SHARE) * step_ns
 
 
@@ -170,7 +170,8 @@ def worth_naming_one_ns(late: LateRank, ranks: int, step_ns: float) -> float:
 
 
 def is_always_last(late: LateRank, ranks: int) -> bool:
-    """Returns whether the rank is the latest in every step, and hardly ever one of this many would be by chance.
+    """Returns whether the rank is the latest in every step, which would hardly ever happen by chance with this many
+    ranks.
 
     >>> late = LateRank(5, 1.0, late_steps=7, steps=7, caused_share=1.0, wait_ns=0, own_wait_ns=0, gain_ns=0)
     >>> is_always_last(late, 4), is_always_last(late, 2)
@@ -180,8 +181,8 @@ def is_always_last(late: LateRank, ranks: int) -> bool:
 
 
 def causes_of_turns(spans: Sequence[RankSpan], exposed_ns: Int64, steps: Int64) -> list[Cause]:
-    """Returns the causes, the largest first. exposed_ns: (steps, ranks), waits of the others that end with each rank's
-    arrival; steps: places of the matched steps."""
+    """Returns the causes for which ranks that take turns are late, the largest first. exposed_ns: (steps, ranks), waits
+    of the others that end with each rank's arrival; steps: places of the matched steps."""
     steps = steps[exposed_ns[steps].any(axis=1)]
     if not len(steps):
         return []
@@ -195,14 +196,14 @@ def causes_of_turns(spans: Sequence[RankSpan], exposed_ns: Int64, steps: Int64) 
 
 
 def _values(spans: Sequence[RankSpan], metrics: Sequence[str]) -> Float64:
-    """Returns (ranks, steps), NaN where one of the metrics is not known."""
+    """Returns the sums of the metrics, (ranks, steps), with NaN where one of them is not known."""
     values: Float64 = np.sum([matrix_values(spans, metric) for metric in metrics], axis=0)
     return values
 
 
 def _cause(cause: Cause, values: Float64, late_rank: Int64) -> Cause:
-    """Returns the cause with its times on the rank that is late in each step, and on the others; unchanged, with zero
-    times, if no value is known. values: (ranks, steps); late_rank: the late rank of each step."""
+    """Returns the cause with its times on the rank that is late in each step, and on the others. It is unchanged, with
+    zero times, if no value is known. values: (ranks, steps); late_rank: the late rank of each step."""
     columns = np.arange(len(late_rank))
     own = values[late_rank, columns]
     others = values.copy()
@@ -234,7 +235,7 @@ class _Cost:
 def late_group(
     matched: Sequence[MatchedGroup], arrivals: Arrivals, spans: Sequence[RankSpan], steps: Int64
 ) -> LateGroup | None:
-    """Returns None where no ranks are late together. steps: places of the matched steps."""
+    """Returns the ranks that are late together, or None where there are none. steps: places of the matched steps."""
     waited = arrivals.waited_ns[steps]
     for host, places in _candidates(spans, waited):
         is_late = np.isin(np.arange(len(spans)), places)
@@ -288,7 +289,7 @@ def _cost(matched: Sequence[MatchedGroup], is_late: Bool, shape: tuple[int, ...]
 
 
 def _all_late(waited: Int64, is_late: Bool) -> bool:
-    """Returns whether each of these ranks waits little, for whichever rank."""
+    """Returns whether each of these ranks waits little, whichever rank it waits for."""
     means = waited.mean(axis=0)
     return bool(means[is_late].max() <= OWN_WAITS * float(np.median(means[~is_late])))
 
@@ -306,7 +307,7 @@ def _is_late(cost: _Cost, is_late: Bool, steps: Int64) -> bool:
 
 
 def _group(cost: _Cost, steps: Int64) -> LateGroup:
-    """Returns the group without ranks and host."""
+    """Returns the group, without its ranks and host."""
     caused, whole = cost.caused[steps], cost.all[steps]
     wait_ns = round(float(caused.mean()))
     return LateGroup(

@@ -90,8 +90,8 @@ def _peers(rank: Instances) -> set[int]:
 
 
 def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
-    """Groups ranks by their stages; where several ranks compute the same stages, the n-th of each belongs to chain
-    n."""
+    """Yields the ranks of each chain, by their stages. Where several ranks compute the same stages, the n-th of each
+    belongs to chain n."""
     by_stages: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
     for each in passes:
         by_stages[tuple(sorted(set(each.stage.tolist())))].append(each)
@@ -103,8 +103,8 @@ def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
 def _by_messages(
     passes: Mapping[int, RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]
 ) -> Iterator[list[int]]:
-    """Yields places of ranks that send to each other in a line or a ring; if ranks do not record their peers, all ranks
-    in order."""
+    """Yields the places of ranks that send to each other in a line or a ring. If ranks do not record their peers, all
+    ranks are yielded in order."""
     place = {number: at for at, number in enumerate(numbers)}
     peers = {at: {place[peer] for peer in _peers(ranks[at]) if peer in place} - {at} for at in passes}
     if not any(peers.values()):
@@ -137,7 +137,7 @@ def _in_line(first: int, peers: Mapping[int, set[int]]) -> list[int]:
 
 def _of_members(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Chain | None:
     """Considers the assignments of stages, one or several per rank, in which all passes are in order, and returns the
-    first that follows a known schedule, else the first."""
+    first that follows a known schedule, or else the first."""
     candidates = [chain for numbered_so in _numberings(members, passes) if (chain := _chain(numbered_so)) is not None]
     return next((chain for chain in candidates if followed(chain.orders).id is not None), next(iter(candidates), None))
 
@@ -154,7 +154,8 @@ def _numberings(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Ite
 
 
 def _chain(members: Sequence[RankPasses]) -> Chain | None:
-    """Returns None for fewer than two ranks, and where passes of a stage are missing or begin before what they need."""
+    """Returns the chain of these ranks. Returns None for fewer than two ranks, and where passes of a stage are missing
+    or begin before what they need."""
     steps_and_programs = programs(members) if len(members) > 1 else None
     if steps_and_programs is None or not _is_whole([one for each in steps_and_programs[1] for one in each.passes]):
         return None
@@ -166,7 +167,7 @@ def _chain(members: Sequence[RankPasses]) -> Chain | None:
 
 
 def _is_whole(passes: Sequence[Pass]) -> bool:
-    """Returns whether every stage computes every micro-batch both forward and backward; backward passes may be
+    """Returns whether every stage computes every micro-batch both forward and backward. Backward passes may be
     split."""
     stages, batches = ({one[field] for one in passes} for field in (1, 2))
     grid = {(stage, batch) for stage in stages for batch in batches}
@@ -270,7 +271,7 @@ def one_forward_one_backward(order: Sequence[Pass], ahead: int) -> list[Pass]:
 
 
 def interleaved(orders: Orders) -> Orders | None:
-    """Returns the order in which PyTorch and Megatron run these passes, or None where ranks have different numbers of
+    """Returns the orders in which PyTorch and Megatron run these passes, or None where ranks have different numbers of
     stages, or stages are not assigned to the ranks in turn."""
     stages = [sorted({one.stage for one in order}) for order in orders]
     ranks, chunks = len(orders), len(stages[0])

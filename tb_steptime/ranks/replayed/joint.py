@@ -54,8 +54,8 @@ class Meetings:
 def meetings_of(
     matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup] = (), offsets_ns: Sequence[int] = ()
 ) -> Meetings:
-    """Returns the meetings of the ranks in all groups. offsets_ns: what converts each rank's times to those of the
-    first."""
+    """Returns the meetings of the ranks in all groups. offsets_ns: values that convert each rank's times to those of
+    the first."""
     columns: list[tuple[Int64, ...]] = []
     first = 0
     for group, calls in enumerate([*matched, *messages]):
@@ -99,14 +99,14 @@ class JoinedRanks:
         return JoinedRanks(meetings_of(matched, messages, offsets), [begin - min(begins) for begin in begins])
 
     def apart(self, graphs: Sequence[RankGraph]) -> StepTimes:
-        """Returns when the steps of all ranks begin and end if none waits for another one."""
+        """Returns when the steps of all ranks begin and end if no rank waits for another one."""
         alone = JoinedRanks(meetings_of([]), self.offsets_ns).replayed(graphs, np.empty(0, np.int64))
         assert alone is not None  # only ranks that meet can contradict each other
         return alone
 
     def replayed(self, graphs: Sequence[RankGraph], transfer_ns: Int64) -> StepTimes | None:
-        """Returns when the steps of all ranks begin and end. transfer_ns: of each meeting. Returns None where ranks
-        meet in contradictory orders."""
+        """Returns when the steps of all ranks begin and end. Returns None where ranks meet in contradictory orders.
+        transfer_ns: that of each meeting."""
         sizes = np.array([len(graph.step) for graph in graphs], np.int64)
         first = np.cumsum(np.append(0, sizes))
         count = int(first[-1])
@@ -131,7 +131,8 @@ class JoinedRanks:
 
 @dataclass(frozen=True, eq=False)
 class StepTimes:
-    """(ranks, the job's steps), ns on one clock; -1 for a step that a rank does not have."""
+    """When steps begin and end: (ranks, the job's steps), in ns on one clock, -1 for a step that a rank does not
+    have."""
 
     began_ns: Int64
     ended_ns: Int64
@@ -208,7 +209,8 @@ class ReplayedJob:
         messages: Sequence[MatchedGroup],
         steps: Int64,
     ) -> ReplayedJob | None:
-        """Returns None where the ranks have no common step whose end is known. Raises what reading results raises."""
+        """Returns the job, or None where the ranks have no common step whose end is known. Raises what reading results
+        raises."""
         graphs = rank_graphs(spans, names, "recorded")
         if graphs is None:
             return None
@@ -224,7 +226,7 @@ class ReplayedJob:
         return replace(self, graphs=self.changed(graphs))
 
     def changed(self, graphs: Sequence[RankGraph]) -> list[RankGraph]:
-        """Returns the ranks' graphs with the counted steps of these."""
+        """Returns the ranks' graphs with the counted steps of the given graphs."""
         return [in_place_of(own, other, self.counted) for own, other in zip(self.graphs, graphs, strict=True)]
 
     @cached_property
@@ -233,7 +235,7 @@ class ReplayedJob:
 
     @cached_property
     def counted(self) -> Int64:
-        """Places of the steps that are counted and changed. Earlier steps stay as recorded."""
+        """The places of the steps that are counted and changed. Earlier steps stay as recorded."""
         return np.arange(int(self.steps[0]), int(self.steps[-1]) + 1)
 
     @cached_property
@@ -252,7 +254,7 @@ class ReplayedJob:
         return longest
 
     def _ends(self, replayed: StepTimes) -> Int64:
-        """Returns (ranks, 1 + counted steps): when each rank begins the counted steps, and when it ends each of them.
+        """Returns when each rank begins the counted steps, and when it ends each of them: (ranks, 1 + counted steps).
         Stages of a pipeline end one after the other, so there is one row for them, with the last end."""
         ends = np.column_stack((self._begins(replayed), replayed.ended_ns[:, self.counted]))
         return ends.max(axis=0, keepdims=True) if self.messages else ends
@@ -266,8 +268,8 @@ class ReplayedJob:
         return begins
 
     def swept(self, graphs: Sequence[RankGraph] | None = None, transfer_ns: Int64 | None = None) -> StepTimes | None:
-        """Replays with other graphs or transfer times; None stands for the recorded ones. Returns None where ranks meet
-        in contradictory orders."""
+        """Replays the job with other graphs or transfer times. None stands for the recorded ones. Returns None where
+        ranks meet in contradictory orders."""
         meetings = self.joined.meetings
         transfer = meetings.transfer_ns if transfer_ns is None else transfer_ns
         return self.joined.replayed(self.graphs if graphs is None else graphs, transfer)
@@ -292,7 +294,7 @@ class ReplayedJob:
 
     @cached_property
     def alone_ns(self) -> Int64:
-        """(ranks, counted steps): the time of each rank without exchanges and without waiting for others."""
+        """The time of each rank without exchanges and without waiting for others: (ranks, counted steps)."""
         counted = [np.isin(graph.step, self.counted) for graph in self.graphs]
         graphs = [
             replace(graph, own_ns=np.where(is_counted, 0, graph.own_ns))
@@ -304,15 +306,15 @@ class ReplayedJob:
 
     @cached_property
     def alike(self) -> Int64:
-        """Returns a number for each rank; ranks with the same number do the same in the same steps."""
+        """A number for each rank. Ranks with the same number do the same in the same steps."""
         numbers: dict[tuple[bytes, bytes], int] = {}
         keys = [(graph.step.tobytes(), graph.kind.tobytes()) for graph in self.graphs]
         return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
     def as_the_others(self, places: Sequence[int], *, longer: bool) -> list[RankGraph] | None:
         """Returns graphs in which these ranks do, in each step, the work of that one of the others whose own time in it
-        is the median; of two in the middle, the longer or the shorter. A stage of a pipeline, which may have no similar
-        rank, does its own work in that time. Returns None where there is no such rank.
+        is the median. Of two in the middle, `longer` takes the longer one. A stage of a pipeline, which may have no
+        similar rank, does its own work in that time. Returns None where there is no such rank.
 
         The longest step of such a rank then takes as long as the longest step of the others, its second longest as long
         as theirs, and so on. Ranks go on taking turns: a rank that took as long as another one in every step would
@@ -366,7 +368,7 @@ class ReplayedJob:
         return self._in_time(self.graphs[place], np.minimum(median_ns / own_ns, 1))
 
     def _in_time(self, graph: RankGraph, times: Float64) -> RankGraph:
-        """Returns the graph with its own work of each counted step so many times as long."""
+        """Returns the graph in which its own work of each counted step takes this many times as long."""
         of_step = np.ones(int(graph.step.max(initial=0)) + 1)
         of_step[self.counted] = times
         before, after, lag = graph.paths
@@ -382,6 +384,6 @@ class ReplayedJob:
 
 
 def _middle(count: int, longer: bool) -> int:
-    """Returns the place of the median among so many in ascending order; of two in the middle, the later or the
-    earlier."""
+    """Returns the place of the median among this many values in ascending order. Of two in the middle, `longer` takes
+    the later one."""
     return count // 2 if longer else (count - 1) // 2
