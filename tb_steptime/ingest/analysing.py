@@ -105,8 +105,8 @@ def _shares(requested: Sequence[Analysis[Any]]) -> _Shares | None:
 
 
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
-    """Analyses in this process and a second one, which ends with this call; returns nothing where it cannot be
-    started."""
+    """Analyses in this process and a second one, which ends with this call. Returns nothing where the second one cannot
+    be started."""
     shared_measures = _given_to_both()
     with ExitStack() as after:
         try:
@@ -131,8 +131,8 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
 
 
 def _given_to_both() -> tuple[Callable[[Trace], Any], ...]:
-    """Returns the shared measurements that the second process makes for both, in the order in which this one needs
-    them."""
+    """Returns the shared measurements that the second process makes for both processes, in the order in which this one
+    needs them."""
     from tb_steptime.metrics.steady.host import on_host
     from tb_steptime.replay.whatif import replayed_step
 
@@ -244,7 +244,7 @@ def _end_when_unread() -> None:
 
 
 def _results_of(child: Child, views: Sequence[Analysis[Any]]) -> Found:
-    """Returns what the second process has measured; nothing if it failed."""
+    """Returns what the second process has measured, or nothing if it failed."""
     assert child.stdout is not None
     content = _all_of(child.stdout)
     try:

@@ -212,8 +212,8 @@ class _Scan:
         self.problems.append(Problem(problem, file, hint))
 
     def all_problems(self) -> tuple[Problem, ...]:
-        """Returns the problems, the most serious first: that a part was not searched. A last one counts those that are
-        not listed."""
+        """Returns the problems, the most serious first, which is that a part was not searched. A last one counts those
+        that are not listed."""
         hint = "Point --logdir at the folder that holds the traces."
         left_out = [Problem(self.left_out, "", hint)] if self.left_out else []
         problems = [*left_out, *self.problems]

@@ -52,7 +52,7 @@ class FoundSpan(msgspec.Struct, frozen=True):
     names_from: AnyPath | None = None
 
     def under(self, root: AnyPath) -> FoundSpan:
-        """Returns the same span with paths that begin as the user wrote the folder."""
+        """Returns the same span with paths that begin with the folder as the user wrote it."""
         trace = root / self.file if self.trace else None
         return replace(
             self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None, log_directory=root
@@ -98,7 +98,7 @@ class FoundSnapshot(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Sort key: runs as in the pickers, then steps, ranks and names."""
+        """The sort key: runs as in the pickers, then steps, ranks and names."""
         numbers = (-1 if each is None else each for each in (self.named.step, self.named.rank))
         return natural_order(self.named.run), *numbers, natural_order(self.named.name)
 
@@ -120,7 +120,7 @@ def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
 
 def spans_of_files(files: Sequence[AnyPath]) -> list[FoundSpan]:
     """Returns the spans of files that the user named, whatever their names, in the given order. Their run is named
-    after their folder; the files need not exist. A summary file represents its trace."""
+    after their folder. The files need not exist. A summary file represents its trace."""
     by_file = {span.file: span for span in numbered(map(_named_by_user, files))}
     return [by_file[str(path)] for path in files]
 
@@ -137,5 +137,6 @@ def _named_by_user(path: AnyPath) -> FoundSpan:
 
 
 def span_id(place: Place, file: str) -> str:
-    """The same file of the same log directory has the same id on every machine, so that links can be shared."""
+    """Returns the id of a span. The same file of the same log directory has the same id on every machine, so that links
+    can be shared."""
     return hashlib.blake2b(f"{place.name}\0{file}".encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()

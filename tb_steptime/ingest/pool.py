@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def without_log() -> Iterator[None]:
-    """Logs nothing meanwhile, for a command that prints a line for each file that cannot be read."""
+    """Suppresses the log, for a command that prints a line for each file that cannot be read."""
     logger.disabled = True
     try:
         yield
@@ -73,7 +73,8 @@ class ReadingQueue:
     closed: bool = False
 
     def want(self, job: Job, *, urgent: bool, events: Callable[[], Path] | None = None) -> None:
-        """Reads its trace, before all others if urgent. Asking again moves it to the front, or changes nothing.
+        """Adds a job to the queue, before all others if urgent. A repeated request moves it to the front if urgent, and
+        otherwise changes nothing.
 
         events: makes the folder for an event file or a slice, if that is wanted instead of the summary. An OSError that
         it raises propagates.

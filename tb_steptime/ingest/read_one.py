@@ -186,7 +186,7 @@ def _snapshot(path: AnyPath, folder: Path, say_progress: OnProgress, options: Se
 
 @contextlib.contextmanager
 def _keeping(trace: AnyPath) -> Iterator[None]:
-    """Reports a failure to write as a separate problem, since it is not the trace's fault."""
+    """Reports a failure to write as a problem of its own, since the trace did not cause it."""
     from tb_steptime.errors import TraceError
 
     try:
@@ -201,7 +201,8 @@ _MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _
 
 
 def _take_stdout() -> Callable[[Message], None]:
-    """Keeps stdout for messages: everything else that is printed goes to stderr."""
+    """Reserves stdout for messages, and returns the function that sends them. Everything else that is printed goes to
+    stderr."""
     own = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

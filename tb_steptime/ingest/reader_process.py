@@ -100,8 +100,8 @@ class ReaderProcess:
         self._begun = False
 
     def read(self, job: Job, folder: Path) -> Done | Refused | None:
-        """Returns the outcome of a job, at the first call that of the job that the process was started for, or None
-        where the process has ended without reporting one. Its progress is stored in the job."""
+        """Returns the outcome of a job, or None where the process has ended without reporting one. The first call is
+        for the job that the process was started for. Its progress is stored in the job."""
         if self._begun:
             self._known_words = os.fstat(self._words.fileno()).st_size
             try:
@@ -152,10 +152,10 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
 
 
 def start(job: Job, folder: Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Starts a process. `-m` puts the working directory first on the module path, so that is the package's own folder:
-    the package is found, and no file of the user's shadows the standard library. BLAS gets one thread, because more of
-    them only reserve memory. A keyboard interrupt must only reach TensorBoard; the process ends when TensorBoard
-    does."""
+    """Starts a process. `-m` puts the working directory first on the module path. The working directory is the
+    package's own folder, so that the package is found, and no file of the user's shadows the standard library. BLAS
+    gets one thread, because more of them only reserve memory. A keyboard interrupt must only reach TensorBoard; the
+    process ends when TensorBoard does."""
     command = [sys.executable, "-m", "tb_steptime.ingest.read_one", *_order(job, folder)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
@@ -179,7 +179,7 @@ def apart_from_keyboard(system: str) -> dict[str, Any]:
 
 
 def listen(job: Job, process: subprocess.Popen[bytes]) -> Done | Refused | None:
-    """Follows a process until it has reported the outcome of a job; returns None where it ends before."""
+    """Follows a process until it has reported the outcome of a job. Returns None where it ends before."""
     assert process.stdout is not None
     with _Watch(process) as watch:
         for line in process.stdout:

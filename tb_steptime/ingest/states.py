@@ -39,7 +39,7 @@ class Problem(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(error: TraceError, file: object = None) -> Problem:
-        """Returns the problem of a trace. file: what the user calls it, where that is not the path of the error."""
+        """Returns the problem of a trace. file: the user's name for it, where that is not the path of the error."""
         return Problem(error.problem, error.path if file is None else str(file), error.hint)
 
     def __str__(self) -> str:

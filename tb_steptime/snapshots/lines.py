@@ -99,7 +99,7 @@ def _of_native(frames: list[Frame]) -> Frame | None:
 
 
 def line_of(frame: Frame) -> str:
-    """Returns the line without its path, which may contain names of users and machines. Other than Python frames have
+    """Returns the line without its path, which may contain names of users and machines. Frames other than Python's have
     only their function's name.
 
     >>> line_of(Frame("/home/me/train.py", 23, "step")), line_of(Frame("??", 0, "at::empty"))
@@ -113,7 +113,7 @@ def is_python(frame: Frame) -> bool:
 
 
 def by_line(blocks: Allocations, use: Usage, lines: Lines) -> list[LineRow]:
-    """Lines with the most memory at the peak first, then those with the most at the end."""
+    """Returns the lines, those with the most memory at the peak first, then those with the most at the end."""
     rows = []
     peak, end = blocks.alive_after(use.peak), blocks.alive_after(len(use.entries))
     own, freed = blocks.begin >= 0, (blocks.begin >= 0) & (blocks.end < len(use.entries))
@@ -165,7 +165,7 @@ class DeviceGrowth(msgspec.Struct, frozen=True):
 
 
 def growth(before: Snapshot, after: Snapshot) -> list[DeviceGrowth]:
-    """Growth on the devices that occur in either snapshot."""
+    """Returns the growth on the devices that occur in either snapshot."""
     return [_device(before, after, device) for device in sorted({*before.devices, *after.devices})]
 
 
@@ -183,7 +183,7 @@ def _device(before: Snapshot, after: Snapshot, device: int) -> DeviceGrowth:
 
 
 def _at_end(snapshot: Snapshot, device: int) -> tuple[int, int, dict[LineKey, tuple[int, int]]]:
-    """Returns the bytes in use and reserved at the end; bytes and number of allocations of each line."""
+    """Returns the bytes in use and reserved at the end, and the bytes and number of allocations of each line."""
     device_usage = usage(snapshot, device)
     device_allocations = allocations(snapshot, device_usage, device)
     alive = device_allocations.where(device_allocations.alive_after(len(device_usage.entries)))
@@ -215,8 +215,8 @@ class Node:
 
 
 def stack_tree(snapshot: Snapshot, alive: Allocations) -> Node:
-    """Returns the tree, with the outermost frames below the root. Of a stack with Python frames only these are shown,
-    of others the nodes of the backward pass and ops."""
+    """Returns the tree, with the outermost frames below the root. Of a stack with Python frames only these are shown.
+    Of others, the nodes of the backward pass and ops are shown."""
     whole = Node(WHOLE)
     used, which = np.unique(alive.stack, return_inverse=True)
     sizes, counts = np.bincount(which, alive.size), np.bincount(which)
@@ -276,7 +276,7 @@ class Strip(msgspec.Struct, frozen=True):
 
 
 def strips(snapshot: Snapshot, device: int) -> tuple[list[Strip], int]:
-    """Returns the segments of a device, those with the most free memory kept by blocks first, then the largest; and the
+    """Returns the segments of a device, those with the most free memory kept by blocks first, then the largest, and the
     number of other segments."""
     blocks, segments = snapshot.blocks, snapshot.segments
     used = blocks.state != State.FREE

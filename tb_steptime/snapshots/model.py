@@ -77,7 +77,7 @@ class Entries:
         return len(self.action)
 
     def where(self, selected: Bool | Int64) -> Entries:
-        """Only the rows chosen by a mask or by row numbers, in their order."""
+        """Returns only the rows chosen by a mask or by row numbers, in their order."""
         return Entries(*(getattr(self, column.name)[selected] for column in fields(self)))
 
 
@@ -133,7 +133,7 @@ class Snapshot:
 
     @property
     def devices(self) -> list[int]:
-        """Devices that hold memory, or have any entries."""
+        """The devices that hold memory, or have any entries."""
         return sorted({*self.segments.device.tolist(), *self.entries.device.tolist()})
 
 
@@ -206,13 +206,13 @@ class Allocations:
         return alive
 
     def where(self, selected: Bool) -> Allocations:
-        """Only the chosen allocations."""
+        """Returns only the chosen allocations."""
         return Allocations(self.begin[selected], self.end[selected], self.size[selected], self.stack[selected])
 
 
 def allocations(snapshot: Snapshot, device_usage: Usage, device: int) -> Allocations:
-    """Returns the pairs of an allocation and the end of its block, which has the same address. An allocation that lacks
-    one of the two began before the oldest entry, or is alive at the end. If its end is missing, it lasts until its
+    """Returns the allocations, each with the end of its block, which has the same address. An allocation that lacks one
+    of the two entries began before the oldest entry, or is alive at the end. If its end is missing, it lasts until its
     address is used again."""
     entries = device_usage.entries
     rows = np.flatnonzero(is_in(entries.action, (Action.ALLOC, Action.FREE_COMPLETED)))

@@ -63,7 +63,7 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
 
 
 def looks_like_snapshot(path: AnyPath) -> bool:
-    """Returns whether the first bytes are those of a snapshot. Returns False if the file cannot be read."""
+    """Returns whether the file begins as a snapshot does. Returns False if the file cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -74,7 +74,7 @@ def looks_like_snapshot(path: AnyPath) -> bool:
 
 @contextlib.contextmanager
 def _opened(path: AnyPath) -> Iterator[Pickled]:
-    """Returns the file's content; mapped if the file is local, so that parts already read leave the memory."""
+    """Opens the file's content. A local file is mapped, so that parts already read leave the memory."""
     try:
         if not isinstance(path, Path) or not path.stat().st_size:
             yield path.read_bytes()
@@ -133,7 +133,7 @@ class _SnapshotRows:
         return self.frames.setdefault(frame, len(self.frames))
 
     def _stack(self, frames: Any) -> int:
-        """Returns the number of a stack. Frames are given as numbers; equal references are the same stack, whose number
+        """Returns the number of a stack. Frames are given as numbers. Equal references are the same stack, whose number
         is then known."""
         if type(frames) is References and frames.number >= 0:
             return frames.number
@@ -214,7 +214,8 @@ class _SnapshotRows:
         )
 
     def _devices(self, top: Record) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """For each entry the device in whose list it is; -1 for host memory and for entries outside of the lists."""
+        """Returns for each entry the device in whose list it is, or -1 for host memory and for entries outside of the
+        lists."""
         counts: list[tuple[int, int]] = []
         for key, lists in top.items():
             if key in ("device_traces", "host_traces") and isinstance(lists, (list, tuple)):
@@ -227,7 +228,8 @@ class _SnapshotRows:
         return np.resize(np.append(device, np.full(max(missing, 0), -1)), len(self.entries["action"]))
 
     def _on_devices(self, count: int) -> tuple[Segments, Blocks]:
-        """The first segments are those of devices; those of the host follow, if there are any."""
+        """Returns the segments and blocks of devices. Their segments are the first `count`; those of the host follow,
+        if there are any."""
         columns = {name: np.array(values[:count]) for name, values in self.segments.items()}
         block_count = columns.pop("blocks")
         narrow = {"device": np.int16, "large": np.bool_, "expandable": np.bool_}
@@ -241,7 +243,7 @@ class _SnapshotRows:
 
 
 def _before(size: Any, segment: Any) -> Any:
-    """Returns the distance of each block from the beginning of its segment: blocks without an address are adjacent."""
+    """Returns the distance of each block from the beginning of its segment. Blocks without an address are adjacent."""
     ends = np.cumsum(size)
     starts = ends - size
     first = np.searchsorted(segment, segment)
@@ -253,7 +255,7 @@ def _rows(values: Any, row: _Row) -> list[_Row]:
 
 
 def _columns(**types: str) -> dict[str, array[int]]:
-    """Empty columns by name. types: type codes of `array`."""
+    """Returns empty columns by name. types: type codes of `array`."""
     return {name: array(type) for name, type in types.items()}
 
 
@@ -285,7 +287,7 @@ def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def saved_snapshot(folder: Path) -> Snapshot:
-    """Reads a kept snapshot. Raises OSError."""
+    """Reads a saved snapshot. Raises OSError."""
     rest = msgspec.json.decode((folder / _REST).read_bytes(), type=_Rest)
     tables = {
         name: table(*(_column(folder / f"{name}.{column.name}.npy") for column in fields(table)))

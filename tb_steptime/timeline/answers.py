@@ -14,9 +14,9 @@ TrackKind = Literal["steps", "phases", "excess", "thread", "loader", "calls", "s
 class Track(msgspec.Struct, frozen=True):
     """One track of the picture. rows: number of nesting levels, at least one.
 
-    group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
-    pinned: whether it stays in sight when the picture is scrolled: steps, phases, excess, the loader, and the busiest
-    streams. all_rows: number of nesting levels with every Python frame; more than `rows` where frames are folded.
+    group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)". pinned:
+    whether it stays visible when the picture is scrolled, as steps, phases, excess, the loader, and the busiest streams
+    do. all_rows: number of nesting levels with every Python frame; more than `rows` where frames are folded.
     """
 
     id: int

@@ -55,7 +55,8 @@ def _call_of(events: EventFile, number: int) -> int | None:
 
 
 def _facts(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[EventFact]:
-    """The line that is the cause comes first: a panel shows the first facts, and the others when it is scrolled."""
+    """Yields the facts about an event. The line that caused it comes first, since a panel shows the first facts, and
+    the others when it is scrolled."""
     kind, length = int(events.column("kind")[place]), int(events.length[place])
     yield from _source_facts(events, place if call is None else call, outer)
     yield EventFact("Duration", ns(length))
@@ -111,8 +112,8 @@ def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact
 
 
 def _source_facts(events: EventFile, place: int, outer: Sequence[int]) -> Iterator[EventFact]:
-    """Yields the user's innermost module and line around an event; in the backward pass also those of the forward
-    op."""
+    """Yields the user's innermost module and line around an event, and in the backward pass those of the forward op,
+    too."""
     yield from _stack_facts(events, [*outer, place], "Module", "Source line")
     forward = _forward(events, [*outer, place])
     if forward is not None:
@@ -153,7 +154,7 @@ def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
 
 
 def _tied(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[tuple[str, int]]:
-    """Yields the related events: role and place of each."""
+    """Yields the role and the place of each related event."""
     kinds = events.column("kind")
     if call is not None:
         yield "Launched by", call
@@ -265,5 +266,5 @@ def _filling_facts(events: EventFile, row: int) -> Iterator[EventFact]:
 
 
 def _value(events: EventFile, name: str, row: int, unknown: float) -> Any:
-    """Returns a kernel's value; `unknown` if no kernel of the trace has it."""
+    """Returns a kernel's value, or `unknown` if no kernel of the trace has it."""
     return events.column(f"kernel.{name}")[row] if events.has(f"kernel.{name}") else unknown

@@ -88,7 +88,7 @@ class SummaryHead(msgspec.Struct, frozen=True):
     names: GraphNames = GraphNames()
 
     def place(self, view: str) -> int:
-        """Where a view's member begins, counted from the end of the head. Raises KeyError."""
+        """Returns where a view's member begins, counted from the end of the head. Raises KeyError."""
         views = list(self.view_bytes)
         if view not in views:
             raise KeyError(view)
@@ -145,14 +145,15 @@ def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
 
 
 def names_are_current(names: GraphNames, trace: AnyPath) -> bool:
-    """Returns whether the recording that named the kernels in CUDA graphs is unchanged, or gone: in both cases its
-    names stay valid. Raises OSError."""
+    """Returns whether the recording that named the kernels in CUDA graphs is unchanged or gone. In both cases its names
+    stay valid. Raises OSError."""
     return all(named_by(path, names) for path in _naming(names, trace))
 
 
 def names_stamp(names: GraphNames, trace: AnyPath) -> tuple[tuple[int, int], ...]:
-    """Size and time in ns of the recording that named the kernels in CUDA graphs; empty where it is gone or not known.
-    This is cheaper than `names_are_current`, which reads the file's ends. Raises OSError."""
+    """Returns the size, and the time in ns, of the recording that named the kernels in CUDA graphs. The result is empty
+    where it is gone or not known. This is cheaper than `names_are_current`, which reads the file's ends. Raises
+    OSError."""
     stamps = [path.stat() for path in _naming(names, trace)]
     return tuple((each.st_size, each.st_mtime_ns) for each in stamps)
 
@@ -179,8 +180,8 @@ def user_peaks_digest() -> str:
 
 
 def is_of(recorded: TraceStamp, trace: AnyPath) -> bool:
-    """Returns whether a file is the one that was measured. A copied directory has new modification times; then the ends
-    of the file decide. Raises OSError."""
+    """Returns whether a file is the one that was measured. A copied directory has new modification times, and then the
+    ends of the file decide. Raises OSError."""
     stat = trace.stat()
     if stat.st_size != recorded.bytes:
         return False
