@@ -176,8 +176,8 @@ class JudgedHost(msgspec.Struct, frozen=True):
 
 
 class HostResult(msgspec.Struct, frozen=True):
-    """device: the busiest one, whose figures represent the span; None with `unknown` if nothing ran on a GPU. Then only
-    steps, phases and ranges of the host are measured.
+    """The result of the host view. device: the busiest one, whose figures represent the span; None with `unknown` if
+    nothing ran on a GPU. Then only steps, phases and ranges of the host are measured.
 
     segments: sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine; device_levels: activity of
     the device in the same bins. figures: by metric id, figures that show whether the CPU limits the step. blocking: the
@@ -396,8 +396,7 @@ def _judged_host(averaged: Trace, are_averaged: Bool) -> JudgedHost:
 
 
 def _rows_of_host(trace: Trace) -> dict[str, Any]:
-    """Returns what is measured without a device of all steps, and again of the judged ones, by the name of the
-    field."""
+    """Returns the fields that are measured without a device, both over all steps and over the judged ones, by name."""
     return {
         "cpu": cpu_work(trace, excluded_time(trace, None).total, holding_ops(trace)),
         "python_function": python_function(trace),
@@ -411,9 +410,9 @@ def _rows_of_host(trace: Trace) -> dict[str, Any]:
 
 
 def _bound(trace: Trace, device: int, blocking: list[BlockingRow], gaps: list[LongGaps]) -> Bound:
-    """Judges by what a replayed step is sensitive to, or, if the replay is not trusted, by the idle time of the device
-    and its exchanges. Only what the device shows by itself is known of a recording without the CPU. Where results are
-    read, the CPU sets the pace if it needs them for its own work."""
+    """Judges what limits the step by what a replayed step is sensitive to or, if the replay is not trusted, by the idle
+    time of the device and its exchanges. Only what the device shows by itself is known of a recording without the CPU.
+    Where results are read, the CPU sets the pace if it needs them for its own work."""
     replayed, are_whole = replayed_step(trace), whole_steps(trace, device)
     whole = step_aggregates(trace, device).of(are_whole).mean
     if replayed is not None and replayed.trusted:
@@ -430,7 +429,7 @@ def _bound(trace: Trace, device: int, blocking: list[BlockingRow], gaps: list[Lo
 
 
 def _works_on_results(read: BlockingRow, gaps: list[LongGaps], idle: IdleNs) -> bool:
-    """Returns whether the job works on the results that it reads for most of the device's idle time: without the wait
+    """Returns whether the job works on the results that it reads for most of the device's idle time. Without the wait
     it would have nothing to work on. A single value that is read, as for a log, is not what the CPU works on."""
     late_ns = sum(row.late_ns for row in gaps)
     return (read.bytes or 0) > VALUE_BYTES * read.count and late_ns >= LEADING_FRACTION * idle.judged.total_ns
@@ -446,7 +445,8 @@ def _is_rollout(trace: Trace, replayed: WhatIf | None) -> bool:
 
 
 def _bound_of_device(mean: StepAggregates, once_ns: int, launches: LaunchFigures) -> Bound:
-    """once_ns: time in which an exchange waits once, which is not judged."""
+    """Judges what limits the step by the device's idle time. once_ns: time in which an exchange waits once, which is
+    not judged."""
     works = mean.works_of(0)
     exchanges_ns, works_ns = max(works.communication - once_ns, 0), max(works.total_ns - once_ns, 0)
     return judge(Pace(mean.idle_of(0), mean.bubble_ns(0), works_ns, exchanges_ns, launches.starved_share))

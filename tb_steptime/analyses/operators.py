@@ -77,7 +77,7 @@ class OutsideOps(msgspec.Struct, frozen=True):
 
 
 class OperatorsResult(msgspec.Struct, frozen=True):
-    """Sums over the steps, whose total length is steps_ns.
+    """The result of the operators view: sums over the steps, whose total length is steps_ns.
 
     start_ns, end_ns: range in which the host is in the steps. steps: the host's part of each.
 

@@ -65,7 +65,7 @@ class StepRow(msgspec.Struct, frozen=True):
 
     @property
     def judged_ns(self) -> int:
-        """Its length without what is left out."""
+        """The length of the step without what is left out."""
         excluded = self.before_recording_ns + self.once_ns + self.after_recording_ns + self.profiler_ns
         return self.duration_ns - excluded
 
@@ -82,7 +82,8 @@ class DeviceFigures(msgspec.Struct, frozen=True):
 
 
 class OverviewResult(msgspec.Struct, frozen=True):
-    """mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
+    """The result of the overview. mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns =
+    mean_duration_ns.
 
     tiles: in the order of the page; GPU figures are those of `device`. absent: why a part has no length, by its id.
     job: the kind of job. communication: None if nothing is exchanged. cut_short: whether the file ends before the trace
@@ -192,7 +193,7 @@ def _device_figures(trace: Trace) -> list[DeviceFigures]:
 
 
 def _absent(trace: Trace, mean: Parts) -> dict[str, Reason]:
-    """Returns by id why parts have no length: this trace has nothing of their kind."""
+    """Returns by id why parts have no length, which is that this trace has nothing of their kind."""
     reasons = {
         "communication": Reason("no_collective"),
         "data_loader": Reason("no_loader_events_in_steps"),

@@ -33,7 +33,7 @@ Made = Callable[[Side, Side], bool]
 
 @dataclass(frozen=True)
 class KnownChange:
-    """answers: ids of the cards that advise it."""
+    """A change that traces show. answers: ids of the cards that advise it."""
 
     id: ChangeId
     made: Made
@@ -102,7 +102,7 @@ def _falls(count: Callable[[Side], float]) -> Made:
 
 
 def _fewer(counts: Callable[[BlockingPlace], bool]) -> Made:
-    """Returns whether there are fewer of these calls per step."""
+    """Returns a test for whether there are fewer of these calls per step."""
 
     def per_step(side: Side) -> float:
         calls = (place.count for span in side.spans for place in span.compare.blocking if counts(place))
@@ -165,7 +165,7 @@ def _split(side: Side) -> DeviceSplit | None:
 
 
 def _grows(precision: Precision) -> Made:
-    """Returns whether more of the time of matrix products is on tensor cores in this precision."""
+    """Returns a test for whether more of the time of matrix products is on tensor cores in this precision."""
 
     def made(base: Side, candidate: Side) -> bool:
         before, after = _share_in(base, precision), _share_in(candidate, precision)
@@ -176,7 +176,7 @@ def _grows(precision: Precision) -> Made:
 
 def _share_in(side: Side, precision: Precision) -> float | None:
     """Returns the share of the time of matrix products that is on tensor cores in this precision, according to the
-    kernels' names; None without products."""
+    kernels' names, or None without products."""
     split = _split(side)
     products_ns = split.total.tensor_core_ns + split.total.matmul_like_ns if split else 0
     if split is None or not products_ns:
@@ -186,7 +186,8 @@ def _share_in(side: Side, precision: Precision) -> float | None:
 
 
 def _precision(name: str) -> Precision:
-    """Returns "other" where the name of a kernel on tensor cores shows no precision."""
+    """Returns the precision that the name of a kernel shows, or "other" where the name of a kernel on tensor cores
+    shows no precision."""
     return "half" if _HALF.search(name) else "tf32" if _TF32.search(name) else "other"
 
 
@@ -197,8 +198,8 @@ def _launches(side: Side, counts: Callable[[LaunchPlace], bool]) -> float:
 
 
 def _optimizer_level(side: Side) -> int | None:
-    """Returns 0: a kernel for each tensor, 1: one for many tensors, 2: one for all operations; None without an
-    optimizer."""
+    """Returns 0 where the optimizer has a kernel for each tensor, 1 where it has one for many tensors, 2 where it has
+    one for all operations, and None without an optimizer."""
     places = [place for span in side.spans for place in span.compare.kernels if place.phase == "optimizer"]
     total_ns = sum(place.total_ns for place in places)
     if not total_ns:
@@ -250,7 +251,7 @@ def _batch_ns(burst: Burst) -> float:
 
 
 def smaller_batches(base: Side, candidate: Side) -> bool:
-    """Returns whether the same inputs are computed from fewer bytes that are copied to the device: they have a smaller
+    """Returns whether the same inputs are computed from fewer bytes that are copied to the device. They have a smaller
     type, or the conversion that enlarges them moved to the device."""
     before, after = _copied_bytes(base), _copied_bytes(candidate)
     inputs = [[each.shapes for each in side.first.compare.setup.first_inputs[:1]] for side in (base, candidate)]

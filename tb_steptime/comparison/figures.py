@@ -130,5 +130,5 @@ def _mean(values: Float64) -> float | None:
 
 
 def _digits(values: Float64) -> Float64:
-    """Rounds the values, to remove rounding errors, which differ from step to step even if the figure does not."""
+    """Rounds the values. This removes rounding errors, which differ from step to step even if the figure does not."""
     return np.array([float(f"{value:.9g}") for value in values.tolist()], np.float64)

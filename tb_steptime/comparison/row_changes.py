@@ -83,7 +83,7 @@ class RowChange(msgspec.Struct, frozen=True):
 
 
 class ChangeTable(msgspec.Struct, frozen=True):
-    """more: how many rows of smaller changes are left out."""
+    """The changes of one kind of rows. more: how many rows of smaller changes are left out."""
 
     of: TableId
     rows: list[RowChange]
@@ -143,16 +143,16 @@ class Match(Generic[P]):
     by: MatchedBy
 
 
-#: The key by which rows are matched; a row with the key None is not matched.
+#: The key by which rows are matched. A row with the key None is not matched.
 Key = Callable[[P], Hashable]
 Pairs = list[tuple[Row[P], Row[P]]]
-#: Takes the rows that are left on both sides, and returns the pairs that are matched.
+#: A function from the rows that are left on both sides to the pairs that are matched.
 Pairing = Callable[[Sequence[Row[P]], Sequence[Row[P]]], Pairs[P]]
 Passes = Sequence[tuple[MatchedBy, Pairing[P]]]
 
 
 def matched(base: Sequence[Row[P]], candidate: Sequence[Row[P]], passes: Passes[P]) -> list[Match[P]]:
-    """Returns every row of both sides, in one match each."""
+    """Returns the matches. Every row of both sides is in one of them."""
     matches: list[Match[P]] = []
     left, right = list(base), list(candidate)
     for by, pairing in passes:
@@ -165,7 +165,7 @@ def matched(base: Sequence[Row[P]], candidate: Sequence[Row[P]], passes: Passes[
 
 
 def by(key: Key[P]) -> Pairing[P]:
-    """Pairs rows with equal keys by their ranks."""
+    """Returns a function that pairs rows with equal keys by their ranks."""
 
     def pairs(base: Sequence[Row[P]], candidate: Sequence[Row[P]]) -> Pairs[P]:
         by_value = _by_key(candidate, key)
@@ -188,7 +188,7 @@ def _by_key(rows: Sequence[Row[P]], key: Key[P]) -> dict[Hashable, list[Row[P]]]
 
 
 def ranked(rows: Sequence[Row[P]]) -> list[Row[P]]:
-    """Returns the rows, longest first; rows that take about as long as the one before are in the order in which they
+    """Returns the rows, longest first. Rows that take about as long as the one before are in the order in which they
     run."""
     by_time = sorted(rows, key=lambda row: (-row.ns.mean, row.order))
     groups: list[list[Row[P]]] = []
@@ -232,7 +232,7 @@ def _rows(kind: Kind[P], side: Side) -> list[Row[P]]:
 
 
 def _row(kind: Kind[P], places: Sequence[P | None], steps: Sequence[int]) -> Row[P]:
-    """Describes one place in all spans of a side; None stands for a span that does not have it."""
+    """Returns the row of one place in all spans of a side. None stands for a span that does not have it."""
     present = [place for place in places if place is not None]
     samples = [
         Sample(count, 0.0, 0.0) if place is None else Sample(count, kind.ns(place) / count, place.deviation_ns)
@@ -305,7 +305,7 @@ def _copy(place: CopyPlace) -> PlaceTexts:
 
 
 def fields(*names: str, needs: Sequence[str] = ()) -> Key[Any]:
-    """Returns the key of these fields of a place; it is None where one of those that it needs is empty."""
+    """Returns the key of these fields of a place. The key is None where one of the fields that it needs is empty."""
     values = attrgetter(*names)
     return lambda place: values(place) if all(getattr(place, each) for each in needs) else None
 

@@ -264,8 +264,8 @@ def _summarized(recording: _Candidate) -> _SummarizedKernels | None:
 
 @functools.lru_cache(maxsize=MOST_FILES)  # each trace of a log directory with CUDA graphs asks for the same summaries
 def _kernels_in(place: Path, recording: Path, stamp: tuple[int, ...]) -> _SummarizedKernels | None:
-    """Returns the kernels in a summary, or None where it shows none. stamp: sizes and times of both files, on which the
-    answer depends. Raises OSError, DamagedSummary, KeyError, TraceError."""
+    """Returns the kernels in a summary, or None where the file is no summary of the recording. stamp: sizes and times
+    of both files, on which the answer depends. Raises OSError, DamagedSummary, KeyError, TraceError."""
     summary = summary_of(recording, place)
     if summary is None:
         return None
