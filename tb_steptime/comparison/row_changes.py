@@ -51,7 +51,7 @@ ROWS = 200
 
 
 class RowChange(msgspec.Struct, frozen=True):
-    """A row of both sides, or of one of them: then the names of the other are None. Per step.
+    """A row of both sides, or of one of them: then the names of the other are None. Times and counts are per step.
 
     *_name: a kernel's, an op's, the calls as written, or from where to where a copy goes; *_short: to show. op, shapes,
     module, source, phase: of the base, or of the candidate where it is new. *_ns: of a kernel or copy its time, of an

@@ -178,7 +178,7 @@ class MatchedGroup:
 
     @cached_property
     def wait_ns(self) -> Int64:
-        """How long each rank waits for the last one, (m, n). wait + transfer + off = length."""
+        """The time for which each rank waits for the last one, (m, n). wait + transfer + off = length."""
         wait: Int64 = self.length - self.transfer_ns - self.off_ns
         return wait
 

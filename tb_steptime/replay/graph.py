@@ -253,7 +253,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def waits(self) -> Bool:
-        """Calls that wait for a device."""
+        """A mask of the calls that wait for a device."""
         return np.asarray(self.role == Role.WAIT, bool)
 
     @property

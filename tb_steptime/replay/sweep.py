@@ -57,7 +57,7 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def in_bytes(self) -> tuple[bytes, bytes]:
-        """`before` and `lag_ns` in C's format, kept for all durations that are tried with these edges."""
+        """The columns `before` and `lag_ns` in C's format, kept for all durations that are tried with these edges."""
         return self.before.astype(np.int64, copy=False).tobytes(), self.lag_ns.astype(np.int64, copy=False).tobytes()
 
     def where(self, selected: Bool | Int64 | slice) -> Edges:

@@ -202,7 +202,7 @@ class EventFile:
 
     @functools.cached_property
     def lower_strings(self) -> list[str]:
-        """All strings in lower case, for searching."""
+        """The strings in lower case, for searching."""
         text, ends = bytes(self.column("strings.text")), self.column("strings.end").tolist()
         return [text[first:end].decode("utf-8").lower() for first, end in itertools.pairwise([0, *ends])]
 

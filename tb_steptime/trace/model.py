@@ -166,8 +166,8 @@ class AnnotationTable(msgspec.Struct, frozen=True, eq=False):
 
 
 class DependencyTable(msgspec.Struct, frozen=True, eq=False):
-    """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. One row
-    per edge.
+    """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. There is
+    one row per edge.
 
     before, after   int32, rows of the event table; sorted by after, then before
     """

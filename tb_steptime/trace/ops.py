@@ -104,7 +104,7 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
 
 def kernel_op_names(trace: Trace, rows: Rows) -> Int32:
     """Returns for each of these kernels the name of the innermost op that it works for, as a row of the string table:
-    the op in its label, or the op that launched it. For a kernel without an op, minus its `NoOp`."""
+    the op in its label, or the op that launched it. A kernel without an op gets minus its `NoOp`."""
     origins, labels = kernel_origins(trace), kernel_labels(trace)
     op, reason = origins.op[rows], origins.reason[rows].astype(np.int32)
     named = np.where(op >= 0, trace.events.name[op], -reason).astype(np.int32)
