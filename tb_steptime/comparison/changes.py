@@ -53,24 +53,24 @@ _PRODUCTS = ("tensor_cores_unused", "alignment")
 #: A count that falls to this share of its former value, or below, was removed rather than just varied.
 GONE_FRACTION = 0.5
 #: Minimum number of calls per step for their fall to say something.
-SOME = 0.5
+FEWEST_CALLS = 0.5
 
 _READS_A_NUMBER = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"}
 
 
 def falls(before: float, after: float) -> bool:
-    return before >= SOME and after <= GONE_FRACTION * before
+    return before >= FEWEST_CALLS and after <= GONE_FRACTION * before
 
 
 def pinned(base: Side, candidate: Side) -> bool:
     """Returns whether copies to the device come from pinned memory instead of pageable memory."""
     before, after = (_copies(side, lambda copy: copy.source == "Pageable") for side in (base, candidate))
-    return falls(before, after) and _copies(candidate, _is_pinned) >= SOME
+    return falls(before, after) and _copies(candidate, _is_pinned) >= FEWEST_CALLS
 
 
 def non_blocking(base: Side, candidate: Side) -> bool:
     """Returns whether the host no longer waits for copies from pinned memory."""
-    if any(_copies(side, _is_pinned) < SOME for side in (base, candidate)):
+    if any(_copies(side, _is_pinned) < FEWEST_CALLS for side in (base, candidate)):
         return False
     return _fewer(lambda call: call.direction == "HtoD" and call.kind == "copy")(base, candidate)
 
@@ -118,7 +118,7 @@ def _fewer(counts: Callable[[BlockingPlace], bool]) -> Made:
 #: A share that grows by at least this much was turned on.
 ON_FRACTION = 0.3
 #: Kernels that take at least this share of the optimizer's time determine how it works.
-MOSTLY = 0.5
+MAIN_FRACTION = 0.5
 
 Precision = Literal["half", "tf32", "other"]
 
@@ -145,7 +145,7 @@ def fused_attention(base: Side, candidate: Side) -> bool:
         _launches(side, lambda place: FUSED_ATTENTION_KERNEL.search(place.name) is not None)
         for side in (base, candidate)
     )
-    return not before and after >= SOME
+    return not before and after >= FEWEST_CALLS
 
 
 def optimizer_takes_more_at_once(base: Side, candidate: Side) -> bool:
@@ -206,14 +206,14 @@ def _optimizer_level(side: Side) -> int | None:
         return None
     many = sum(place.total_ns for place in places if MANY_TENSORS in place.name)
     whole = sum(place.total_ns for place in places if FUSED_OPTIMIZER_KERNEL.search(place.name))
-    return sum(share >= MOSTLY * total_ns for share in (many, whole))
+    return sum(share >= MAIN_FRACTION * total_ns for share in (many, whole))
 
 
 #: If the base's batches arrive as often as one worker of the candidate makes them, within this relative tolerance, the
 #: base has one worker.
 SAME_PACE = 0.1
 #: If the copied bytes fall to this share, they have another type, or are prepared on the GPU.
-SMALLER = 0.6
+SMALLER_FRACTION = 0.6
 
 
 def workers_of(side: Side) -> int | None:
@@ -255,7 +255,7 @@ def smaller_batches(base: Side, candidate: Side) -> bool:
     type, or the conversion that enlarges them moved to the device."""
     before, after = _copied_bytes(base), _copied_bytes(candidate)
     inputs = [[each.shapes for each in side.first.compare.setup.first_inputs[:1]] for side in (base, candidate)]
-    return bool(before and after and inputs[0] and inputs[0] == inputs[1] and after <= SMALLER * before)
+    return bool(before and after and inputs[0] and inputs[0] == inputs[1] and after <= SMALLER_FRACTION * before)
 
 
 def _copied_bytes(side: Side) -> float | None:

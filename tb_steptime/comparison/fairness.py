@@ -27,7 +27,7 @@ OTHER_CALLS = 3.0
 #: A call of these kernels takes at most this many times as long on one side, so it does about the same work on both.
 SAME_CALL = 2.5
 #: Shorter kernels take about the same time whatever they compute, so one call may do the work of many, ns.
-TELLING_NS = 10_000
+LEAST_CALL_NS = 10_000
 
 
 def unfair(base: Side, candidate: Side) -> list[Note]:
@@ -156,7 +156,7 @@ def _amount(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
         least_ns, each_ns = min(ns, other_ns), (ns / calls, other_ns / other_calls)
         times = max(calls, other_calls) / min(calls, other_calls)
         common_ns += least_ns
-        if times >= OTHER_CALLS and min(each_ns) >= TELLING_NS and max(each_ns) <= SAME_CALL * min(each_ns):
+        if times >= OTHER_CALLS and min(each_ns) >= LEAST_CALL_NS and max(each_ns) <= SAME_CALL * min(each_ns):
             telling["base" if calls > other_calls else "candidate"].append((times, least_ns))
     for side, amounts in telling.items():
         if amounts and sum(ns for _, ns in amounts) >= common_ns / 2:

@@ -102,7 +102,7 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     queued = follows & has_call & (gap >= 0) & (gap < LAG_NS) & (returned < ended)
     stream_lag = round(float(gap[queued].mean())) if queued.any() else 0
     order_lag = np.where(gap < 0, gap, stream_lag)
-    called = np.where(early, _begun_in_call(host, work, early, ended), returned + launch_lag)
+    called = np.where(early, _begun_in_call(host, work, early), returned + launch_lag)
     ready = np.maximum(np.where(has_call, called, _BEFORE_ALL), np.where(follows, ended + order_lag, _BEFORE_ALL))
     recorded, recorded_waits = _dependencies(trace, work)
     ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
@@ -113,9 +113,8 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     inside = has_call & follows & (work.item[work.previous] == work.item)
     orphan = ~has_call & follows
     left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~recorded_waits, delay, 0)
-    reach = np.maximum.accumulate(np.append(_BEFORE_ALL, work.end_ns))[
-        :-1
-    ]  # on its own stream an earlier one has ended
+    # on its own stream an earlier one has ended
+    reach = np.maximum.accumulate(np.append(_BEFORE_ALL, work.end_ns))[:-1]
     shared = (reach > start) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
@@ -140,7 +139,7 @@ def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
     return np.asarray(ahead > np.where(host.role[work.item] == Role.WAIT, 0, EARLY_NS), bool)
 
 
-def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> Int64:
+def _begun_in_call(host: Host, work: Activities, early: Bool) -> Int64:
     """Returns when activities that begin during their call would have begun on an idle stream, in ns. For activities
     directly behind other work it is the beginning of their call and the usual delay of those that found an idle stream.
 

@@ -72,7 +72,7 @@ PARTS_LEFT = tuple(1 - (n / 8) ** 2 for n in range(1, 9))
 #: With up to this many changes every subset is replayed (fifteen of them), with every other point of the curve.
 MOST_IN_SETS = 4
 #: A gain rests on an inferred kind of edge if removing that kind moves the gain by this share of the step.
-RESTS = 0.05
+RESTS_ON_FRACTION = 0.05
 
 
 class Gain(msgspec.Struct, frozen=True):
@@ -392,7 +392,7 @@ def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> Stea
 
 def _gain(id: str, gain: int, after: int, others: dict[str, int], length: int, wider: float) -> Gain:
     """Returns a gain with its range. others: the gain without each thing on which it may rest."""
-    rests = [base for base, other in others.items() if abs(other - gain) > RESTS * length]
+    rests = [base for base, other in others.items() if abs(other - gain) > RESTS_ON_FRACTION * length]
     possible, margin = [gain, *(others[base] for base in rests)], round(wider * abs(gain))
     return Gain(id, gain, min(possible) - margin, max(possible) + margin, after, rests)
 

@@ -109,10 +109,10 @@ class _Codes:
 
     def _of_stack(self, stack: int) -> _Code:
         if stack not in self._known:
-            self._known[stack] = self._look(stack)
+            self._known[stack] = self._of_frames(stack)
         return self._known[stack]
 
-    def _look(self, stack: int) -> _Code:
+    def _of_frames(self, stack: int) -> _Code:
         frames = [self._snapshot.frames[place] for place in self._snapshot.stacks[stack]]
         python = [f"{frame.file.replace(chr(92), '/')}: {frame.function}" for frame in frames if is_python(frame)]
         for frame in python:

@@ -45,7 +45,7 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
     depth = _depth(start_ns, end_ns)
     parent = np.full(len(depth), -1, np.int32)
     deepest = int(depth.max(initial=0))
-    levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_looking(depth, deepest)
+    levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_comparing(depth, deepest)
     above = next(levels)
     for level in levels:
         parent[level] = above[np.searchsorted(above, level) - 1]
@@ -58,7 +58,7 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
 _MANY_LEVELS = 500
 
 
-def _rows_by_looking(depth: Int32, deepest: int) -> Iterator[Int64]:
+def _rows_by_comparing(depth: Int32, deepest: int) -> Iterator[Int64]:
     return (np.flatnonzero(depth == level) for level in range(deepest + 1))
 
 

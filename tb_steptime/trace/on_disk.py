@@ -66,7 +66,7 @@ class ColumnsOnDisk:
         """Opens a context in which a thread drops the pages from memory while a measurement still reads the columns.
         One that reads a few columns in every row would otherwise keep half a gigabyte of a trace of 10 GB."""
         over = threading.Event()
-        thread = threading.Thread(target=self._look, args=(over,), daemon=True)
+        thread = threading.Thread(target=self._watch, args=(over,), daemon=True)
         thread.start()
         try:
             yield
@@ -74,7 +74,7 @@ class ColumnsOnDisk:
             over.set()
             thread.join()
 
-    def _look(self, over: threading.Event) -> None:
+    def _watch(self, over: threading.Event) -> None:
         while not over.wait(_SECONDS_BETWEEN):
             self._let_go_above(_MOST_BYTES_WITHIN)
 

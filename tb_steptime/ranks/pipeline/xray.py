@@ -234,7 +234,7 @@ def bubble_pieces(chain: Chain, idle: Bubbles, step: int) -> list[BubblePiece]:
         gap_end = np.append(each.ready[step], end)
         room = np.maximum(0, gap_end - gap_begin)
         costs = {cause: float(values[step]) for cause, values in idle.of_rank(row).items()}
-        shares = _shared_out(room.astype(np.float64), costs, _hints(idle, row, step))
+        shares = _fill_gaps(room.astype(np.float64), costs, _hints(idle, row, step))
         pieces += _pieces(row, gap_begin - begin, room, shares)
     return pieces
 
@@ -255,7 +255,7 @@ def _hints(rank_idle: Bubbles, row: int, step: int) -> dict[BubbleCause, Float64
     }
 
 
-def _shared_out(
+def _fill_gaps(
     room: Float64, costs: dict[BubbleCause, float], hints: dict[BubbleCause, Float64]
 ) -> dict[BubbleCause, Float64]:
     """Returns how much of each gap every cause fills. A cause fills gaps first where its replay is idle, then wherever

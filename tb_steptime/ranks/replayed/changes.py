@@ -172,7 +172,7 @@ def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason
         return [], Reason("larger_job_has_too_many_calls")
     larger = []
     for times in TIMES:
-        copies = [_turned(graph, job.counted, copy) for copy in range(times) for graph in job.graphs]
+        copies = [_rotated(graph, job.counted, copy) for copy in range(times) for graph in job.graphs]
         joined = JoinedRanks(_meetings(job, times, grows), list(job.joined.offsets_ns) * times)
         replayed = joined.replayed(copies, joined.meetings.transfer_ns)
         if replayed is not None:
@@ -181,7 +181,7 @@ def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason
     return larger, None
 
 
-def _turned(graph: RankGraph, steps: Int64, places: int) -> RankGraph:
+def _rotated(graph: RankGraph, steps: Int64, places: int) -> RankGraph:
     """Returns the rank's graph with its counted steps shifted by a number of places, or the same graph where the steps
     are not all alike."""
     moved = np.roll(steps, -places * max(1, len(steps) // max(TIMES)))

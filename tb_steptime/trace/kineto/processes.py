@@ -60,7 +60,7 @@ def several_processes(
     numbers: dict[str, int] = {}
     process = np.array([numbers.setdefault(pid, len(numbers)) for pid, _ in threads], np.int64)
     if not is_in(kind, (*CALL_KINDS, *DEVICE_KINDS)).any():
-        hosts = _often(np.bincount(process[thread[kind == Kind.CPU_OP]]))
+        hosts = _frequent(np.bincount(process[thread[kind == Kind.CPU_OP]]))
         return Processes([[*numbers][each] for each in hosts], _owner(hosts, process) == 0) if len(hosts) > 1 else None
     if not is_in(kind, (*CALL_KINDS, Kind.CPU_OP)).any():
         kernels = np.flatnonzero(kind == Kind.KERNEL)
@@ -71,7 +71,7 @@ def several_processes(
     work = np.flatnonzero(is_in(kind, DEVICE_KINDS))
     calls = calls[is_in(correlation[calls], correlation[work])]
     number, launcher = _distinct_pairs(correlation[calls], process[thread[calls]])
-    hosts = _often(np.bincount(launcher))
+    hosts = _frequent(np.bincount(launcher))
     if len(hosts) < 2:
         return None
     owner = _owner(hosts, process)
@@ -100,7 +100,7 @@ def _one_after_the_other(
     return [each for _, _, each in ranges], ranges[1][0]
 
 
-def _often(number: Int64) -> Int64:
+def _frequent(number: Int64) -> Int64:
     """Returns the places with enough launches, kernels or ops."""
     return np.flatnonzero(number >= max(LEAST_LAUNCHES, LEAST_FRACTION * number.max(initial=0)))
 
@@ -114,7 +114,7 @@ def _of_streams(device: Int64, stream: Int64, process: Int64, of_threads: Int64,
     """Returns the processes, where kernels of several have one stream of one device. device, stream, process: of each
     kernel."""
     pairs = Groups.of(device, stream, process)
-    counted = pairs.first[_often(pairs.count())]
+    counted = pairs.first[_frequent(pairs.count())]
     if len(counted) < 2:
         return None
     track, owner = Groups.of(device[counted], stream[counted]), process[counted]

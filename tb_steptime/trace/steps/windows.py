@@ -403,9 +403,9 @@ def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
     total = int((end - start).sum())
     end.sort(kind="stable")  # starts are sorted, and ends nearly so, from which this sort profits
     starts, ends = _Knots.at_instants(start), _Knots.at_instants(end)
-    before = _until(starts, ends, low[:1])
-    after = total - _until(starts, ends, high[-1:])
-    inside = _until(starts, ends, high) - _until(starts, ends, low)
+    before = _time_before(starts, ends, low[:1])
+    after = total - _time_before(starts, ends, high[-1:])
+    inside = _time_before(starts, ends, high) - _time_before(starts, ends, low)
     return DeviceTime(inside, before, total - before - after - inside, after)
 
 
@@ -420,7 +420,7 @@ class _Knots(msgspec.Struct, frozen=True, eq=False):
         return _Knots(instants, np.append(0, np.cumsum(instants)))
 
 
-def _until(starts: _Knots, ends: _Knots, instants: Int64) -> int:
+def _time_before(starts: _Knots, ends: _Knots, instants: Int64) -> int:
     """Returns the time of the intervals before each instant, summed over the instants."""
     starts_before, ends_before = np.searchsorted(starts.at, instants), np.searchsorted(ends.at, instants)
     sums: Int64 = ends.sums[ends_before] + (starts_before - ends_before) * instants - starts.sums[starts_before]

@@ -47,7 +47,7 @@ class Workers:
 
     def open(self) -> None:
         """Opens the files and the pipe. Raises OSError, as do all methods but `end`."""
-        self.files += map(_open_nameless, range(self._processes))
+        self.files += map(_open_unnamed, range(self._processes))
         self.orders, self.orders_in = self._pipe()
 
     def open_text(self) -> int:
@@ -58,7 +58,7 @@ class Workers:
 
     def start_unpacking(self) -> None:
         """Starts a child that unpacks the text."""
-        self.text = _nameless()
+        self.text = _unnamed_file()
         self._opened.append(self.text)
         free_in, self.free = self._pipe()
         os.write(self.free, bytes(range(self._processes + _SPARE_SLOTS)))
@@ -139,11 +139,11 @@ def _next(stream: IO[bytes]) -> Any:
         return None
 
 
-def _open_nameless(_number: int) -> IO[bytes]:
+def _open_unnamed(_number: int) -> IO[bytes]:
     return tempfile.TemporaryFile(prefix="tb_steptime.")
 
 
-def _nameless() -> int:
+def _unnamed_file() -> int:
     """Opens an unnamed file, in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("tb_steptime", os.MFD_CLOEXEC)
