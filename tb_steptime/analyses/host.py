@@ -319,7 +319,8 @@ def _of_device(trace: Trace, device: int) -> HostResult:
 
 
 def _rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | None) -> dict[str, Any]:
-    """Returns the fields that `HostResult` and `JudgedRows` share. mean: of these steps; None for all."""
+    """Returns the fields that `HostResult` and `JudgedRows` share. mean: the mean of these steps, which are all steps
+    if None."""
     buckets = bucket_copies(trace, device, steps)
     return {
         "sites": site_rows(trace, device, mean, steps),

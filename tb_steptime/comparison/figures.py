@@ -54,7 +54,7 @@ class FigureChange(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> float | None:
-        """The change; None for ranges, since it is unknown how much of the difference is due to the range."""
+        """The change, or None for ranges, since it is unknown how much of the difference is due to the range."""
         if self.base is None or self.candidate is None or self.is_range:
             return None
         return self.candidate - self.base

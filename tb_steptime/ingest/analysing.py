@@ -65,8 +65,8 @@ class _Shares(NamedTuple):
 
 
 def analyse(trace: Trace, requested: Sequence[Analysis[Any]], processes: int = 1) -> tuple[Found, dict[str, str]]:
-    """Returns results by view, in the order given; failed views have a result without values, and the kind of error.
-    processes: the maximum number of processes, including this one."""
+    """Returns the results by view, in the order given, and the kind of error by view. A view that failed has a result
+    without values. processes: the maximum number of processes, including this one."""
     shares = _shares(requested) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
     results = _analysed_by_two(trace, shares) if shares else {}
     left = sorted((each for each in requested if each.id not in results), key=lambda each: each.id not in _WIDE)

@@ -65,7 +65,7 @@ class FoundSpan(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> str:
-        """The name of the log directory; for a file that the user named, the name of its folder."""
+        """The name of the log directory, or that of its folder for a file that the user named."""
         return self.log_directory.absolute().name if self.log_directory else ""
 
     @property
@@ -75,7 +75,7 @@ class FoundSpan(msgspec.Struct, frozen=True):
 
     @property
     def named_ns(self) -> int | None:
-        """The epoch time in the file's name; None where the name has none, as in a folder `iteration_N`."""
+        """The epoch time in ns in the file's name, or None where the name has none, as in a folder `iteration_N`."""
         if self.time < _EARLIEST_MS:
             return None
         return self.time * 10**6 if self.time < _MS_BELOW else self.time

@@ -128,7 +128,7 @@ def _step_time(step_ns: Float64) -> RankMatrix:
 
 
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
-    """Returns a step of the job. step_ns: its length on each rank, NaN where a rank did not record it; at least one
+    """Returns a step of the job. step_ns: its length on each rank, NaN where a rank did not record it. At least one
     rank did."""
     present = np.flatnonzero(~np.isnan(step_ns))
     lengths = step_ns[present]
@@ -193,7 +193,7 @@ class _Exchanged:
         return routed_tokens(self.matching.matched, self.spans)
 
     def causes(self, rank: int, delay_ns: int, others: Collection[int] | None = None) -> list[Cause]:
-        """Returns why this rank delays the others by this much per step. others: the ranks to compare it with; None for
+        """Returns why this rank delays the others by this much per step. others: the ranks to compare it with, None for
         all."""
         spans = [span for span in self.spans if others is None or span.rank == rank or span.rank in others]
         place = next(place for place, span in enumerate(spans) if span.rank == rank)
@@ -217,7 +217,7 @@ class _Exchanged:
 
     @cached_property
     def replayed(self) -> ReplayedJob | None:
-        """The ranks with what their replay needs, over the steps that are matched as a whole; None where there is no
+        """The ranks with what their replay needs, over the steps that are matched as a whole, or None where there is no
         such step."""
         if not self.whole_steps.size:
             return None

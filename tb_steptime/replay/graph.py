@@ -480,8 +480,8 @@ def unlinked(graph: Graph) -> float:
 
 
 def wait_error(trace: Trace, graph: Graph) -> float | None:
-    """Returns the relative difference between the replayed and the recorded lengths of waiting calls; None without such
-    calls."""
+    """Returns the relative difference between the replayed and the recorded lengths of waiting calls, or None without
+    such calls."""
     began = starts(graph.own_ns, graph.release_ns, graph.edges)
     before, after = graph.edges.before, graph.edges.after
     waits = np.zeros(len(graph), bool)

@@ -323,8 +323,8 @@ def _sets(
     alone: Mapping[str, SteadyStep],
     combined: Sequence[Combined],
 ) -> Iterator[ChangedStep]:
-    """Yields the changes that help most, and then those that help once these are made. alone: the step with one of
-    them."""
+    """Yields the step after each set of the changes that help most, including changes that help only once others are
+    made. alone: the step with one of them."""
     helpful = combined[-1].ids if combined else []
     first = alone[helpful[0]] if helpful else step
     after = reduce(lambda now, id: chosen[id](now), helpful[1:], first)

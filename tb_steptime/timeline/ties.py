@@ -89,7 +89,7 @@ def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
 
 def _write_annotations(trace: Trace, columns: Columns, strings: _Strings) -> None:
     """Writes the annotations of activities, and for an activity that is shown on another lane the stream on which it
-    ran; -1 for others."""
+    ran. Others get -1."""
     table, texts = trace.annotations, trace.annotation_texts.strings
     if len(table):
         columns.add("noted.event", table.event.astype(np.int32))

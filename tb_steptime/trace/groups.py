@@ -93,7 +93,7 @@ def none_if_nan(value: float) -> float | None:
 
 
 def exact_sums(place: Int32 | Int64, values: Bool | Int64 | Float64, size: int) -> Int64:
-    """Returns the sum of the values at each place; exact as long as sums stay below 2**53."""
+    """Returns the sum of the values at each place. It is exact as long as sums stay below 2**53."""
     return np.rint(np.bincount(place, values, minlength=size)).astype(np.int64)
 
 

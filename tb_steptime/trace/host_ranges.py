@@ -146,7 +146,7 @@ def marked_waits(trace: Trace) -> Int64:
 
 
 def _by_loop(trace: Trace, rows: Int64) -> Bool:
-    """Returns which of these rows are of a thread that marks steps; without such marks, any may be."""
+    """Returns which of these rows are of a thread that marks steps. Without such marks, all rows count."""
     threads = distinct(trace.events.thread[step_marks(trace)])
     return is_in(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
 

@@ -39,7 +39,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def of(*pairs: tuple[int, int]) -> Intervals:
-        """Returns the union of a few (start, end) pairs; for windows and tests."""
+        """Returns the union of a few (start, end) pairs. Windows and tests use it."""
         array = np.array(pairs, np.int64).reshape(-1, 2)
         return Intervals.union(array[:, 0], array[:, 1])
 

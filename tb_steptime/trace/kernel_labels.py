@@ -55,7 +55,7 @@ def _take(column: Int32, rows: Int64) -> Int32:
 
 
 def _over(labels: KernelLabels, others: KernelLabels) -> KernelLabels:
-    """Returns the given labels; where they are empty, those of `others`."""
+    """Returns the given labels, or those of `others` where they are empty."""
     first = len(labels.texts)
 
     def chosen(own: Int32, other: Int32) -> Int32:

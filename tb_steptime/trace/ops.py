@@ -203,7 +203,7 @@ def kernel_modules(trace: Trace) -> Int64:
 def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
     """Returns for each activity or call the op with its external id, if that id can be trusted, and -1 otherwise.
 
-    call: the call that launched the activity, -1 if unknown; for a call, the call itself.
+    call: the call that launched the activity, -1 if unknown. For a call it is the call itself.
 
     Producers of 2022 and 2023 wrote the correlation id in its place, which may happen to equal some op's number. So the
     op must contain the launch; and if no launch is known, the id must differ from the correlation id.

@@ -209,8 +209,8 @@ class Columns:
     def may_have_more_args(self, block: EventBlock) -> bool:
         """Returns whether any event of a block that was read with `PlainArgs` may have arguments that these leave out.
 
-        Annotations occur on nodes of graphs and on activities that were moved to a lane; queues where there is no
-        stream; kinds of copies where the name gives none. Instants with a duration are events of the allocator.
+        Annotations occur on nodes of graphs and on activities that were moved to a lane, queues where there is no
+        stream, and kinds of copies where the name gives none. Instants with a duration are events of the allocator.
         """
         if not block.timed:
             return False
@@ -452,7 +452,7 @@ def _text(track: object) -> str:
 
 
 def _durations(us: list[float | None]) -> Int64:
-    """Returns the durations in ns; NO_DURATION for values that do not fit int64."""
+    """Returns the durations in ns, with NO_DURATION for values that do not fit int64."""
     values = np.array(us, np.float64)
     exact = np.abs(values) < 2.0**52
     if exact.all():

@@ -132,7 +132,7 @@ class Workers:
 
 
 def _next(stream: IO[bytes]) -> Any:
-    """Returns a child's next message; None after the last one, or if the child was killed while writing it."""
+    """Returns a child's next message, or None after the last one, or if the child was killed while writing it."""
     try:
         return pickle.load(stream)
     except (EOFError, pickle.UnpicklingError):
