@@ -319,8 +319,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
 
 
 def _rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | None) -> dict[str, Any]:
-    """Returns the fields that `HostResult` and `JudgedRows` share. mean: the mean of these steps, which are all steps
-    if None."""
+    """Returns the fields that `HostResult` and `JudgedRows` share. mean: that of these steps, of all if None."""
     buckets = bucket_copies(trace, device, steps)
     return {
         "sites": site_rows(trace, device, mean, steps),
@@ -397,7 +396,7 @@ def _judged_host(averaged: Trace, are_averaged: Bool) -> JudgedHost:
 
 
 def _rows_of_host(trace: Trace) -> dict[str, Any]:
-    """Returns the fields that are measured without a device, both over all steps and over the judged ones, by name."""
+    """Returns the fields measured without a device, over all steps and over the judged ones, by name."""
     return {
         "cpu": cpu_work(trace, excluded_time(trace, None).total, holding_ops(trace)),
         "python_function": python_function(trace),
@@ -411,9 +410,9 @@ def _rows_of_host(trace: Trace) -> dict[str, Any]:
 
 
 def _bound(trace: Trace, device: int, blocking: list[BlockingRow], gaps: list[LongGaps]) -> Bound:
-    """Judges what limits the step by what a replayed step is sensitive to or, if the replay is not trusted, by the idle
-    time of the device and its exchanges. Only what the device shows by itself is known of a recording without the CPU.
-    Where results are read, the CPU sets the pace if it needs them for its own work."""
+    """Judges the bound by what a replayed step is sensitive to or, if the replay is not trusted, by the idle time of
+    the device and its exchanges. Only what the device shows by itself is known of a recording without the CPU. Where
+    results are read, the CPU sets the pace if it needs them for its own work."""
     replayed, are_whole = replayed_step(trace), whole_steps(trace, device)
     whole = step_aggregates(trace, device).of(are_whole).mean
     if replayed is not None and replayed.trusted:
@@ -446,8 +445,8 @@ def _is_rollout(trace: Trace, replayed: WhatIf | None) -> bool:
 
 
 def _bound_of_device(mean: StepAggregates, once_ns: int, launches: LaunchFigures) -> Bound:
-    """Judges what limits the step by the device's idle time. once_ns: time in which an exchange waits once, which is
-    not judged."""
+    """Judges the bound by the device's idle time. once_ns: time in which an exchange waits once, which is not
+    judged."""
     works = mean.works_of(0)
     exchanges_ns, works_ns = max(works.communication - once_ns, 0), max(works.total_ns - once_ns, 0)
     return judge(Pace(mean.idle_of(0), mean.bubble_ns(0), works_ns, exchanges_ns, launches.starved_share))

@@ -44,10 +44,17 @@ class StepChange(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
-    figures: those that a side has. same_work: as far as it is known. changes: what the candidate does in another way,
-    as far as the traces show it; predictions: of cards that advise it. Both are empty where the two do not do the same
-    work."""
+    """The comparison of two sides.
+
+    base, candidate   names of the sides
+    waterfalls        the first one is by part
+    tables            those that have a row
+    figures           those that a side has
+    same_work         as far as it is known
+    changes           what the candidate does in another way, as far as the traces show it; empty where the two do not
+                      do the same work
+    predictions       of cards that advise these changes; likewise empty
+    """
 
     base: str
     candidate: str

@@ -22,15 +22,23 @@ _MS_BELOW, _EARLIEST_MS = 10**17, 10**12
 
 
 class FoundSpan(msgspec.Struct, frozen=True):
-    """A span under a place. id is opaque and stable; number counts from 1 in time order within a run and worker.
+    """A span under a place.
 
-    file is relative to the place's root; trace is None where only the summary file is left, summary is None where no
-    file lies next to the trace. time is the one in the file's name, -1 where it has none. bytes and mtime_ns are the
-    trace's, or the summary's without one; summary_ns is when the summary next to it was written, 0 without one. records
-    changes when a recorder's files appear next to the trace, or are written to before or soon after it.
-    whole_recording: the recording is to be measured as one step; only_steps: only the steps from the first to the last
-    of these two numbers are to be measured. log_directory: the place's root; beside: the other paths that the user
-    named; names_from: where the user wants the kernels in CUDA graphs to be named from (see `ingest.graph_names`).
+    id                opaque and stable
+    number            counts from 1 in time order within a run and worker
+    file              relative to the place's root
+    trace             None where only the summary file is left
+    summary           None where no file lies next to the trace
+    time              the one in the file's name, -1 where it has none
+    bytes, mtime_ns   those of the trace, or of the summary without a trace
+    summary_ns        when the summary next to it was written, 0 without one
+    records           changes when a recorder's files appear next to the trace, or are written to before or soon after
+                      it
+    whole_recording   whether the recording is to be measured as one step
+    only_steps        the first and the last of the steps that are to be measured, None for all
+    log_directory     the place's root
+    beside            the other paths that the user named
+    names_from        where the user wants the kernels in CUDA graphs to be named from (see `ingest.graph_names`)
     """
 
     id: str

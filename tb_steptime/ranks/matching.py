@@ -56,9 +56,15 @@ class GroupKey:
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """The collectives of one rank, in the order of steps and of start. row: place in `Exchanges`; step: place among the
-    job's steps; group, of: places in groups and classes; start: epoch time; length, exposed: ns; sequence: see
-    `Exchanges`, -1 where not recorded."""
+    """The collectives of one rank, in the order of steps and of start.
+
+    row               place in `Exchanges`
+    step              place among the job's steps
+    group, of         places in groups and classes
+    start             epoch time in ns
+    length, exposed   ns
+    sequence          see `Exchanges`, -1 where not recorded
+    """
 
     groups: Sequence[GroupKey]
     classes: Sequence[ExchangeClass]
@@ -145,11 +151,18 @@ _Rows = tuple[Instances, Int64]
 
 @dataclass(frozen=True, eq=False)
 class MatchedGroup:
-    """Collectives of one group, m of them, on n of its ranks. members: places of these ranks among the job's. step, of:
-    (m,), places among the job's steps and in classes; bytes: (m, n), -1 where not recorded. start (epoch time), length,
-    exposed: (m, n), ns; row: (m, n), the place in each rank's `Exchanges`. by_number: matched by number, not by order.
-    later_ns: (m, n), how long after this rank the last one begins; None where the ranks share no clock. gathers_more:
-    (m,), which take longer than others of their kind because they gather more; None if none of them does.
+    """Collectives of one group, m of them, on n of its ranks.
+
+    members           places of these ranks among the job's
+    step, of          (m,), places among the job's steps and in classes
+    bytes             (m, n), -1 where not recorded
+    start             (m, n), epoch times in ns
+    length, exposed   (m, n), ns
+    row               (m, n), the place in each rank's `Exchanges`
+    by_number         whether they are matched by number, not by order
+    later_ns          (m, n), how long after this rank the last one begins; None where the ranks share no clock
+    gathers_more      (m,), which take longer than others of their kind because they gather more; None if none of them
+                      does
     """
 
     group: GroupKey

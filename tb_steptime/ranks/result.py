@@ -142,17 +142,22 @@ class RankMatrix(msgspec.Struct, frozen=True):
 
 
 class RankRow(msgspec.Struct, frozen=True):
-    """One rank. key: the caller's name for its span. host: None where the worker's name does not contain it. steps: how
-    many of the job's steps it recorded. cut_short: whether its file ends before the recording does.
+    """One rank. Sums are over its matched collectives in `JobRanks.matched_steps`, 0 where nothing is matched. Over all
+    ranks, wait_ns and caused_ns have the same sum.
 
-    Sums over its matched collectives in `JobRanks.matched_steps`, 0 where nothing is matched: matched: their number;
-    wait_ns: time until the last rank has arrived; transfer_ns: the rest of their time on this rank; exposed_wait_ns:
-    the largest possible part of wait_ns that no computation hides; last: the number at which this rank arrived last;
-    caused_ns: waits of the other ranks that end with its arrival. Over all ranks, wait_ns and caused_ns have the same
-    sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known. experts: the rows of the experts that
-    it computes in a loop; None without such a loop, and where not known.
-
-    clock_offset_ns: converts times of this rank to those of the first rank, by addition; None where it is not known.
+    key               the caller's name for its span
+    host              None where the worker's name does not contain it
+    steps             how many of the job's steps it recorded
+    cut_short         whether its file ends before the recording does
+    matched           number of its matched collectives
+    wait_ns           their time until the last rank has arrived
+    transfer_ns       the rest of their time on this rank
+    exposed_wait_ns   the largest possible part of wait_ns that no computation hides
+    last              number of collectives at which this rank arrived last
+    caused_ns         waits of the other ranks that end with its arrival
+    clock_offset_ns   converts times of this rank to those of the first rank, by addition; None where it is not known
+    tokens_sent, tokens_received   as in `RoutedTokens`; None where not known
+    experts           the rows of the experts that it computes in a loop; None without such a loop, and where not known
     """
 
     rank: int

@@ -30,10 +30,13 @@ LineKey = tuple[str, str] | None
 
 
 class LineRow(msgspec.Struct, frozen=True):
-    """Allocations of one line of code. line: "train.py:23"; None: where they were made is not recorded.
+    """Allocations of one line of code.
 
-    bytes, count: in use at the peak; end_bytes: in use at the end; made_bytes, made_count: allocated since the oldest
-    entry; lifetime_us: the mean of those that were also freed since then, None where there are none, or no times.
+    line                     "train.py:23"; None where the place of allocation is not recorded
+    bytes, count             in use at the peak
+    end_bytes                in use at the end
+    made_bytes, made_count   allocated since the oldest entry
+    lifetime_us              the mean of those that were also freed since then; None where there are none, or no times
     """
 
     line: str | None

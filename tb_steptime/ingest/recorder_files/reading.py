@@ -46,10 +46,12 @@ _AHEAD = 1  # index in the values of a CLOCK row
 class RecorderFile(msgspec.Struct, frozen=True, eq=False):
     """The content of a file that can still be read.
 
-    loader: its number in its process, from 1, counted over all recorders; 0 until all files are read. header: see
-    `record.recordings`. rows: in order of sequence number, with times in ns from an origin; unknown times are
-    UNKNOWN_TIME. clock_steps: how often the wall clock was set meanwhile. lost_bytes: bytes that failed their checksum
-    or were cut off. overwritten_rows: rows that later ones replaced because the file was full.
+    loader             its number in its process, from 1, counted over all recorders; 0 until all files are read
+    header             see `record.recordings`
+    rows               in order of sequence number, with times in ns from an origin; unknown times are UNKNOWN_TIME
+    clock_steps        how often the wall clock was set meanwhile
+    lost_bytes         bytes that failed their checksum or were cut off
+    overwritten_rows   rows that later ones replaced because the file was full
     """
 
     name: str

@@ -33,10 +33,16 @@ _LOADER = "data_loading_exposed"
 
 @dataclass(frozen=True, eq=False)
 class RankGraph:
-    """The reduced graph of one rank. paths: see `Paths`. step: place of each node's step among the job's; own_ns:
-    duration of each node, not 0 for collectives that are not joined to other ranks; kind: a number for each collective,
-    the same on all ranks. began_ns, ended_ns: recorded times of the job's steps, -1 for a step that the rank does not
-    have; origin_ns: epoch time; steps: number of the rank's steps."""
+    """The reduced graph of one rank.
+
+    paths                see `Paths`
+    step                 place of each node's step among the job's
+    own_ns               duration of each node, not 0 for collectives that are not joined to other ranks
+    kind                 a number for each collective, the same on all ranks
+    began_ns, ended_ns   recorded times of the job's steps, -1 for a step that the rank does not have
+    origin_ns            epoch time
+    steps                number of the rank's steps
+    """
 
     paths: PathColumns
     step: Int64

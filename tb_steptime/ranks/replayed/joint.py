@@ -28,14 +28,19 @@ from tb_steptime.trace.table import Bool, Float64, Int64, distinct
 
 @dataclass(frozen=True, eq=False)
 class Meetings:
-    """Collectives that several ranks leave together, and messages.
+    """Collectives that several ranks leave together, and messages. There are m of them, with these columns (m,):
 
-    (m,): group: place among the matched groups, messages after collectives; of: place in its classes; step: place among
-    the job's; transfer_ns: from the last arrival to the end; stalled_ns: the part of it that is far beyond others like
-    it.
+    group         place among the matched groups, messages after collectives
+    of            place in its classes
+    step          place among the job's
+    transfer_ns   from the last arrival to the end
+    stalled_ns    the part of it that is far beyond others like it
 
-    For each rank at each of them: meeting: its number; rank: the rank's place; call: the collective's place among the
-    rank's.
+    For each rank at each of them:
+
+    meeting   its number
+    rank      the rank's place
+    call      the collective's place among the rank's
     """
 
     group: Int64

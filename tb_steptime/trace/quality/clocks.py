@@ -206,7 +206,8 @@ def _length(trace: Trace) -> int:
 
 
 class _Shift(msgspec.Struct, frozen=True):
-    """The shift in ns for work that begins at an instant: offset_ns, plus slope for each ns of time."""
+    """The shift in ns for work that begins at an instant: offset_ns, plus slope for each ns of time, and never less
+    than 0."""
 
     slope: float
     offset_ns: float
@@ -270,8 +271,8 @@ def _is_below(at: Int64, by: Int64, left: int, middle: int, right: int) -> bool:
 
 
 def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
-    """Moves the device's rows later, by a shift for times of its clock, or earlier by a negative one, and sorts all
-    rows again."""
+    """Returns the trace with the device's rows later by a shift, a function of times of its clock, or earlier by a
+    negative one. All rows are sorted again."""
     events = trace.events
     rows = events.rows(*DEVICE_KINDS, Kind.GPU_USER)
     start, end = events.start_ns.copy(), events.end_ns

@@ -235,8 +235,8 @@ def _periods(names: Int32) -> list[int]:
 
 
 def _longest_run(names: Int32, period: int) -> tuple[int, int]:
-    """Returns the first and last place of the longest run in which the names repeat with this period without a
-    break."""
+    """Returns the first place of the longest run, and the place after its last, in which the names repeat with this
+    period without a break."""
     same = np.concatenate(([False], names[period:] == names[:-period], [False]))
     edges = np.flatnonzero(same[1:] != same[:-1])
     if not len(edges):

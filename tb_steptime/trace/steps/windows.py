@@ -269,7 +269,7 @@ def _inferred_steps(trace: Trace, inferred: InferredSteps) -> Steps:
 
 
 class _Launched(msgspec.Struct, frozen=True, eq=False):
-    """Device activities by the step whose mark holds their whole launch call."""
+    """Device activities by the step whose mark contains their whole launch call."""
 
     count: Int64  # per step
     first_start_ns: Int64  # per step; int64 max where it launched nothing
