@@ -1988,7 +1988,7 @@ export interface JobChange {
  * count             number of these collectives in matched_steps
  * transfer_ns, wait_ns, off_ns, running_ns, exposed_ns, hidden_ns
  * transfer + wait + off = running = exposed + hidden; off: their kernels were off their devices
- * (`Matched.off_ns`)
+ * (`MatchedGroup.off_ns`)
  * transfer_p50_ns   median length on the rank that arrives last
  * algorithm_rate, bus_rate   bytes per second of the median, as nccl-tests define them: bytes / transfer, and that
  * times the share that each link carries, 2 (n-1)/n for an all-reduce

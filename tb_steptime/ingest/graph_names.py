@@ -135,7 +135,8 @@ def may_be_named_now(trace: Path, places: NamePlaces, summary: MeasuredSpan) -> 
 
 
 class _Candidate(NamedTuple):
-    """A recording that may name the kernels. far: its distance from the trace, by place, rank and time of recording."""
+    """A recording that may name the kernels. distance: how far it is from the trace, by place, rank and time of
+    recording."""
 
     distance: tuple[bool, bool, int]
     path: Path

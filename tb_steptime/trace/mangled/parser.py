@@ -90,9 +90,15 @@ class Substitution(msgspec.Struct, frozen=True):
 
 
 class Parser(msgspec.Struct):
-    """Reads `mangled` from `at`. found: what substitutions number, unless it is being read again. scope: the template
-    arguments to which T_ refers, None inside a lambda's parameters. element: which element of a pack is being expanded.
-    depth: of nested types."""
+    """Reads a mangled name.
+
+    mangled, at     the name, and the place in it that is read next
+    substitutions   what substitutions number
+    again           whether something is read again, and so not numbered
+    scope           the template arguments to which T_ refers, None inside a lambda's parameters
+    element         which element of a pack is being expanded
+    depth           of nested types
+    """
 
     mangled: str
     at: int = 2
