@@ -90,7 +90,8 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
 
 def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes | None]:
     """Returns the steps that can be shown on one clock, and the lanes of the given step, or of a typical step if none
-    has this name. Returns None where clocks do not agree or nothing is matched. Raises what reading results raises."""
+    has this name. Returns no steps and None where clocks do not agree or nothing is matched. Raises what reading
+    results raises."""
     job_members = members(spans)
     names = step_names(job_members.spans)
     exchanged = _Exchanged.from_members(job_members, names)

@@ -173,7 +173,8 @@ def _read_loaders(folder: AnyPath, names: Sequence[str], origin_ns: int) -> tupl
 
 
 def _reaches_beyond(read: Sequence[RecorderFile], name: str, high: int) -> bool:
-    """Returns whether a file's last row is later than the trace's last step, or its process has ended."""
+    """Returns whether a file's last row, which may be that of its process's end, is later than the trace's last
+    step."""
     rows = next((each.rows for each in read if each.name == name), None)
     if rows is None or not len(rows):
         return False

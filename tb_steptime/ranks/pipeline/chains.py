@@ -178,7 +178,8 @@ def _is_whole(passes: Sequence[Pass]) -> bool:
 
 def _offsets(rank_programs: Sequence[Program]) -> list[int] | None:
     """Returns the offsets of the ranks' clocks with which each pass begins after the one that it needs on another rank,
-    in both directions, or 0 where the clocks agree already."""
+    in both directions. An offset is 0 where the clocks agree already. Returns None where no offsets put the passes in
+    order."""
     slack = _slack(rank_programs)
     if any(slack.get((a, b), 0) + slack.get((b, a), 0) < -_TOLERANCE_NS for a, b in slack):
         return None
