@@ -31,8 +31,8 @@ from tb_steptime.trace.table import KEPT_ROWS
 
 T = TypeVar("T")
 
-#: Minimum number of rows for columns to wait on disk: a trace of about 0.4 GB. Smaller traces fit in memory, and skipping
-#: this saves a twentieth of the time.
+#: Minimum number of rows for columns to wait on disk: those of a trace of about 0.4 GB. Smaller traces fit in memory,
+#: and skipping this saves a twentieth of the time.
 LARGE_ROWS = KEPT_ROWS
 #: Columns smaller than this stay in memory.
 _SMALL_BYTES = 1 << 20
