@@ -1697,7 +1697,7 @@ export interface Hits {
  * full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
  * of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
  * launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
- * summaries of before it was measured. host_functions_ns: idle time per step before work that is launched behind a
+ * summaries of before it was measured. host_functions_ns: idle time per step before work that is launched after a
  * function of the CPU in its stream, or waits within a graph in each launch of it. long_gaps: by place, gaps before
  * which the host does one thing for a long time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether
  * the recording has nothing of the CPU but launch calls.
@@ -3461,7 +3461,7 @@ export interface Passes {
 
 /**
  * A rank on the deciding path. late_ns: time per step for which the median of the others waits for it with nothing
- * else to do. causes: as in `LateRank`; empty where late_ns is too short to look for them.
+ * else to do. causes: as in `LateRank`; empty where late_ns is too short to determine them.
  */
 export interface PathRank {
   rank: number;
@@ -3636,7 +3636,7 @@ export interface Prediction {
   residual: Residual[];
 }
 
-/** An error to show to the user: the fact, the file (relative to the log directory), and a way out. */
+/** An error to show to the user: the fact, the file (relative to the log directory), and what to do about it. */
 export interface Problem {
   problem: string;
   file: string;

@@ -1,4 +1,4 @@
-"""Data loading: which waits for a batch cost GPU time and which hide behind it."""
+"""Data loading: which waits for a batch cost GPU time and which are hidden by its work."""
 
 from __future__ import annotations
 

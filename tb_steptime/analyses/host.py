@@ -185,7 +185,7 @@ class HostResult(msgspec.Struct, frozen=True):
     full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
     of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
     launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
-    summaries of before it was measured. host_functions_ns: idle time per step before work that is launched behind a
+    summaries of before it was measured. host_functions_ns: idle time per step before work that is launched after a
     function of the CPU in its stream, or waits within a graph in each launch of it. long_gaps: by place, gaps before
     which the host does one thing for a long time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether
     the recording has nothing of the CPU but launch calls.

@@ -46,8 +46,7 @@ DRAWS = 2000
 AT_ONCE = 2_000_000
 #: Means of more blocks than this are distributed normally, and need not be drawn one by one.
 MANY = 500
-#: Maximum for the number of steps that would be enough: nobody records more, and with so many steps more would not
-#: help.
+#: Maximum for the number of steps that would be enough: nobody records more, and more would not help.
 MOST_STEPS = 10_000
 
 

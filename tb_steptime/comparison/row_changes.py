@@ -2,7 +2,7 @@
 
 Spans of a side are pooled first, then rows are matched, then each pair has its change with an interval.
 
-Rows that are not identical are matched, too. Each row is matched once, in passes from the surest to the weakest:
+Rows that are not identical are matched, too. Each row is matched once, in passes from the most to the least certain:
 
     base        sgemm  under mm [8,64]      helper under mm [8,64]      relu
     candidate   tensor-core gemm under mm [8,64]                        relu
@@ -11,7 +11,7 @@ Rows that are not identical are matched, too. Each row is matched once, in passe
     left        helper: gone                                            helpers come and go with the algorithm
 
 The tables are those of kernels, ops, blocking calls and copies. Keys match a kernel of the candidate with one of the
-base, from the surest to the weakest:
+base, from the most to the least certain:
 
     name      same kernel, same place (op, shapes of its inputs, module, phase)
     op        same op, input shapes, module and phase: fp32 -> tensor-core GEMM, cuDNN -> Triton

@@ -161,8 +161,8 @@ class Side:
         return [values for values in by_part if len(values)]
 
     def paces(self) -> list[StepPace]:
-        """Returns for each run that the recorder timed how long its steps take without the profiler, as its last span
-        knows it."""
+        """Returns for each run that the recorder timed how long its steps take without the profiler, according to its
+        last span."""
         paces = [[span.overview.pace for span in part if span.overview.pace] for part in self._recordings]
         return [run_paces[-1] for run_paces in paces if run_paces]
 

@@ -53,7 +53,7 @@ class Waterfall(msgspec.Struct, frozen=True):
 
 
 def waterfalls(base: Side, candidate: Side) -> list[Waterfall]:
-    """Returns the breakdowns that both sides know."""
+    """Returns the breakdowns that are known of both sides."""
     breakdowns = [by_part(base, candidate)]
     if base.idle_ns is not None and candidate.idle_ns is not None:
         breakdowns.append(_per_step("reason", ("busy", *REASONS), base, candidate, lambda side: side.idle_ns))

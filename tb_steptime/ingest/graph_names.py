@@ -4,7 +4,7 @@ is one.
     logs/eager/host_4711.1690000000.pt.trace.json.gz        read for its labels
     logs/graphed/host_4712.1690000900.pt.trace.json.gz      measured
 
-Recordings are looked for next to the trace, in the paths that the user named with it, and in its log directory; only
+Recordings are searched for next to the trace, in the paths that the user named with it, and in its log directory; only
 files of this machine are considered. The nearest in place and time come first, and the first one that names half of the
 graphs' kernel time is taken. A log directory may be large, so few recordings are read, none of them much larger than
 the trace itself, and none whose summary shows that it cannot match.

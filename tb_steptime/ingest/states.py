@@ -31,7 +31,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """An error to show to the user: the fact, the file (relative to the log directory), and a way out."""
+    """An error to show to the user: the fact, the file (relative to the log directory), and what to do about it."""
 
     problem: str
     file: str

@@ -343,7 +343,7 @@ class _Limit:
 
     path: waits off it cost nothing; None where it is not known. step_ns, least_ns: length of the replayed step, and
     what each of the given ranks needs for it without the others (ranks, steps), 0 where the replay does not explain the
-    rank; least_ns is None where the replay does not give back the recording.
+    rank; least_ns is None where the replay does not reproduce the recording.
     """
 
     ranks: Sequence[int]

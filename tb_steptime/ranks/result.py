@@ -405,7 +405,7 @@ class LateGroup(msgspec.Struct, frozen=True):
 
 class PathRank(msgspec.Struct, frozen=True):
     """A rank on the deciding path. late_ns: time per step for which the median of the others waits for it with nothing
-    else to do. causes: as in `LateRank`; empty where late_ns is too short to look for them."""
+    else to do. causes: as in `LateRank`; empty where late_ns is too short to determine them."""
 
     rank: int
     late_ns: int

@@ -101,8 +101,7 @@ def rank_span(
     cut_short: bool = False,
     gap: bool = False,
 ) -> RankSpan:
-    """Makes the span from its results, and from what the caller knows from its head and its name. Raises what reading
-    results raises."""
+    """Makes the span from its results, and from what its head and its name say. Raises what reading results raises."""
     trends = results["trends"]
     assert isinstance(trends, TrendsResult)
     return RankSpan(

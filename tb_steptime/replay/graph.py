@@ -264,7 +264,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
         return self if np.array_equal(own_ns, self.own_ns) else replace(self, own_ns=own_ns)
 
     def subgraph(self, nodes: Int64, edges: Edges) -> Graph:
-        """Returns some nodes, ascending, and some edges between them, numbered anew."""
+        """Returns some nodes, ascending, and some edges between them, renumbered."""
         before, after = (np.searchsorted(nodes, each).astype(np.int32) for each in (edges.before, edges.after))
         edges = replace(edges, before=before, after=after)
         return replace(self, **{name: getattr(self, name).take(nodes) for name in COLUMNS}, edges=edges)

@@ -279,10 +279,10 @@ def _behind_batches_ns(trace: Trace, step: SteadyStep, gain_ns: int) -> int:
 
 
 def _shows_batches(trace: Trace, judged_ns: float, step_ns: int, lengths: Sensitivity) -> bool:
-    """Returns whether a replayed step represents the recorded ones although these wait for batches. Workers deliver in
-    turns: where one of three steps waits for all, the usual step has no wait, and a single step shows no pace. The step
-    does not represent them if their mean wait would decide, by the rule of `verdict`, if the step had it. judged_ns:
-    the mean of these steps.
+    """Returns whether a replayed step represents the recorded ones although these wait for batches. Workers deliver one
+    after the other: where one of three steps waits for all, the usual step has no wait, and a single step shows no
+    pace. The step does not represent them if their mean wait would decide, by the rule of `verdict`, if the step had
+    it. judged_ns: the mean of these steps.
 
     steps    |--|--------|--|     the median step waits for nothing, the mean one for half of its time
     """

@@ -198,7 +198,7 @@ def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int3
 
 
 def process_name(pid: str) -> str:
-    """Returns the process in words. A profiler writes 0 or -1 if it does not know the process.
+    """Returns the process in words. A profiler writes 0 or -1 for an unknown process.
 
     >>> process_name("4711"), process_name("-1")
     ('Process 4711', 'Process not recorded')

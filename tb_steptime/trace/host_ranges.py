@@ -170,8 +170,8 @@ def iterator_of(mark: str) -> str:
 
 @shared
 def compiling(trace: Trace) -> Intervals:
-    """Returns when torch.compile works on any thread, or looks for its code. It traces forward and backward passes of
-    tensors without data, on which ops and autograd nodes are recorded as if they ran."""
+    """Returns when torch.compile works on any thread, or looks up compiled code. It traces forward and backward passes
+    of tensors without data, on which ops and autograd nodes are recorded as if they ran."""
     marks = (Kind.CPU_OP, Kind.USER)
     rows = rows_named(trace, marks, lambda name: COMPILES.match(name) or name.startswith("TorchDynamo "))
     return Intervals.of_events(trace.events, rows)

@@ -116,7 +116,7 @@ def recorder_files(folder: AnyPath) -> tuple[str, ...]:
     """Returns the names of the recorder's files in a folder, or none where it cannot be read."""
     try:
         if isinstance(folder, RemotePath):
-            with _ASKING[folder]:  # all spans of a folder ask at once, and one of them lists it for all
+            with _ASKING[folder]:  # all spans of a folder request it at once, and one of them lists it for all
                 return _listed_remote(folder, int(time.monotonic() / LISTED_SECONDS))
         return _listed(str(folder), folder.stat().st_mtime_ns)
     except OSError:
@@ -126,8 +126,8 @@ def recorder_files(folder: AnyPath) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=64)
 def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
     """Lists a folder. The list is cached by the folder's time, which changes when files come or go, since thousands of
-    its traces may ask. A link is followed only within the folder: its target may belong to another user, or not be
-    meant for everyone who may read the summary."""
+    its traces may request it. A link is followed only within the folder: its target may belong to another user, or not
+    be meant for everyone who may read the summary."""
     with os.scandir(folder) as entries:
         own = [
             each for each in entries if NAME.fullmatch(each.name) and (not each.is_symlink() or _stays(each, folder))

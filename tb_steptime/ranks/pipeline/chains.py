@@ -264,8 +264,8 @@ def _all_forward_first(order: Sequence[Pass]) -> bool:
 
 
 def one_forward_one_backward(order: Sequence[Pass], ahead: int) -> list[Pass]:
-    """Returns the same passes in the order of 1F1B: `ahead` forward passes, then a backward pass and a forward pass in
-    turns."""
+    """Returns the same passes in the order of 1F1B: `ahead` forward passes, then a backward and a forward pass
+    alternately."""
     forward, backward = ([one for one in order if one.kind == kind] for kind in (FORWARD, BACKWARD))
     turns = [one for two in zip(backward, forward[ahead:], strict=False) for one in two]
     return [*forward[:ahead], *turns, *backward[len(forward[ahead:]) :]]

@@ -142,8 +142,8 @@ def numbered(each: RankPasses, stage_of: Mapping[int, int]) -> RankPasses:
 
 
 def looped(each: RankPasses, rank: int, ranks: int, chunks: int) -> RankPasses | None:
-    """Adds the stages and micro-batches of a rank that computes several stages, in turns of as many micro-batches as
-    there are ranks. Returns None where the passes do not divide evenly."""
+    """Adds the stages and micro-batches of a rank that computes several stages alternately, each for as many
+    micro-batches as there are ranks. Returns None where the passes do not divide evenly."""
     number = _places(each.step, each.kind, np.zeros(len(each.kind), np.int64))
     turn = number // ranks % chunks
     chunk = np.where(each.kind == FORWARD, turn, chunks - 1 - turn)

@@ -322,8 +322,8 @@ class ReplayedJob:
         similar rank, does its own work in that time. Returns None where there is no such rank.
 
         The longest step of such a rank then takes as long as the longest step of the others, its second longest as long
-        as theirs, and so on. Ranks go on taking turns: a rank that took as long as another one in every step would
-        never wait for it, nor the other for this one.
+        as theirs, and so on. Ranks still take turns: a rank that took as long as another one in every step would never
+        wait for it, nor the other for this one.
         """
         graphs = list(self.graphs)
         for place in places:

@@ -257,7 +257,7 @@ def _give_one(event: bytes, sink: Sink) -> None:
 
 
 def _skip(feed: Feed, sink: Sink) -> None:
-    """Skips an event that is broken off, or so damaged that all text behind it seems to be part of it. The base time is
+    """Skips an event that is broken off, or so damaged that all text after it seems to be part of it. The base time is
     still read if it is in that text."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:

@@ -44,7 +44,7 @@ class _Replays(msgspec.Struct, frozen=True, eq=False):
     first, last   its work is work[first:last]
     kind          a number that replays with the same work share
 
-    One entry per piece of work, in the order of the launches, then by start:
+    One entry per activity, in the order of the launches, then by start:
     work          row of the event table
     node          the node's sort, a number for its name and launch shape
 

@@ -127,7 +127,7 @@ def holds_no_work(trace: Trace) -> bool:
 
 def _calls_only_profiler(trace: Trace) -> bool:
     """Returns whether Python calls nothing but the profiler: each frame is one of its own or inside one, or is open
-    before the first of them and behind the last one.
+    before the first of them and after the last one.
 
     main   ######################       main has called the profiler, and waits in another thread; a frame between
     wait   ######################       start and stop, or without these, would be what the script does
@@ -300,7 +300,7 @@ def unread_findings(trace: Trace) -> list[Finding]:
 
 
 def _waits_behind(trace: Trace) -> Int64:
-    """Returns the calls that wait for the device behind the first launch. They show that work ran while it was
+    """Returns the calls that wait for the device after the first launch. They show that work ran while it was
     recorded."""
     launches, waits = rows_named(trace, CALL_KINDS, _LAUNCHES.search), rows_named(trace, CALL_KINDS, SYNC_CALL.match)
     behind: Int64 = waits[trace.events.start_ns[waits] > trace.events.start_ns[launches].min()]

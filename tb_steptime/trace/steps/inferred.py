@@ -151,8 +151,8 @@ def _share(trace: Trace, start: Int64, end: Int64, begins: Int64, kinds: tuple[K
 
 
 def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
-    """Returns the calls, where a step begins with its call, without those that hardly any work follows on the host or a
-    device. A graph launch is only one call, but works as long as what it was captured from."""
+    """Returns the calls, where a step begins with its call, without those after which there is hardly any work on the
+    host or a device. A graph launch is only one call, but works as long as what it was captured from."""
     if calls.at_end or len(calls.rows) < FEWEST_STEPS:
         return calls.rows
     start = trace.events.start_ns[calls.rows]

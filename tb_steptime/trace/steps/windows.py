@@ -211,7 +211,7 @@ def _why_one_step(trace: Trace) -> Note:
 
 
 def _no_marks(trace: Trace) -> Note:
-    """Returns a note on the missing marks. Where the file is cut, they may have been behind the cut."""
+    """Returns a note on the missing marks. Where the file is cut, they may have been after the cut."""
     return Note("no_steps_before_cut" if is_cut_short(trace.notes) else "no_steps")
 
 

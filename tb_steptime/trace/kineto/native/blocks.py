@@ -111,7 +111,7 @@ class ScannedBlocks:
         return True
 
     def _add_collectives(self, rows: Int64, args: list[Args]) -> None:
-        """Adds the collectives of ops and those of kernels, which come behind them."""
+        """Adds the collectives of ops and those of kernels, which come after them."""
         columns = self._columns
         kinds = np.array([columns.labels.kinds[columns.label[row]] for row in rows.tolist()])
         ops = int((kinds == Kind.CPU_OP).sum())

@@ -157,8 +157,8 @@ def _new(numbered: Mapping[str, dict[Any, int]], known: dict[str, int]) -> dict[
 
 
 def _from(numbered: dict[Any, Any], first: int) -> list[Any]:
-    """Returns the keys from place `first` on. They are looked for from the end: a large file has thousands of parts,
-    each with few new keys among all known ones."""
+    """Returns the keys from place `first` on. They are searched for from the end, since a large file has thousands of
+    parts, each with few new keys among all known ones."""
     return list(islice(reversed(numbered), len(numbered) - first))[::-1]
 
 

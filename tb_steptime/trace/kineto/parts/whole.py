@@ -49,8 +49,9 @@ def read_in_parts(
     """Reads a file in parts, by `processes` processes. Its columns can be taken until the context ends. Yields None if
     this process has to read the file as a whole.
 
-    That is so if the file is small or remote, if a part is damaged where it meets the next, or if anything fails.
-    Whoever then reads the file finds out the cause. meanwhile: what this process does before it takes its first part.
+    That is so if the file is small or remote, if a part is damaged where it meets the next, or if anything fails. The
+    process that then reads the file reports the cause. meanwhile: what this process does before it takes its first
+    part.
     """
     can_start = os.name == "posix" and bool(sys.executable)
     local = path if isinstance(path, Path) and can_start else None
