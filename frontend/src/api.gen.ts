@@ -337,10 +337,13 @@ export interface BlockingRow {
 export type Bound = "communication" | "cpu" | "dependency" | "gpu" | "host" | "input" | "mixed" | "sync" | "unknown";
 
 /**
- * Events as columns of equal length, ordered by track, row and start.
- * start_ns: relative to the window's start. Events that are too narrow to see are merged into one box. count: number
- * of its events; event: number of the longest one, by which its details are requested; name: place of that one's name
- * in `names`; colour: place in `colours`.
+ * Events as columns of equal length, ordered by track, row and start. Events that are too narrow to see are merged
+ * into one box.
+ * start_ns   relative to the window's start
+ * count      number of its events
+ * event      number of the longest one, by which its details are requested
+ * name       place of that one's name in `names`
+ * colour     place in `colours`
  */
 export interface Boxes {
   track: number[];
@@ -529,7 +532,7 @@ export interface Change {
   text: Phrase;
 }
 
-/** more: how many rows of smaller changes are left out. */
+/** The changes of one kind of rows. more: how many rows of smaller changes are left out. */
 export interface ChangeTable {
   of: "blocking" | "copies" | "kernels" | "ops";
   rows: RowChange[];
@@ -698,11 +701,14 @@ export interface ComparePage {
 }
 
 /**
- * The figures of a span that are compared. Sums of kernels and ops are those of its whole steps.
- * phases: labels, in order. kernels: of the main device, by place of origin; more_kernels_ns: time of all other
- * places. ops: on the host. blocking, copies: by place of origin. All are empty in a summary of a release that did not
- * compare. known_products: share of the time of the main device's products whose operations are known; None without
- * products.
+ * The figures of a span that are compared. Sums of kernels and ops are those of its whole steps. All are empty in a
+ * summary of a release that did not compare.
+ * phases             labels, in order
+ * kernels            of the main device, by place of origin
+ * more_kernels_ns    time of all other places
+ * ops                on the host
+ * blocking, copies   by place of origin
+ * known_products     share of the time of the main device's products whose operations are known; None without products
  */
 export interface CompareResult {
   setup: Setup;
@@ -731,9 +737,15 @@ export interface ComparedStep {
 }
 
 /**
- * base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
- * figures: those that a side has. same_work: as far as it is known. changes: what the candidate does otherwise, as far
- * as the traces show it; predictions: of cards that advise it. Both are empty where the two do not do the same work.
+ * The comparison of two sides.
+ * base, candidate   names of the sides
+ * waterfalls        the first one is by part
+ * tables            those that have a row
+ * figures           those that a side has
+ * same_work         as far as it is known
+ * changes           what the candidate does in another way, as far as the traces show it; empty where the two do not
+ * do the same work
+ * predictions       of cards that advise these changes; likewise empty
  */
 export interface Comparison {
   base: string;
@@ -959,8 +971,8 @@ export interface CurvePoint {
 }
 
 /**
- * unknown: why no waits are known. Figures are then None or empty, except those that a recorder has of a loader
- * that another thread reads.
+ * The result of the data loading view. unknown: why no waits are known. Figures are then None or empty, except
+ * those that a recorder has of a loader that another thread reads.
  * main_loader: place in `loaders` of the one with the longest total wait (`most_waited`). Figures of this loader:
  * multiprocess, None where the iterator's name does not show it; batch_ns: time that one process needs for a batch;
  * consumer_ns: time per batch of the steps without late batches; batches_per_step; needed_workers; why_unknown: why
@@ -996,8 +1008,8 @@ export interface DataLoadingResult {
  * together take longest.
  * work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: own time of ranks by which they are not late:
  * kernels, idle time that all ranks have, and other exchanges. ranks: the latest first; one may be on the path several
- * times. gain_ns: at most so much less if `deciders` were never late: the step still takes what any other rank needs
- * by itself.
+ * times. gain_ns: upper limit of the gain if `deciders` were never late: the step still takes what any other rank
+ * needs by itself.
  */
 export interface DecidingPath {
   steps: number;
@@ -1174,12 +1186,12 @@ export interface DeviceSnapshot {
 
 /**
  * A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high],
- * unless `unclassified` says that so much kernel time is of unknown kernels that the range tells nothing.
+ * unless `unclassified` says that too much kernel time is of unknown kernels for the range to mean anything.
  * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
  * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
  * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
- * obstacles sums all of them by why they are none yet. Gains are over the span, at most.
- * waste is per step. rates: how fast products run on tensor cores; None in summaries of before it was measured.
+ * obstacles sums all of them by why they are none yet. Gains are over the span, at most. waste is per step. rates: how
+ * fast products run on tensor cores; None in summaries of before it was measured.
  */
 export interface DeviceSplit {
   device: number;
@@ -1677,15 +1689,15 @@ export interface Hits {
 }
 
 /**
- * device: the busiest one, whose figures represent the span; None with `unknown` if nothing ran on a GPU. Then only
- * steps, phases and ranges of the host are measured.
+ * The result of the host view. device: the busiest one, whose figures represent the span; None with `unknown` if
+ * nothing ran on a GPU. Then only steps, phases and ranges of the host are measured.
  * segments: sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine; device_levels: activity of
  * the device in the same bins. figures: by metric id, figures that show whether the CPU limits the step. blocking: the
  * largest bubble first; more_blocking: number of rows beyond BLOCKING_ROWS. copies: the most time first.
  * full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
  * of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
  * launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
- * summaries of before it was measured. host_functions_ns: idle time per step before work that is launched behind a
+ * summaries of before it was measured. host_functions_ns: idle time per step before work that is launched after a
  * function of the CPU in its stream, or waits within a graph in each launch of it. long_gaps: by place, gaps before
  * which the host does one thing for a long time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether
  * the recording has nothing of the CPU but launch calls.
@@ -1976,7 +1988,7 @@ export interface JobChange {
  * count             number of these collectives in matched_steps
  * transfer_ns, wait_ns, off_ns, running_ns, exposed_ns, hidden_ns
  * transfer + wait + off = running = exposed + hidden; off: their kernels were off their devices
- * (`Matched.off_ns`)
+ * (`MatchedGroup.off_ns`)
  * transfer_p50_ns   median length on the rank that arrives last
  * algorithm_rate, bus_rate   bytes per second of the median, as nccl-tests define them: bytes / transfer, and that
  * times the share that each link carries, 2 (n-1)/n for an all-reduce
@@ -2668,9 +2680,12 @@ export interface LineGrowth {
 }
 
 /**
- * Allocations of one line of code. line: "train.py:23"; None: where they were made is not recorded.
- * bytes, count: in use at the peak; end_bytes: in use at the end; made_bytes, made_count: allocated since the oldest
- * entry; lifetime_us: the mean of those that were also freed since then, None where there are none, or no times.
+ * Allocations of one line of code.
+ * line                     "train.py:23"; None where the place of allocation is not recorded
+ * bytes, count             in use at the peak
+ * end_bytes                in use at the end
+ * made_bytes, made_count   allocated since the oldest entry
+ * lifetime_us              the mean of those that were also freed since then; None where there are none, or no times
  */
 export interface LineRow {
   line: string | null;
@@ -2685,9 +2700,11 @@ export interface LineRow {
 
 /**
  * The cost of each line of the user's code by itself. rows, rest and elsewhere sum to the whole.
- * line_of: whether a line is the one on which a function begins, or one that was executed. where: for which line work
- * of the backward pass counts. host_ns: length of the steps on the training thread. more: number of lines in `rest`;
- * elsewhere: cost outside any line.
+ * line_of     whether a line is the one on which a function begins, or one that was executed
+ * where       for which line work of the backward pass counts
+ * host_ns     length of the steps on the training thread
+ * more        number of lines in `rest`
+ * elsewhere   cost outside any line
  */
 export interface LineTable {
   line_of: "call" | "function";
@@ -3210,13 +3227,16 @@ export interface OperatorTable {
 }
 
 /**
- * Sums over the steps, whose total length is steps_ns.
- * start_ns, end_ns: range in which the host is in the steps. steps: the host's part of each.
- * tables: one for each recorded grouping; if links to the forward pass are recorded, another one in which work of the
- * backward pass counts for the op that created it. details: of the ops with the most time. folded: modules with
- * repeated layers as one row; modules: each module, without the more_modules smallest ones. lines: None if no line of
- * the user's code is recorded.
- * All are empty in a summary of a release that did not measure ops.
+ * The result of the operators view: sums over the steps, whose total length is steps_ns. All are empty in a summary
+ * of a release that did not measure ops.
+ * start_ns, end_ns   range in which the host is in the steps
+ * steps              the host's part of each
+ * tables             one for each recorded grouping; if links to the forward pass are recorded, another one in which
+ * work of the backward pass counts for the op that created it
+ * details            of the ops with the most time
+ * folded             modules with repeated layers as one row
+ * modules            each module, without the more_modules smallest ones
+ * lines              None if no line of the user's code is recorded
  */
 export interface OperatorsResult {
   start_ns: number;
@@ -3338,13 +3358,18 @@ export interface Overhead {
 }
 
 /**
- * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
- * tiles: in the order of the page; GPU figures are those of `device`. absent: why a part has no length, by its id.
- * job: the kind of job. communication: None if nothing is exchanged. cut_short: whether the file ends before the trace
- * does. findings: faults of the recording; repaired ones first, then those that exclude something, then remarks.
- * not_recorded_ns: estimated GPU time that is missing from the only step if the end of the recording is missing; else
- * 0. steady_step_ns: the median length of the steps without excess; None if it could not be computed. excess: sums
- * over the steps by kind, the largest first.
+ * The result of the overview. mean_parts_ns sums to mean_duration_ns, and works_ns (device parts) + waits_ns =
+ * mean_duration_ns.
+ * tiles             in the order of the page; GPU figures are those of `device`
+ * absent            why a part has no length, by its id
+ * job               the kind of job
+ * communication     None if nothing is exchanged
+ * cut_short         whether the file ends before the trace does
+ * findings          faults of the recording: repaired ones first, then those that exclude something, then remarks
+ * not_recorded_ns   estimated GPU time that is missing from the only step if the end of the recording is missing, and
+ * otherwise 0
+ * steady_step_ns    the median length of the steps without excess; None if it could not be computed
+ * excess            sums over the steps by kind, the largest first
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -3436,7 +3461,7 @@ export interface Passes {
 
 /**
  * A rank on the deciding path. late_ns: time per step for which the median of the others waits for it with nothing
- * else to do. causes: as in `LateRank`; empty where late_ns is too short to look for them.
+ * else to do. causes: as in `LateRank`; empty where late_ns is too short to determine them.
  */
 export interface PathRank {
   rank: number;
@@ -3549,13 +3574,17 @@ export interface Piece {
 }
 
 /**
- * The slowest of the job's chains of stages; chains: their number. Means over `steps` steps, ns.
- * schedule: None, with a reason, where the order of passes is not that of a known schedule. odd_ranks: ranks that
- * compute in another order than the schedule. micro_batches: number per step. window_ns: from the first begin of a
- * pass to the last end of one; it is work_ns plus the four causes, and step_ns = window_ns + other_ns. work_ns:
- * computing time of a stage with its own time between passes, mean over the stages. perfect_ns: estimated length of a
- * step without any bubble: the work of its slowest stage, and other_ns. rows: in the order of stages. shown: the step
- * whose window is closest to the median; None if it has too many passes for a picture.
+ * The slowest of the job's chains of stages. Times are means over `steps` steps in ns. window_ns = work_ns plus the
+ * four causes, and step_ns = window_ns + other_ns.
+ * chains          number of chains of stages in the job
+ * schedule        None, with a reason, where the order of passes is not that of a known schedule
+ * odd_ranks       ranks that compute in another order than the schedule
+ * micro_batches   number per step
+ * window_ns       from the first begin of a pass to the last end of one
+ * work_ns         computing time of a stage with its own time between passes, mean over the stages
+ * perfect_ns      estimated length of a step without any bubble: the work of its slowest stage, and other_ns
+ * rows            in the order of stages
+ * shown           the step whose window is closest to the median; None if it has too many passes for a picture
  */
 export interface Pipeline {
   schedule: "1f1b" | "breadth_first" | "gpipe" | "interleaved" | "zero_bubble" | null;
@@ -3592,9 +3621,9 @@ export interface PipelineStep {
 
 /**
  * A card whose advice was followed, per step. predicted_ns: at most. measured_ns: by how much shorter the step
- * became (`of` None), or, where the candidate does several things otherwise, this part of it. low, high: its interval.
- * residual: by part, what was predicted less what was measured, most first; sums to predicted_ns - measured_ns. Empty
- * where the card does not say which part becomes shorter.
+ * became (`of` None), or, where the candidate does several things in another way, this part of it. low, high: its
+ * interval. residual: by part, what was predicted less what was measured, most first; sums to predicted_ns -
+ * measured_ns. Empty where the card does not say which part becomes shorter.
  */
 export interface Prediction {
   insight: string;
@@ -3607,7 +3636,7 @@ export interface Prediction {
   residual: Residual[];
 }
 
-/** An error to show to the user: the fact, the file (relative to the log directory), and a way out. */
+/** An error to show to the user: the fact, the file (relative to the log directory), and what to do about it. */
 export interface Problem {
   problem: string;
   file: string;
@@ -3766,7 +3795,7 @@ export interface RankMap {
 /**
  * A metric of the catalogue over ranks and steps.
  * values: one row for each of `JobRanks.ranks`, one column for each of `JobRanks.steps`; None where the rank has no
- * such step or the metric is not measurable in it. reason: why no value is known at all; else None.
+ * such step or the metric is not measurable in it. reason: why no value is known at all, or None.
  */
 export interface RankMatrix {
   metric: string;
@@ -3775,15 +3804,21 @@ export interface RankMatrix {
 }
 
 /**
- * One rank. key: the caller's name for its span. host: None where the worker's name does not contain it. steps: how
- * many of the job's steps it recorded. cut_short: whether its file ends before the recording does.
- * Sums over its matched collectives in `JobRanks.matched_steps`, 0 where nothing is matched: matched: their number;
- * wait_ns: time until the last rank has arrived; transfer_ns: the rest of their time on this rank; exposed_wait_ns:
- * the largest possible part of wait_ns that no computation hides; last: the number at which this rank arrived last;
- * caused_ns: waits of the other ranks that end with its arrival. Over all ranks, wait_ns and caused_ns have the same
- * sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known. experts: the rows of the experts that
- * it computes in a loop; None without such a loop, and where not known.
- * clock_offset_ns: converts times of this rank to those of the first rank, by addition; None where it is not known.
+ * One rank. Sums are over its matched collectives in `JobRanks.matched_steps`, 0 where nothing is matched. Over all
+ * ranks, wait_ns and caused_ns have the same sum.
+ * key               the caller's name for its span
+ * host              None where the worker's name does not contain it
+ * steps             how many of the job's steps it recorded
+ * cut_short         whether its file ends before the recording does
+ * matched           number of its matched collectives
+ * wait_ns           their time until the last rank has arrived
+ * transfer_ns       the rest of their time on this rank
+ * exposed_wait_ns   the largest possible part of wait_ns that no computation hides
+ * last              number of collectives at which this rank arrived last
+ * caused_ns         waits of the other ranks that end with its arrival
+ * clock_offset_ns   converts times of this rank to those of the first rank, by addition; None where it is not known
+ * tokens_sent, tokens_received   as in `RoutedTokens`; None where not known
+ * experts           the rows of the experts that it computes in a loop; None without such a loop, and where not known
  */
 export interface RankRow {
   rank: number;
@@ -4045,8 +4080,8 @@ export interface RecurringWork {
 
 /**
  * The graph of one rank, reduced to its exchanges. It is empty if the recording has no work on a device, no
- * collective of a step there, or more than can be reduced; also if it has no ops, because nothing then separates the
- * host's work from its waits.
+ * collective of a step there, or more than can be reduced. It is also empty if the recording has no ops, because
+ * nothing then separates the host's work from its waits.
  * unexplained: share of the recording that no edge explains, or share of device work without a recorded launch,
  * whichever is larger.
  * began, ended: recorded times of its steps relative to the origin, ns: the first begin on the host, and the last end
@@ -4177,7 +4212,7 @@ export interface RoutedTokens {
 }
 
 /**
- * A row of both sides, or of one of them: then the names of the other are None. Per step.
+ * A row of both sides, or of one of them: then the names of the other are None. Times and counts are per step.
  * *_name: a kernel's, an op's, the calls as written, or from where to where a copy goes; *_short: to show. op, shapes,
  * module, source, phase: of the base, or of the candidate where it is new. *_ns: of a kernel or copy its time, of an
  * op its own, of calls how long the host is blocked. low, high: 95 % interval of the change, None where a side has too
@@ -4540,8 +4575,8 @@ export interface SnapshotSummary {
 }
 
 /**
- * A recorded line in its file. source: the name of the row that it is from; first, last: the lines of the function,
- * or the same line twice; 0 for "other".
+ * A recorded line in its file. source: the name of the row that it comes from; first, last: the lines of the
+ * function, or the same line twice; 0 for "other".
  */
 export interface SourceMark {
   source: string;
@@ -4702,7 +4737,7 @@ export interface StepChange {
   candidate_steps: number;
 }
 
-/** Where a step is in its span, relative to the span's origin. left_out_ns: what of it is not judged. */
+/** Where a step is in its span, relative to the span's origin. left_out_ns: the part of it that is not judged. */
 export interface StepMark {
   name: string;
   start_ns: number;
@@ -4726,12 +4761,18 @@ export interface StepPace {
 }
 
 /**
- * One step. parts_ns sums to duration_ns. start_ns: relative to the span's origin; slow: whether it is an outlier.
- * gpu_busy_ns: time in which any device works; None in a trace without device activity. Times of the step that are
- * left out of verdicts, gains and cards: before_recording_ns: the main device runs work from before the recording;
- * once_ns: it is idle during one-time work of the host; after_recording_ns: no more work of it is recorded;
- * profiler_ns: it is idle while the profiler itself works. steady_ns: the step without excess; excess_ns: by kind.
- * forward_only: whether it runs a forward pass alone, although others train.
+ * One step. parts_ns sums to duration_ns.
+ * start_ns       relative to the span's origin
+ * slow           whether it is an outlier
+ * gpu_busy_ns    time in which any device works; None in a trace without device activity
+ * steady_ns      the step without excess
+ * excess_ns      by kind
+ * forward_only   whether it runs a forward pass alone, although others train
+ * These times of the step are left out of verdicts, gains and cards:
+ * before_recording_ns   the main device runs work from before the recording
+ * once_ns               it is idle during one-time work of the host
+ * after_recording_ns    no more work of it is recorded
+ * profiler_ns           it is idle while the profiler itself works
  */
 export interface StepRow {
   name: string;
@@ -4793,7 +4834,10 @@ export interface TableGradients {
   site: KernelSite;
 }
 
-/** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */
+/**
+ * The result of the tensor core view. unknown: why there is nothing to split (no kernels, a GPU without tensor
+ * cores).
+ */
 export interface TensorCoresResult {
   unknown: Reason | null;
   devices: DeviceSplit[];
@@ -4850,10 +4894,13 @@ export interface TimelineStep {
 }
 
 /**
- * One track of the picture. rows: number of nesting levels, at least one.
- * group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
- * pinned: whether it stays in sight when the picture is scrolled: steps, phases, excess, the loader, and the busiest
- * streams. all_rows: number of nesting levels with every Python frame; more than `rows` where frames are folded.
+ * One track of the picture.
+ * group      the heading above it: "GPU 0", "Process 4711"
+ * label      "Stream 7", "Thread 4711 (pt_autograd_0)"
+ * rows       number of nesting levels, at least one
+ * pinned     whether it stays visible when the picture is scrolled, as steps, phases, excess, the loader, and the
+ * busiest streams do
+ * all_rows   number of nesting levels with every Python frame; more than `rows` where frames are folded
  */
 export interface Track {
   id: number;
@@ -5039,7 +5086,10 @@ export interface Waste {
   site: KernelSite | null;
 }
 
-/** rows sum to the mean step on both sides. more: how many of the smallest changes are folded into `rest`. */
+/**
+ * A breakdown of the step. rows: they sum to the mean step on both sides. more: how many of the smallest changes
+ * are folded into `rest`.
+ */
 export interface Waterfall {
   by: "kernel" | "module" | "op" | "part" | "phase" | "reason";
   rows: Contribution[];

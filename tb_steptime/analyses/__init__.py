@@ -1,6 +1,6 @@
 """One module per view; ANALYSES lists them in the order of the tab.
 
-A view is imported when it is first needed: a command that does not print it does not wait for its imports.
+A view is imported when it is first needed, so a command that does not print it does not wait for its imports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def analyses_without(leave_out: Collection[str]) -> list[Analysis[Any]]:
 
 
 def _analysis(view: str) -> Analysis[Any]:
-    """The imports are written out, so that tools which read imports find them."""
+    """Imports a view. The imports are written out, so that tools that read imports find them."""
     match view:
         case "overview":
             from tb_steptime.analyses import overview

@@ -26,8 +26,8 @@ class TimelineStep(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, Generic[R], frozen=True):
-    """id is the view's name in routes, summary files and the URL; title is its name in the list of views. nothing: the
-    result without values, for an analysis that failed."""
+    """An analysis. id: the view's name in routes, summary files and the URL. title: its name in the list of views.
+    nothing: the result without values, for an analysis that failed."""
 
     id: str
     title: str

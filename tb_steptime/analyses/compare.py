@@ -30,12 +30,15 @@ class ComparedStep(msgspec.Struct, frozen=True):
 
 
 class CompareResult(msgspec.Struct, frozen=True):
-    """The figures of a span that are compared. Sums of kernels and ops are those of its whole steps.
+    """The figures of a span that are compared. Sums of kernels and ops are those of its whole steps. All are empty in a
+    summary of a release that did not compare.
 
-    phases: labels, in order. kernels: of the main device, by place of origin; more_kernels_ns: time of all other
-    places. ops: on the host. blocking, copies: by place of origin. All are empty in a summary of a release that did not
-    compare. known_products: share of the time of the main device's products whose operations are known; None without
-    products.
+    phases             labels, in order
+    kernels            of the main device, by place of origin
+    more_kernels_ns    time of all other places
+    ops                on the host
+    blocking, copies   by place of origin
+    known_products     share of the time of the main device's products whose operations are known; None without products
     """
 
     setup: Setup = Setup()

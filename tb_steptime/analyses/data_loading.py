@@ -1,4 +1,4 @@
-"""Data loading: which waits for a batch cost GPU time and which hide behind it."""
+"""Data loading: which waits for a batch cost GPU time and which are hidden by its work."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class LoaderActivities(msgspec.Struct, frozen=True):
 
 
 class DataLoadingResult(msgspec.Struct, frozen=True):
-    """unknown: why no waits are known. Figures are then None or empty, except those that a recorder has of a loader
-    that another thread reads.
+    """The result of the data loading view. unknown: why no waits are known. Figures are then None or empty, except
+    those that a recorder has of a loader that another thread reads.
 
     main_loader: place in `loaders` of the one with the longest total wait (`most_waited`). Figures of this loader:
     multiprocess, None where the iterator's name does not show it; batch_ns: time that one process needs for a batch;
@@ -124,7 +124,7 @@ def _notes(trace: Trace) -> list[Note]:
 
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
-    """Returns the result if the loop's waits are not known. It has what was recorded of a loader."""
+    """Returns the result if the loop's waits are not known. It contains what was recorded of a loader."""
     elsewhere = recorded is not None or reads_elsewhere(trace)
     why = Reason("loader_on_other_thread") if elsewhere else Reason("no_loader_events")
     if recorded is None:

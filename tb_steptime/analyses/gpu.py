@@ -140,7 +140,8 @@ def analyse(trace: Trace) -> GpuResult:
 
 
 def _groupings(facts: OpsRecorded) -> list[By]:
-    """Returns the groupings for which something is recorded; by module always, as earlier releases did."""
+    """Returns the groupings for which something is recorded. The grouping by module is always included, as in earlier
+    releases."""
     missing = {"name,module": not facts.modules, "name,line": not facts.stacks, "line": not facts.stacks}
     return [by for by in TABLE_ROWS if not missing.get(by)]
 

@@ -176,8 +176,8 @@ class JudgedHost(msgspec.Struct, frozen=True):
 
 
 class HostResult(msgspec.Struct, frozen=True):
-    """device: the busiest one, whose figures represent the span; None with `unknown` if nothing ran on a GPU. Then only
-    steps, phases and ranges of the host are measured.
+    """The result of the host view. device: the busiest one, whose figures represent the span; None with `unknown` if
+    nothing ran on a GPU. Then only steps, phases and ranges of the host are measured.
 
     segments: sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine; device_levels: activity of
     the device in the same bins. figures: by metric id, figures that show whether the CPU limits the step. blocking: the
@@ -185,7 +185,7 @@ class HostResult(msgspec.Struct, frozen=True):
     full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
     of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
     launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
-    summaries of before it was measured. host_functions_ns: idle time per step before work that is launched behind a
+    summaries of before it was measured. host_functions_ns: idle time per step before work that is launched after a
     function of the CPU in its stream, or waits within a graph in each launch of it. long_gaps: by place, gaps before
     which the host does one thing for a long time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether
     the recording has nothing of the CPU but launch calls.
@@ -319,7 +319,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
 
 
 def _rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | None) -> dict[str, Any]:
-    """Returns the fields that `HostResult` and `JudgedRows` share. mean: of these steps; None for all."""
+    """Returns the fields that `HostResult` and `JudgedRows` share. mean: that of these steps, of all if None."""
     buckets = bucket_copies(trace, device, steps)
     return {
         "sites": site_rows(trace, device, mean, steps),
@@ -396,7 +396,7 @@ def _judged_host(averaged: Trace, are_averaged: Bool) -> JudgedHost:
 
 
 def _rows_of_host(trace: Trace) -> dict[str, Any]:
-    """What is measured without a device of all steps, and again of the judged ones, by the name of the field."""
+    """Returns the fields measured without a device, over all steps and over the judged ones, by name."""
     return {
         "cpu": cpu_work(trace, excluded_time(trace, None).total, holding_ops(trace)),
         "python_function": python_function(trace),
@@ -410,9 +410,9 @@ def _rows_of_host(trace: Trace) -> dict[str, Any]:
 
 
 def _bound(trace: Trace, device: int, blocking: list[BlockingRow], gaps: list[LongGaps]) -> Bound:
-    """Judges by what a replayed step is sensitive to, or, if the replay is not trusted, by the idle time of the device
-    and its exchanges. Only what the device shows by itself is known of a recording without the CPU. Where results are
-    read, the CPU sets the pace if it needs them for its own work."""
+    """Judges the bound by what a replayed step is sensitive to or, if the replay is not trusted, by the idle time of
+    the device and its exchanges. Only what the device shows by itself is known of a recording without the CPU. Where
+    results are read, the CPU sets the pace if it needs them for its own work."""
     replayed, are_whole = replayed_step(trace), whole_steps(trace, device)
     whole = step_aggregates(trace, device).of(are_whole).mean
     if replayed is not None and replayed.trusted:
@@ -429,23 +429,24 @@ def _bound(trace: Trace, device: int, blocking: list[BlockingRow], gaps: list[Lo
 
 
 def _works_on_results(read: BlockingRow, gaps: list[LongGaps], idle: IdleNs) -> bool:
-    """Whether the job works on the results that it reads for most of the device's idle time: without the wait it would
-    have nothing to work on. A single value that is read, as for a log, is not what the CPU works on."""
+    """Returns whether the job works on the results that it reads for most of the device's idle time. Without the wait
+    it would have nothing to work on. A single value that is read, as for a log, is not what the CPU works on."""
     late_ns = sum(row.late_ns for row in gaps)
     return (read.bytes or 0) > VALUE_BYTES * read.count and late_ns >= LEADING_FRACTION * idle.judged.total_ns
 
 
 def _is_rollout(trace: Trace, replayed: WhatIf | None) -> bool:
-    """Whether the layers of a training mostly run in a rollout, and the CPU matters as much as the waits. The action or
-    token that a pass returns is read before the next pass begins, so these waits stay. A validation of many batches
-    looks like that, too."""
+    """Returns whether the layers of a training mostly run in a rollout, and the CPU matters as much as the waits. The
+    action or token that a pass returns is read before the next pass begins, so these waits stay. A validation of many
+    batches looks like that, too."""
     if replayed is None or not job_kind(trace).no_grad.in_many_passes:
         return False
     return replayed.sensitivity.host <= replayed.sensitivity.blocking
 
 
 def _bound_of_device(mean: StepAggregates, once_ns: int, launches: LaunchFigures) -> Bound:
-    """once_ns: time in which an exchange waits once, which is not judged."""
+    """Judges the bound by the device's idle time. once_ns: time in which an exchange waits once, which is not
+    judged."""
     works = mean.works_of(0)
     exchanges_ns, works_ns = max(works.communication - once_ns, 0), max(works.total_ns - once_ns, 0)
     return judge(Pace(mean.idle_of(0), mean.bubble_ns(0), works_ns, exchanges_ns, launches.starved_share))

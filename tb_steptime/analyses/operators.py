@@ -55,9 +55,11 @@ class OperatorTable(msgspec.Struct, frozen=True):
 class LineTable(msgspec.Struct, frozen=True):
     """The cost of each line of the user's code by itself. rows, rest and elsewhere sum to the whole.
 
-    line_of: whether a line is the one on which a function begins, or one that was executed. where: for which line work
-    of the backward pass counts. host_ns: length of the steps on the training thread. more: number of lines in `rest`;
-    elsewhere: cost outside any line.
+    line_of     whether a line is the one on which a function begins, or one that was executed
+    where       for which line work of the backward pass counts
+    host_ns     length of the steps on the training thread
+    more        number of lines in `rest`
+    elsewhere   cost outside any line
     """
 
     line_of: LineOf
@@ -77,16 +79,17 @@ class OutsideOps(msgspec.Struct, frozen=True):
 
 
 class OperatorsResult(msgspec.Struct, frozen=True):
-    """Sums over the steps, whose total length is steps_ns.
+    """The result of the operators view: sums over the steps, whose total length is steps_ns. All are empty in a summary
+    of a release that did not measure ops.
 
-    start_ns, end_ns: range in which the host is in the steps. steps: the host's part of each.
-
-    tables: one for each recorded grouping; if links to the forward pass are recorded, another one in which work of the
-    backward pass counts for the op that created it. details: of the ops with the most time. folded: modules with
-    repeated layers as one row; modules: each module, without the more_modules smallest ones. lines: None if no line of
-    the user's code is recorded.
-
-    All are empty in a summary of a release that did not measure ops.
+    start_ns, end_ns   range in which the host is in the steps
+    steps              the host's part of each
+    tables             one for each recorded grouping; if links to the forward pass are recorded, another one in which
+                       work of the backward pass counts for the op that created it
+    details            of the ops with the most time
+    folded             modules with repeated layers as one row
+    modules            each module, without the more_modules smallest ones
+    lines              None if no line of the user's code is recorded
     """
 
     start_ns: int = 0

@@ -39,13 +39,21 @@ from tb_steptime.trace.steps import find_steps
 
 
 class StepRow(msgspec.Struct, frozen=True):
-    """One step. parts_ns sums to duration_ns. start_ns: relative to the span's origin; slow: whether it is an outlier.
+    """One step. parts_ns sums to duration_ns.
 
-    gpu_busy_ns: time in which any device works; None in a trace without device activity. Times of the step that are
-    left out of verdicts, gains and cards: before_recording_ns: the main device runs work from before the recording;
-    once_ns: it is idle during one-time work of the host; after_recording_ns: no more work of it is recorded;
-    profiler_ns: it is idle while the profiler itself works. steady_ns: the step without excess; excess_ns: by kind.
-    forward_only: whether it runs a forward pass alone, although others train.
+    start_ns       relative to the span's origin
+    slow           whether it is an outlier
+    gpu_busy_ns    time in which any device works; None in a trace without device activity
+    steady_ns      the step without excess
+    excess_ns      by kind
+    forward_only   whether it runs a forward pass alone, although others train
+
+    These times of the step are left out of verdicts, gains and cards:
+
+    before_recording_ns   the main device runs work from before the recording
+    once_ns               it is idle during one-time work of the host
+    after_recording_ns    no more work of it is recorded
+    profiler_ns           it is idle while the profiler itself works
     """
 
     name: str
@@ -65,7 +73,7 @@ class StepRow(msgspec.Struct, frozen=True):
 
     @property
     def judged_ns(self) -> int:
-        """Its length without what is left out."""
+        """The length of the step without what is left out."""
         excluded = self.before_recording_ns + self.once_ns + self.after_recording_ns + self.profiler_ns
         return self.duration_ns - excluded
 
@@ -82,14 +90,19 @@ class DeviceFigures(msgspec.Struct, frozen=True):
 
 
 class OverviewResult(msgspec.Struct, frozen=True):
-    """mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
+    """The result of the overview. mean_parts_ns sums to mean_duration_ns, and works_ns (device parts) + waits_ns =
+    mean_duration_ns.
 
-    tiles: in the order of the page; GPU figures are those of `device`. absent: why a part has no length, by its id.
-    job: the kind of job. communication: None if nothing is exchanged. cut_short: whether the file ends before the trace
-    does. findings: faults of the recording; repaired ones first, then those that exclude something, then remarks.
-    not_recorded_ns: estimated GPU time that is missing from the only step if the end of the recording is missing; else
-    0. steady_step_ns: the median length of the steps without excess; None if it could not be computed. excess: sums
-    over the steps by kind, the largest first.
+    tiles             in the order of the page; GPU figures are those of `device`
+    absent            why a part has no length, by its id
+    job               the kind of job
+    communication     None if nothing is exchanged
+    cut_short         whether the file ends before the trace does
+    findings          faults of the recording: repaired ones first, then those that exclude something, then remarks
+    not_recorded_ns   estimated GPU time that is missing from the only step if the end of the recording is missing, and
+                      otherwise 0
+    steady_step_ns    the median length of the steps without excess; None if it could not be computed
+    excess            sums over the steps by kind, the largest first
     """
 
     steps: list[StepRow]
@@ -192,7 +205,7 @@ def _device_figures(trace: Trace) -> list[DeviceFigures]:
 
 
 def _absent(trace: Trace, mean: Parts) -> dict[str, Reason]:
-    """Returns by id why parts have no length: this trace has nothing of their kind."""
+    """Returns by id why parts have no length, which is that this trace has nothing of their kind."""
     reasons = {
         "communication": Reason("no_collective"),
         "data_loader": Reason("no_loader_events_in_steps"),

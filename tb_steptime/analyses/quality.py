@@ -78,7 +78,7 @@ def notes(trace: Trace) -> list[Note]:
 
 
 def _cpu_only(trace: Trace) -> list[Note]:
-    """Returns a note where nothing on a GPU is recorded: because the job has none, the file is truncated, or it was not
+    """Returns a note where nothing on a GPU is recorded, because the job has none, the file is truncated, or it was not
     requested."""
     if has_device_activity(trace):
         return []
@@ -94,10 +94,10 @@ def _cpu_only(trace: Trace) -> list[Note]:
 
 
 def _updates(trace: Trace) -> list[Note]:
-    """Returns a note where a marked step holds many updates of the weights: `prof.step()` is called once an epoch, or a
-    step trains on what it has collected; and where each update takes two steps. Similar pattern: several optimizers
-    that step one after the other, or within the backward pass, one for each layer. So an update is counted if the
-    backward pass ran since the one before it, and none in an op.
+    """Returns a note where a marked step contains many updates of the weights, because `prof.step()` is called once an
+    epoch, or because a step trains on what it has collected. Returns one, too, where each update takes two steps.
+    Similar pattern: several optimizers that step one after the other, or within the backward pass, one for each layer.
+    So an update is counted if the backward pass ran since the one before it, and none in an op.
 
     mark      |---------------------------- 0 ----------------------------|
     backward     bbbb          bbbb          bbbb          bbbb
@@ -119,10 +119,10 @@ def _updates(trace: Trace) -> list[Note]:
 
 
 def _are_split(trace: Trace, updates: Bool, nodes: Int64) -> bool:
-    """Whether `prof.step()` is called twice for each batch, as by a trainer and by the script. Then steps alternate, in
-    length as well: in one of two there is no backward pass, and nothing but the update; or no op at all. Similar
-    pattern: gradients that are accumulated, with a backward pass in every step; a step that evaluates, which runs other
-    ops but updates nothing.
+    """Returns whether `prof.step()` is called twice for each batch, as by a trainer and by the script. Then steps
+    alternate, in length as well. One of two has no backward pass and nothing but the update, or no op at all. Similar
+    patterns are gradients that are accumulated, with a backward pass in every step, and a step that evaluates, which
+    runs other ops but updates nothing.
 
     mark      |--- 0 ---|-1-|--- 2 ---|-1-|--- 4 ---|-1-|
     backward     bbbb          bbbb          bbbb
@@ -140,7 +140,7 @@ def _are_split(trace: Trace, updates: Bool, nodes: Int64) -> bool:
 
 
 def _holding(steps: Steps, start_ns: Int64) -> Bool:
-    """Which steps hold one of these times on the host."""
+    """Returns which steps contain one of these times on the host."""
     return np.bincount(steps.holding_on_host(start_ns) + 1, minlength=len(steps.steps) + 1)[1:] > 0
 
 
@@ -274,7 +274,7 @@ def _graphs(trace: Trace) -> list[Note]:
 
 
 def _experts(trace: Trace) -> list[Note]:
-    """Says how uneven experts are that one process computes in a loop."""
+    """Returns a note on how uneven the load of experts is that one process computes in a loop."""
     experts = expert_rows(trace)
     if not isinstance(experts, ExpertRows) or experts.busiest < UNEVEN or experts.share < EXPERTS_FRACTION:
         return []

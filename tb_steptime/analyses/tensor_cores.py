@@ -71,13 +71,13 @@ class KernelRow(msgspec.Struct, frozen=True):
 
 class DeviceSplit(msgspec.Struct, frozen=True):
     """A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high],
-    unless `unclassified` says that so much kernel time is of unknown kernels that the range tells nothing.
+    unless `unclassified` says that too much kernel time is of unknown kernels for the range to mean anything.
 
     profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
     Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
     total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
-    obstacles sums all of them by why they are none yet. Gains are over the span, at most.
-    waste is per step. rates: how fast products run on tensor cores; None in summaries of before it was measured.
+    obstacles sums all of them by why they are none yet. Gains are over the span, at most. waste is per step. rates: how
+    fast products run on tensor cores; None in summaries of before it was measured.
     """
 
     device: int
@@ -106,7 +106,8 @@ class DeviceSplit(msgspec.Struct, frozen=True):
 
 
 class TensorCoresResult(msgspec.Struct, frozen=True):
-    """unknown says why there is nothing to split (no kernels, a GPU without tensor cores)."""
+    """The result of the tensor core view. unknown: why there is nothing to split (no kernels, a GPU without tensor
+    cores)."""
 
     unknown: Reason | None
     devices: list[DeviceSplit]
@@ -166,7 +167,8 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
 
 
 def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
-    """Kernels of the device that start within the span's window, by name and bin, those with most time first."""
+    """Returns the kernels of the device that start within the span's window, by name and bin, those with most time
+    first."""
     rows = kernel_rows_in_window(trace, device)
     event, answers = trace.kernels.event[rows], kernel_answers(trace)
     keys = answers.place[rows] * len(BINS) + kernel_bins(trace)[rows]

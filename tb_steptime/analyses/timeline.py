@@ -30,7 +30,7 @@ def analyse(trace: Trace) -> TimelineResult:
 
 
 def _extent(trace: Trace) -> tuple[int, int]:
-    """Returns (first start, last end) of all events."""
+    """Returns the first start and the last end of all events."""
     start, length = trace.events.start_ns, trace.events.dur_ns
     parts = [slice(first, first + _AT_ONCE) for first in range(0, len(start), _AT_ONCE)]
     last = max((int((start[part] + length[part]).max()) for part in parts), default=0)

@@ -28,7 +28,7 @@ BINNED = (EST_SM_EFFICIENCY, GPU_UTILIZATION, EST_ACHIEVED_OCCUPANCY, TENSOR_COR
 
 
 class StepMark(msgspec.Struct, frozen=True):
-    """Where a step is in its span, relative to the span's origin. left_out_ns: what of it is not judged."""
+    """Where a step is in its span, relative to the span's origin. left_out_ns: the part of it that is not judged."""
 
     name: str
     start_ns: int

@@ -33,7 +33,7 @@ Made = Callable[[Side, Side], bool]
 
 @dataclass(frozen=True)
 class KnownChange:
-    """answers: ids of the cards that advise it."""
+    """A change that traces show. answers: ids of the cards that advise it."""
 
     id: ChangeId
     made: Made
@@ -53,24 +53,24 @@ _PRODUCTS = ("tensor_cores_unused", "alignment")
 #: A count that falls to this share of its former value, or below, was removed rather than just varied.
 GONE_FRACTION = 0.5
 #: Minimum number of calls per step for their fall to say something.
-SOME = 0.5
+FEWEST_CALLS = 0.5
 
 _READS_A_NUMBER = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"}
 
 
 def falls(before: float, after: float) -> bool:
-    return before >= SOME and after <= GONE_FRACTION * before
+    return before >= FEWEST_CALLS and after <= GONE_FRACTION * before
 
 
 def pinned(base: Side, candidate: Side) -> bool:
-    """Whether copies to the device come from pinned memory instead of pageable memory."""
+    """Returns whether copies to the device come from pinned memory instead of pageable memory."""
     before, after = (_copies(side, lambda copy: copy.source == "Pageable") for side in (base, candidate))
-    return falls(before, after) and _copies(candidate, _is_pinned) >= SOME
+    return falls(before, after) and _copies(candidate, _is_pinned) >= FEWEST_CALLS
 
 
 def non_blocking(base: Side, candidate: Side) -> bool:
-    """Whether the host no longer waits for copies from pinned memory."""
-    if any(_copies(side, _is_pinned) < SOME for side in (base, candidate)):
+    """Returns whether the host no longer waits for copies from pinned memory."""
+    if any(_copies(side, _is_pinned) < FEWEST_CALLS for side in (base, candidate)):
         return False
     return _fewer(lambda call: call.direction == "HtoD" and call.kind == "copy")(base, candidate)
 
@@ -102,7 +102,7 @@ def _falls(count: Callable[[Side], float]) -> Made:
 
 
 def _fewer(counts: Callable[[BlockingPlace], bool]) -> Made:
-    """Whether there are fewer of these calls per step."""
+    """Returns a test for whether there are fewer of these calls per step."""
 
     def per_step(side: Side) -> float:
         calls = (place.count for span in side.spans for place in span.compare.blocking if counts(place))
@@ -118,7 +118,7 @@ def _fewer(counts: Callable[[BlockingPlace], bool]) -> Made:
 #: A share that grows by at least this much was turned on.
 ON_FRACTION = 0.3
 #: Kernels that take at least this share of the optimizer's time determine how it works.
-MOSTLY = 0.5
+MAIN_FRACTION = 0.5
 
 Precision = Literal["half", "tf32", "other"]
 
@@ -126,14 +126,14 @@ _HALF, _TF32 = re.compile(r"\bb?f16\b|\bhalf\b"), re.compile(r"\btf32\b")
 
 
 def in_half_on_cpu(base: Side, candidate: Side) -> bool:
-    """Whether half precision was turned on, by the types of the ops' inputs, if nothing ran on a GPU."""
+    """Returns whether half precision was turned on, by the types of the ops' inputs, if nothing ran on a GPU."""
     if any(side.first.overview.has_device for side in (base, candidate)):
         return False
     return _turned_on(lambda side: side.first.compare.setup.half_share)(base, candidate)
 
 
 def fewer_layout_conversions(base: Side, candidate: Side) -> bool:
-    """Whether there are fewer layout conversions, with tensor cores still in use."""
+    """Returns whether there are fewer layout conversions, with tensor cores still in use."""
     before, after = _split(base), _split(candidate)
     if before is None or after is None or not after.total.tensor_core_ns:
         return False
@@ -145,11 +145,12 @@ def fused_attention(base: Side, candidate: Side) -> bool:
         _launches(side, lambda place: FUSED_ATTENTION_KERNEL.search(place.name) is not None)
         for side in (base, candidate)
     )
-    return not before and after >= SOME
+    return not before and after >= FEWEST_CALLS
 
 
 def optimizer_takes_more_at_once(base: Side, candidate: Side) -> bool:
-    """Whether the optimizer has one kernel for many tensors instead of one for each, or one for all its operations."""
+    """Returns whether the optimizer has one kernel for many tensors instead of one for each, or one for all its
+    operations."""
     before, after = _optimizer_level(base), _optimizer_level(candidate)
     return before is not None and after is not None and after > before
 
@@ -164,7 +165,7 @@ def _split(side: Side) -> DeviceSplit | None:
 
 
 def _grows(precision: Precision) -> Made:
-    """Whether more of the time of matrix products is on tensor cores in this precision."""
+    """Returns a test for whether more of the time of matrix products is on tensor cores in this precision."""
 
     def made(base: Side, candidate: Side) -> bool:
         before, after = _share_in(base, precision), _share_in(candidate, precision)
@@ -175,7 +176,7 @@ def _grows(precision: Precision) -> Made:
 
 def _share_in(side: Side, precision: Precision) -> float | None:
     """Returns the share of the time of matrix products that is on tensor cores in this precision, according to the
-    kernels' names; None without products."""
+    kernels' names, or None without products."""
     split = _split(side)
     products_ns = split.total.tensor_core_ns + split.total.matmul_like_ns if split else 0
     if split is None or not products_ns:
@@ -185,7 +186,8 @@ def _share_in(side: Side, precision: Precision) -> float | None:
 
 
 def _precision(name: str) -> Precision:
-    """Returns "other" where the name of a kernel on tensor cores shows no precision."""
+    """Returns the precision that the name of a kernel shows, or "other" where the name of a kernel on tensor cores
+    shows no precision."""
     return "half" if _HALF.search(name) else "tf32" if _TF32.search(name) else "other"
 
 
@@ -196,27 +198,27 @@ def _launches(side: Side, counts: Callable[[LaunchPlace], bool]) -> float:
 
 
 def _optimizer_level(side: Side) -> int | None:
-    """Returns 0: a kernel for each tensor, 1: one for many tensors, 2: one for all operations; None without an
-    optimizer."""
+    """Returns 0 where the optimizer has a kernel for each tensor, 1 where it has one for many tensors, 2 where it has
+    one for all operations, and None without an optimizer."""
     places = [place for span in side.spans for place in span.compare.kernels if place.phase == "optimizer"]
     total_ns = sum(place.total_ns for place in places)
     if not total_ns:
         return None
     many = sum(place.total_ns for place in places if MANY_TENSORS in place.name)
     whole = sum(place.total_ns for place in places if FUSED_OPTIMIZER_KERNEL.search(place.name))
-    return sum(share >= MOSTLY * total_ns for share in (many, whole))
+    return sum(share >= MAIN_FRACTION * total_ns for share in (many, whole))
 
 
 #: If the base's batches arrive as often as one worker of the candidate makes them, within this relative tolerance, the
 #: base has one worker.
 SAME_PACE = 0.1
 #: If the copied bytes fall to this share, they have another type, or are prepared on the GPU.
-SMALLER = 0.6
+SMALLER_FRACTION = 0.6
 
 
 def workers_of(side: Side) -> int | None:
-    """Returns the workers of the main loader, 0 for a loader in the main process; None where the traces do not show how
-    many."""
+    """Returns the workers of the main loader, 0 for a loader in the main process, or None where the traces do not show
+    how many."""
     loading = side.first.data_loading
     if loading.recorded is not None:
         return loading.recorded.main_loader.workers
@@ -235,8 +237,8 @@ def more_workers(base: Side, candidate: Side) -> bool:
 
 
 def _has_one(base: Side, candidate: Side) -> bool:
-    """Whether the base has one worker: each of its steps waits for a batch as long as one worker of the candidate needs
-    for it."""
+    """Returns whether the base has one worker: each of its steps waits for a batch as long as one worker of the
+    candidate needs for it."""
     waits, turns = base.first.data_loading.burst, candidate.first.data_loading.burst
     if waits is None or turns is None or not turns.production_ns or not all(wait.long for wait in waits.waits):
         return False
@@ -249,15 +251,15 @@ def _batch_ns(burst: Burst) -> float:
 
 
 def smaller_batches(base: Side, candidate: Side) -> bool:
-    """Whether the same inputs are computed from fewer bytes that are copied to the device: they have a smaller type, or
-    the conversion that enlarges them moved to the device."""
+    """Returns whether the same inputs are computed from fewer bytes that are copied to the device. They have a smaller
+    type, or the conversion that enlarges them moved to the device."""
     before, after = _copied_bytes(base), _copied_bytes(candidate)
     inputs = [[each.shapes for each in side.first.compare.setup.first_inputs[:1]] for side in (base, candidate)]
-    return bool(before and after and inputs[0] and inputs[0] == inputs[1] and after <= SMALLER * before)
+    return bool(before and after and inputs[0] and inputs[0] == inputs[1] and after <= SMALLER_FRACTION * before)
 
 
 def _copied_bytes(side: Side) -> float | None:
-    """Returns the bytes copied to the device per step; None if a copy does not record its size."""
+    """Returns the bytes copied to the device per step, or None if a copy does not record its size."""
     copied = [place.bytes for span in side.spans for place in span.compare.copies if place.direction == "HtoD"]
     measured = [nbytes for nbytes in copied if nbytes is not None]
     return sum(measured) / len(side.step_ns) if measured and len(measured) == len(copied) else None

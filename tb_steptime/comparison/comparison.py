@@ -44,9 +44,16 @@ class StepChange(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """base, candidate: names of the sides. waterfalls: the first one is by part. tables: those that have a row.
-    figures: those that a side has. same_work: as far as it is known. changes: what the candidate does otherwise, as far
-    as the traces show it; predictions: of cards that advise it. Both are empty where the two do not do the same work.
+    """The comparison of two sides.
+
+    base, candidate   names of the sides
+    waterfalls        the first one is by part
+    tables            those that have a row
+    figures           those that a side has
+    same_work         as far as it is known
+    changes           what the candidate does in another way, as far as the traces show it; empty where the two do not
+                      do the same work
+    predictions       of cards that advise these changes; likewise empty
     """
 
     base: str
@@ -107,9 +114,9 @@ class Residual(msgspec.Struct, frozen=True):
 
 class Prediction(msgspec.Struct, frozen=True):
     """A card whose advice was followed, per step. predicted_ns: at most. measured_ns: by how much shorter the step
-    became (`of` None), or, where the candidate does several things otherwise, this part of it. low, high: its interval.
-    residual: by part, what was predicted less what was measured, most first; sums to predicted_ns - measured_ns. Empty
-    where the card does not say which part becomes shorter."""
+    became (`of` None), or, where the candidate does several things in another way, this part of it. low, high: its
+    interval. residual: by part, what was predicted less what was measured, most first; sums to predicted_ns -
+    measured_ns. Empty where the card does not say which part becomes shorter."""
 
     insight: str
     change: ChangeId
@@ -123,7 +130,7 @@ class Prediction(msgspec.Struct, frozen=True):
 
 def predictions(base: Side, candidate: Side, changes: Sequence[KnownChange]) -> list[Prediction]:
     """Returns the predictions, the largest first. A card that shortens no single part is left out if more than one
-    thing was changed, since its own effect is not known."""
+    thing was changed, since its own effect is then not known."""
     change_of = {id: change.id for change in changes for id in change.answers}
     followed = [gain for gain in base.expected if gain.insight in change_of]
     alone = len(changes) == 1

@@ -1,4 +1,4 @@
-"""Finds what makes a comparison unfair: differences between the recordings beyond what is to be compared."""
+"""Finds what makes a comparison unfair: differences between the recordings that are not to be compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_steptime.text import Note, count, fraction, text
 
 #: Minimum number of steps: if a side has fewer, a note says so.
 FEW_STEPS = 5
-#: Notes with which the two do not do the same work: then what cards promised for one says nothing about the other.
+#: Notes that say that the two do not do the same work. Then what cards promised for one says nothing about the other.
 OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose",
               "other_ops", "other_kernels", "other_amount", "other_gradients"}  # fmt: skip
 #: Minimum share of op calls that both sides make: below it, if shapes are not recorded, nothing shows that the work is
@@ -24,21 +24,21 @@ IN_GRAPHS = 0.1
 COMPILED = 0.1
 #: Minimum ratio of calls per step from which kernels of both sides show that a step does a different amount of work.
 OTHER_CALLS = 3.0
-#: A call of these kernels takes at most so many times as long on one side, so it does about the same work on both.
+#: A call of these kernels takes at most this many times as long on one side, so it does about the same work on both.
 SAME_CALL = 2.5
 #: Shorter kernels take about the same time whatever they compute, so one call may do the work of many, ns.
-TELLING_NS = 10_000
+LEAST_CALL_NS = 10_000
 
 
 def unfair(base: Side, candidate: Side) -> list[Note]:
-    """Returns notes on the differences, the most important first; empty where none is known."""
+    """Returns notes on the differences, the most important first. There are none where no difference is known."""
     return [*_machines(base.first, candidate.first), *_jobs(base.first, candidate.first),
             *_recorded(base.first, candidate.first), *_steps(base, candidate)]  # fmt: skip
 
 
 def does_other_work(base: Side, candidate: Side) -> bool:
-    """Whether the steps of the two do not do the same work on the same machine: then a difference says little about
-    either."""
+    """Returns whether the steps of the two do not do the same work on the same machine. A difference then says little
+    about either."""
     notes = chain(_machines(base.first, candidate.first), _jobs(base.first, candidate.first))
     return any(note.id in OTHER_WORK for note in notes)
 
@@ -80,8 +80,8 @@ def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
 
 
 def _without_shapes(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
-    """Yields what shows other work where the shapes of inputs are not recorded. Two small models have most ops in
-    common, but not as many parameters. FSDP counts several parameters as one, so ranks of a job are left out."""
+    """Yields notes on other work where the shapes of inputs are not recorded. Two small models have most ops in common,
+    but not as many parameters. FSDP counts several parameters as one, so ranks of a job are left out."""
     gradients = [_gradients(span) for span in (base, candidate)]
     if _common_ops(base, candidate) < COMMON_FRACTION:
         yield Note("other_ops")
@@ -93,7 +93,7 @@ def _without_shapes(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Not
 
 
 def _gradients(span: ComparedSpan) -> float:
-    """Returns how many gradients of parameters a step adds up; 0 where autograd is not recorded."""
+    """Returns how many gradients of parameters a step adds up, or 0 where autograd is not recorded."""
     calls = max((op.count for op in span.compare.ops if op.name.endswith("AccumulateGrad")), default=0)
     return calls / max(1, int(span.whole.sum()))
 
@@ -121,12 +121,12 @@ def _differ(id: str, base: str, candidate: str) -> Note:
 
 
 def _gpus(span: ComparedSpan) -> str:
-    """Returns the GPUs in use, else those of the machine."""
+    """Returns the GPUs in use, or else those of the machine."""
     return ", ".join([device.name for device in span.host.devices] or span.device_names)
 
 
 def _common_ops(base: ComparedSpan, candidate: ComparedSpan) -> float:
-    """Returns the share of op calls per step that both sides make; 1 where neither records any."""
+    """Returns the share of op calls per step that both sides make, or 1 where neither records any."""
     before, after = ({op.name: op.count / int(span.whole.sum()) for op in span.compare.ops}
                      for span in (base, candidate))  # fmt: skip
     names = before.keys() | after.keys()
@@ -139,8 +139,8 @@ def _is_compiled(span: ComparedSpan) -> bool:
 
 
 def _common_kernels(base: ComparedSpan, candidate: ComparedSpan) -> float:
-    """Returns the share of the shorter step's kernel time that is in kernels of both sides, by name; 1 where one side
-    has none."""
+    """Returns the share of the shorter step's kernel time that is in kernels of both sides, by name. It is 1 where one
+    side has none."""
     before, after = base.kernels, candidate.kernels
     least = min(sum(ns for _, ns in side.values()) for side in (before, after))
     return sum(min(before[name][1], after[name][1]) for name in before.keys() & after.keys()) / least if least else 1.0
@@ -156,7 +156,7 @@ def _amount(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
         least_ns, each_ns = min(ns, other_ns), (ns / calls, other_ns / other_calls)
         times = max(calls, other_calls) / min(calls, other_calls)
         common_ns += least_ns
-        if times >= OTHER_CALLS and min(each_ns) >= TELLING_NS and max(each_ns) <= SAME_CALL * min(each_ns):
+        if times >= OTHER_CALLS and min(each_ns) >= LEAST_CALL_NS and max(each_ns) <= SAME_CALL * min(each_ns):
             telling["base" if calls > other_calls else "candidate"].append((times, least_ns))
     for side, amounts in telling.items():
         if amounts and sum(ns for _, ns in amounts) >= common_ns / 2:
@@ -189,7 +189,7 @@ def _listed(names: list[str]) -> str:
 
 
 class Works:
-    """Numbers for the works of recordings, as far as these show what they compute.
+    """Numbers for the work that recordings do, as far as these show what they compute.
 
     A recording is compared only with the first one of each group, so that small differences do not add up within a
     group.

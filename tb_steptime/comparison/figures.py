@@ -54,7 +54,7 @@ class FigureChange(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> float | None:
-        """The change; None for ranges, since it is unknown how much of the difference is due to the range."""
+        """The change, or None for ranges, since it is unknown how much of the difference is due to the range."""
         if self.base is None or self.candidate is None or self.is_range:
             return None
         return self.candidate - self.base
@@ -94,8 +94,8 @@ def _figure(metric: str, base: Side, candidate: Side) -> FigureChange:
 
 
 def is_of_same_work(metric: str, base: Side, candidate: Side) -> bool:
-    """Whether the figure covers the same share of the products on both sides, as far as both recorded their operands.
-    If everything runs in graphs, no op recorded them."""
+    """Returns whether the figure covers the same share of the products on both sides, as far as both recorded their
+    operands. If everything runs in graphs, no op recorded them."""
     if metric not in OF_KNOWN_PRODUCTS or not all(_records_shapes(side) for side in (base, candidate)):
         return True
     before, after = (side.first.compare.known_products for side in (base, candidate))
@@ -108,7 +108,7 @@ def _records_shapes(side: Side) -> bool:
 
 
 def is_range(metric: str, side: Side) -> bool:
-    """Whether the figure of this side is only known to lie in a range."""
+    """Returns whether the figure of this side is only known to lie in a range."""
     if metric not in UPPER_END:
         return False
     low, high = (_mean(side.per_step(each)) for each in (metric, UPPER_END[metric]))
@@ -130,5 +130,5 @@ def _mean(values: Float64) -> float | None:
 
 
 def _digits(values: Float64) -> Float64:
-    """Rounds the values, to remove rounding errors, which differ from step to step even if the figure does not."""
+    """Rounds the values. This removes rounding errors, which differ from step to step even if the figure does not."""
     return np.array([float(f"{value:.9g}") for value in values.tolist()], np.float64)

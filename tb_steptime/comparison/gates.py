@@ -40,7 +40,7 @@ _GATE = re.compile(
     r"\s*(?P<metric>\w+)\s*(?P<beyond>[<>])\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|\w*)\s*"
 )
 _TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-#: Not figures of a trace: they are about the steps outside the trace, which the recorder timed.
+#: These metrics are no figures of a trace. They are about the steps outside the trace, which the recorder timed.
 UNPROFILED = Metric(
     "unprofiled_step", "Step without the profiler", Unit.NS, "Median of the steps that were not profiled, of each run."
 )
@@ -55,7 +55,7 @@ _OF_PACE: Mapping[str, Callable[[StepPace], int | None]] = {
     UNPROFILED.id: lambda pace: pace.plain_ns,
     UNPROFILED_P1.id: lambda pace: pace.plain_p1_ns,
 }
-#: Other processes only lengthen these, in some runs and not in others.
+#: Other processes only lengthen these metrics, in some runs and not in others.
 LENGTHENED = (UNPROFILED_P1.id, UNDISTURBED_HOST_TIME.id)
 #: Metrics that a gate may be about.
 GATED: Mapping[str, Metric] = {metric.id: metric for metric in (*METRICS, UNPROFILED, UNPROFILED_P1)}
@@ -67,7 +67,7 @@ Of = Literal["change", "relative", "value"]
 
 
 class GateError(ValueError):
-    """What is wrong with the gate, and what is allowed instead."""
+    """Raised for an invalid gate. It says what is wrong, and what is allowed instead."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class Gate:
 
 
 class GateResult(msgspec.Struct, frozen=True):
-    """value: what was compared with the limit, a fraction for "%", ns for times; None where it is not measurable on a
-    side, and then passed is None, too. spread: of a change in percent, how much the spans of one run differ by at most,
-    as a fraction of their mean; None where each run has one. Above the limit they say little of it. For fast steps and
-    undisturbed time it is how much the two fastest runs of a side differ by. nearest: the end of the value's interval
-    that was compared with the limit; None where the value itself was, or single runs."""
+    """The result of a gate. value: what was compared with the limit, a fraction for "%", ns for times; None where it is
+    not measurable on a side, and then passed is None, too. spread: of a change in percent, how much the spans of one
+    run differ by at most, as a fraction of their mean; None where each run has one. Above the limit they say little of
+    it. For fast steps and undisturbed time it is how much the two fastest runs of a side differ by. nearest: the end of
+    the value's interval that was compared with the limit; None where the value itself was, or single runs."""
 
     run: str
     rule: str
@@ -134,8 +134,8 @@ def _units(metric: Metric) -> str:
 
 
 def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False) -> GateResult:
-    """Returns the result of a gate. It fails where the whole interval is beyond the limit; if strict, or without an
-    interval, where the mean is."""
+    """Returns the result of a gate. It fails where the whole interval is beyond the limit. If strict, or without an
+    interval, it fails where the mean is."""
     if gate.of != "value" and not is_of_same_work(gate.metric, base, candidate):
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
     if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
@@ -151,7 +151,7 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
 
 
 def _judged_runs(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
-    """Each run has one value, so only several runs per side show how much runs differ by chance."""
+    """Judges a metric with one value for each run. Only several runs per side show how much runs differ by chance."""
     before, after = (_per_run(side, gate.metric) for side in (base, candidate))
     if not strict and min(len(before) if gate.of != "value" else len(after), len(after)) < 2:
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
@@ -162,7 +162,7 @@ def _judged_runs(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateR
 
 
 def _per_run(side: Side, metric: str) -> list[Float64]:
-    """Returns one value for each run, (1,) each."""
+    """Returns an array with one value, (1,), for each run."""
     value_of = _OF_PACE.get(metric)
     values = [value_of(pace) for pace in side.paces()] if value_of else side.least_span_means(metric)
     return [np.array([value], np.float64) for value in values if value]
@@ -193,8 +193,8 @@ def _judged_by_order(gate: Gate, before: Sequence[Float64], after: Sequence[Floa
 
 def _judged_by_fastest(gate: Gate, before: Sequence[Float64], after: Sequence[Float64], run: str) -> GateResult:
     """Judges one time per run. The gate fails where the fastest run of the slower side is beyond the limit against the
-    mean of the faster half of the other side. The value is the change between the faster halves, and the spread tells
-    of a machine that was too busy."""
+    mean of the faster half of the other side. The value is the change between the faster halves, and the spread shows
+    whether the machine was too busy."""
     candidates = np.sort(np.concatenate(after))
     value = _mean_of_faster_half(candidates)
     if gate.of == "value":
@@ -214,7 +214,8 @@ def _mean_of_faster_half(ordered: Float64) -> float:
 
 
 def _noise(bases: Float64, candidates: Float64) -> float:
-    """Returns how much the two fastest runs of a side differ, at most; both in order."""
+    """Returns the larger of the differences between the two fastest runs of each side. The times of both sides are
+    ascending."""
     return float(max(side[1] - side[0] for side in (bases, candidates)))
 
 
@@ -223,7 +224,7 @@ def _median(ordered: Float64) -> float:
 
 
 def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
-    """Judges a range: by the result on which both of its ends agree; not measurable if they disagree."""
+    """Judges a range by the result on which both of its ends agree. It is not measurable if they disagree."""
     ends = (gate.metric, UPPER_END[gate.metric])
     period = max(base.period, candidate.period)
     least, most = (
@@ -238,7 +239,8 @@ def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> Gate
 def _judged(
     gate: Gate, before: Sequence[Float64], after: Sequence[Float64], run: str, period: int, strict: bool
 ) -> GateResult:
-    """before, after: values, grouped by separate recording."""
+    """Judges by the interval of the change, or of the candidate's own mean. before, after: values, grouped by separate
+    recording."""
     if not after or (gate.of != "value" and not before):
         return GateResult(run, gate.rule, None, gate.limit, None)
     if gate.of == "value":  # the interval is then the candidate's own
@@ -254,7 +256,7 @@ def _judged(
 
 
 def _value_and_nearest(gate: Gate, measured: Change, strict: bool) -> tuple[float, float | None]:
-    """Returns the value, and the end of its interval that passes most easily; None where only the value counts."""
+    """Returns the value, and the end of its interval that passes most easily, or None where only the value counts."""
     value = measured.candidate if gate.of == "value" else measured.change
     edge = measured.low if gate.above else measured.high
     scale = abs(measured.base) if gate.of == "relative" else 1.0

@@ -46,8 +46,7 @@ DRAWS = 2000
 AT_ONCE = 2_000_000
 #: Means of more blocks than this are distributed normally, and need not be drawn one by one.
 MANY = 500
-#: Maximum for the number of steps that would be enough: nobody records more, and with so many steps more would not
-#: help.
+#: Maximum for the number of steps that would be enough: nobody records more, and more would not help.
 MOST_STEPS = 10_000
 
 
@@ -99,10 +98,10 @@ def change_of_mean(
 def change_between(
     base: Sequence[Float64], candidate: Sequence[Float64], period: int = 1, level: float = LEVEL
 ) -> Change:
-    """Like `change_of_mean`, for values grouped by separate recording, at least one recording per side. The mean of a
-    side is the mean of its recordings; the interval covers the differences between the recordings of a side. level: of
-    this interval. With one recording per side it is LEVEL, because nothing is known of these differences. The order of
-    steps does not count: another recording of the same job may be slower in all its steps."""
+    """Returns the change as `change_of_mean` does, for values grouped by separate recording, at least one recording per
+    side. The mean of a side is the mean of its recordings. The interval covers the differences between the recordings
+    of a side. level: that of this interval. With one recording per side it is LEVEL, because nothing is known of these
+    differences. The order of steps does not count: another recording of the same job may be slower in all its steps."""
     freedom = len(base) + len(candidate) - 2
     level = level if freedom else LEVEL
     within = change_of_mean(np.concatenate(base), np.concatenate(candidate), period, level, by_order=False)
@@ -122,7 +121,7 @@ def change_between(
 
 
 def _means(draws: np.random.Generator, values: Int64 | Float64, block: int) -> Float64:
-    """Returns (DRAWS,) means of resampled values, drawn in blocks that wrap around from the end to the start."""
+    """Returns the means of resampled values, (DRAWS,), drawn in blocks that wrap around from the end to the start."""
     number = len(values) // block
     sums = np.convolve(np.concatenate([values, values[: block - 1]]).astype(np.float64), np.ones(block), "valid")
     if number > MANY:
@@ -146,7 +145,7 @@ def _freedom(base: Float64, base_blocks: int, candidate: Float64, candidate_bloc
 
 def student(freedom: float, level: float = LEVEL) -> float:
     """Returns the quantile of Student's t that leaves (1 - level) / 2 above it, by its expansion in 1 / freedom
-    (Abramowitz and Stegun, 26.7.5). Below 3 degrees of freedom, where the expansion is too small, returns the exact
+    (Abramowitz and Stegun, 26.7.5). Below 3 degrees of freedom, where the expansion is too small, it returns the exact
     values for 1 and 2.
 
     >>> round(student(5), 2), round(student(30), 2), round(student(math.inf), 2)

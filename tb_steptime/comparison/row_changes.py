@@ -2,7 +2,7 @@
 
 Spans of a side are pooled first, then rows are matched, then each pair has its change with an interval.
 
-Rows that are not identical are matched, too. Each row is matched once, in passes from the surest to the weakest:
+Rows that are not identical are matched, too. Each row is matched once, in passes from the most to the least certain:
 
     base        sgemm  under mm [8,64]      helper under mm [8,64]      relu
     candidate   tensor-core gemm under mm [8,64]                        relu
@@ -11,7 +11,7 @@ Rows that are not identical are matched, too. Each row is matched once, in passe
     left        helper: gone                                            helpers come and go with the algorithm
 
 The tables are those of kernels, ops, blocking calls and copies. Keys match a kernel of the candidate with one of the
-base, from the surest to the weakest:
+base, from the most to the least certain:
 
     name      same kernel, same place (op, shapes of its inputs, module, phase)
     op        same op, input shapes, module and phase: fp32 -> tensor-core GEMM, cuDNN -> Triton
@@ -51,7 +51,7 @@ ROWS = 200
 
 
 class RowChange(msgspec.Struct, frozen=True):
-    """A row of both sides, or of one of them: then the names of the other are None. Per step.
+    """A row of both sides, or of one of them: then the names of the other are None. Times and counts are per step.
 
     *_name: a kernel's, an op's, the calls as written, or from where to where a copy goes; *_short: to show. op, shapes,
     module, source, phase: of the base, or of the candidate where it is new. *_ns: of a kernel or copy its time, of an
@@ -83,7 +83,7 @@ class RowChange(msgspec.Struct, frozen=True):
 
 
 class ChangeTable(msgspec.Struct, frozen=True):
-    """more: how many rows of smaller changes are left out."""
+    """The changes of one kind of rows. more: how many rows of smaller changes are left out."""
 
     of: TableId
     rows: list[RowChange]
@@ -143,16 +143,16 @@ class Match(Generic[P]):
     by: MatchedBy
 
 
-#: The key by which rows are matched; a row with the key None is not matched.
+#: The key by which rows are matched. A row with the key None is not matched.
 Key = Callable[[P], Hashable]
 Pairs = list[tuple[Row[P], Row[P]]]
-#: Takes the rows that are left on both sides, and returns the pairs that are matched.
+#: A function from the rows that are left on both sides to the pairs that are matched.
 Pairing = Callable[[Sequence[Row[P]], Sequence[Row[P]]], Pairs[P]]
 Passes = Sequence[tuple[MatchedBy, Pairing[P]]]
 
 
 def matched(base: Sequence[Row[P]], candidate: Sequence[Row[P]], passes: Passes[P]) -> list[Match[P]]:
-    """Returns every row of both sides, in one match each."""
+    """Returns the matches. Every row of both sides is in one of them."""
     matches: list[Match[P]] = []
     left, right = list(base), list(candidate)
     for by, pairing in passes:
@@ -165,7 +165,7 @@ def matched(base: Sequence[Row[P]], candidate: Sequence[Row[P]], passes: Passes[
 
 
 def by(key: Key[P]) -> Pairing[P]:
-    """Pairs rows with equal keys by their ranks."""
+    """Returns a function that pairs rows with equal keys by their ranks."""
 
     def pairs(base: Sequence[Row[P]], candidate: Sequence[Row[P]]) -> Pairs[P]:
         by_value = _by_key(candidate, key)
@@ -188,7 +188,7 @@ def _by_key(rows: Sequence[Row[P]], key: Key[P]) -> dict[Hashable, list[Row[P]]]
 
 
 def ranked(rows: Sequence[Row[P]]) -> list[Row[P]]:
-    """Returns the rows, longest first; rows that take about as long as the one before are in the order in which they
+    """Returns the rows, longest first. Rows that take about as long as the one before are in the order in which they
     run."""
     by_time = sorted(rows, key=lambda row: (-row.ns.mean, row.order))
     groups: list[list[Row[P]]] = []
@@ -232,7 +232,7 @@ def _rows(kind: Kind[P], side: Side) -> list[Row[P]]:
 
 
 def _row(kind: Kind[P], places: Sequence[P | None], steps: Sequence[int]) -> Row[P]:
-    """Describes one place in all spans of a side; None stands for a span that does not have it."""
+    """Returns the row of one place in all spans of a side. None stands for a span that does not have it."""
     present = [place for place in places if place is not None]
     samples = [
         Sample(count, 0.0, 0.0) if place is None else Sample(count, kind.ns(place) / count, place.deviation_ns)
@@ -305,7 +305,7 @@ def _copy(place: CopyPlace) -> PlaceTexts:
 
 
 def fields(*names: str, needs: Sequence[str] = ()) -> Key[Any]:
-    """Returns the key of these fields of a place; it is None where one of those that it needs is empty."""
+    """Returns the key of these fields of a place. The key is None where one of the fields that it needs is empty."""
     values = attrgetter(*names)
     return lambda place: values(place) if all(getattr(place, each) for each in needs) else None
 
@@ -342,7 +342,7 @@ _by_shapes = fields("op", "shapes", needs=("op", "shapes"))
 
 
 def fused_ops(name: str) -> str | None:
-    """Returns the ops that a compiled kernel's name lists; None for any other kernel.
+    """Returns the ops that a compiled kernel's name lists, or None for any other kernel.
 
     >>> fused_ops("triton_poi_fused_add_relu_0"), fused_ops("volta_sgemm_128x64_nn")
     ('add_relu', None)
@@ -352,7 +352,7 @@ def fused_ops(name: str) -> str | None:
 
 
 def is_fused_from(name: str, op: str | None) -> bool:
-    """Whether a compiled kernel's name lists the op.
+    """Returns whether a compiled kernel's name lists the op.
 
     >>> is_fused_from("triton_red_fused__softmax_mul_3", "aten::_softmax")
     True

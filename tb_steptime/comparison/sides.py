@@ -106,23 +106,23 @@ class Side:
 
     @cached_property
     def step_ns(self) -> Int64:
-        """(steps,): durations."""
+        """The durations of the steps, (steps,)."""
         return np.concatenate([self._column(span, [row.duration_ns for row in span.overview.steps])
                                for span in self.spans])  # fmt: skip
 
     @cached_property
     def parts_ns(self) -> Int64:
-        """(steps, parts), in the order of `Parts`; a row sums to its step."""
+        """The parts of each step, (steps, parts), in the order of `Parts`. A row sums to its step."""
         return self._rows(lambda span: [msgspec.structs.astuple(row.parts_ns) for row in span.overview.steps])
 
     @cached_property
     def phases_ns(self) -> Int64:
-        """(steps, phases); a row sums to its step."""
+        """The phases of each step, (steps, phases). A row sums to its step."""
         return self._rows(lambda span: [step.phases_ns for step in span.compare.steps])
 
     @cached_property
     def idle_ns(self) -> Int64 | None:
-        """(steps, 1 + reasons): busy time of the main device, then its idle time by reason; a row sums to its step.
+        """The busy time of the main device, then its idle time by reason: (steps, 1 + reasons). A row sums to its step.
         None where a span has no device."""
         if any(span.host.device is None for span in self.spans):
             return None
@@ -130,8 +130,8 @@ class Side:
 
     @property
     def expected(self) -> list[ExpectedGain]:
-        """Gains of the first span's cards, each a mean over the compared steps of all spans that promise it: what comes
-        of it is measured over all spans, too."""
+        """The gains of the first span's cards. Each is a mean over the compared steps of all spans that promise it,
+        since the result is measured over all spans, too."""
         return [replace(gain, gain_ns=self._mean_gain_ns(gain)) for gain in self.spans[0].expected]
 
     def _mean_gain_ns(self, gain: ExpectedGain) -> int:
@@ -141,7 +141,7 @@ class Side:
 
     @cached_property
     def left_out(self) -> list[str]:
-        """Names of the steps that are not compared."""
+        """The names of the steps that are not compared."""
         return [step.name for span in self.spans for step in span.compare.steps if not step.whole]
 
     @property
@@ -149,25 +149,26 @@ class Side:
         return self.spans[0]
 
     def per_step(self, metric: str) -> Float64:
-        """Returns the values of a metric of the catalogue over the compared steps; steps in which it is not measurable
+        """Returns the values of a metric of the catalogue over the compared steps. Steps in which it is not measurable
         are left out."""
         return np.array([value for span in self.spans for value in self._metric(span, metric)], np.float64)
 
     def per_unit(self, metric: str) -> list[Float64]:
-        """Like `per_step`, grouped by separate recording: by run, or by span if there is only one run."""
+        """Returns the values of `per_step` grouped by separate recording: by run, or by span if there is only one
+        run."""
         parts = self._recordings if self.runs else [(span,) for span in self.spans]
         by_part = [np.array([value for span in part for value in self._metric(span, metric)], float) for part in parts]
         return [values for values in by_part if len(values)]
 
     def paces(self) -> list[StepPace]:
-        """Returns for each run that the recorder timed how long its steps take without the profiler, as its last span
-        knows it."""
+        """Returns for each run that the recorder timed how long its steps take without the profiler, according to its
+        last span."""
         paces = [[span.overview.pace for span in part if span.overview.pace] for part in self._recordings]
         return [run_paces[-1] for run_paces in paces if run_paces]
 
     def spread(self, metric: str) -> float | None:
-        """Returns the largest difference between the spans of one run, as a fraction of their mean; None where each run
-        has one span."""
+        """Returns the largest difference between the spans of one run, as a fraction of their mean, or None where each
+        run has one span."""
         runs = [means for means in self._span_means(metric) if len(means) > 1 and means.mean()]
         return max((float((means.max() - means.min()) / means.mean()) for means in runs), default=None)
 
@@ -186,20 +187,21 @@ class Side:
         return [self.spans[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     def why_not(self, metric: str) -> Reason | None:
-        """Returns why a metric is not measurable, from the first span that has a reason; None where none has."""
+        """Returns why a metric is not measurable, from the first span that has a reason, or None where none has."""
         reasons = (series.reason for span in self.spans for series in span.trends.series if series.metric == metric)
         return next((reason for reason in reasons if reason), None)
 
     @cached_property
     def period(self) -> int:
-        """The distance in steps at which waits for batches recur, where they come in bursts; 1 where none is known."""
+        """The distance in steps at which waits for batches recur, where they come in bursts, or 1 where none is
+        known."""
         bursts = [span.data_loading.burst for span in self.spans]
         return max((burst.period for burst in bursts if burst and burst.period), default=1)
 
     @staticmethod
     def _metric(span: ComparedSpan, metric: str) -> list[float]:
-        """Returns the values of a metric in the compared steps in which it is measurable; empty for a summary of a
-        release that did not measure it."""
+        """Returns the values of a metric in the compared steps in which it is measurable. There are none in a summary
+        of a release that did not measure it."""
         steps = [
             zip(each.steps, span.whole.tolist(), strict=True) for each in span.trends.series if each.metric == metric
         ]

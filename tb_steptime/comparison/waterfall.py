@@ -44,7 +44,8 @@ class Contribution(msgspec.Struct, frozen=True):
 
 
 class Waterfall(msgspec.Struct, frozen=True):
-    """rows sum to the mean step on both sides. more: how many of the smallest changes are folded into `rest`."""
+    """A breakdown of the step. rows: they sum to the mean step on both sides. more: how many of the smallest changes
+    are folded into `rest`."""
 
     by: By
     rows: list[Contribution]
@@ -52,7 +53,7 @@ class Waterfall(msgspec.Struct, frozen=True):
 
 
 def waterfalls(base: Side, candidate: Side) -> list[Waterfall]:
-    """Returns the breakdowns that both sides know."""
+    """Returns the breakdowns that are known of both sides."""
     breakdowns = [by_part(base, candidate)]
     if base.idle_ns is not None and candidate.idle_ns is not None:
         breakdowns.append(_per_step("reason", ("busy", *REASONS), base, candidate, lambda side: side.idle_ns))
@@ -67,7 +68,7 @@ def by_part(base: Side, candidate: Side) -> Waterfall:
 
 
 def mean_step_ns(side: Side) -> int:
-    """Returns the mean step in whole ns; halves are rounded up."""
+    """Returns the mean step in whole ns. Halves are rounded up."""
     return whole_mean(int(side.step_ns.sum()), len(side.step_ns))
 
 
@@ -106,7 +107,7 @@ def _of_kernels(by: By, base: Side, candidate: Side) -> Waterfall:
 
 
 def _sums(by: By, side: Side) -> dict[str, float]:
-    """Returns ns per step."""
+    """Returns the sums of kernel time in ns per step."""
     sums: dict[str, float] = {}
     for span in side.spans:
         for place in span.compare.kernels:

@@ -65,8 +65,8 @@ class _Shares(NamedTuple):
 
 
 def analyse(trace: Trace, requested: Sequence[Analysis[Any]], processes: int = 1) -> tuple[Found, dict[str, str]]:
-    """Returns results by view, in the order given; failed views have a result without values, and the kind of error.
-    processes: the maximum number of processes, including this one."""
+    """Returns the results by view, in the order given, and the kind of error by view. A view that failed has a result
+    without values. processes: the maximum number of processes, including this one."""
     shares = _shares(requested) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
     results = _analysed_by_two(trace, shares) if shares else {}
     left = sorted((each for each in requested if each.id not in results), key=lambda each: each.id not in _WIDE)
@@ -97,7 +97,7 @@ def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
 
 
 def _shares(requested: Sequence[Analysis[Any]]) -> _Shares | None:
-    """Splits the views between the two processes; None where one of them would have nothing to do."""
+    """Splits the views between the two processes. Returns None where one of them would have nothing to do."""
     own = sorted((each for each in requested if each.id in _HERE), key=lambda each: _HERE.index(each.id))
     either = [each for each in requested if each.id not in _HERE]
     either.sort(key=lambda each: _LONG.index(each.id) if each.id in _LONG else len(_LONG))
@@ -105,8 +105,8 @@ def _shares(requested: Sequence[Analysis[Any]]) -> _Shares | None:
 
 
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
-    """Analyses in this process and a second one, which ends with this call; returns nothing where it cannot be
-    started."""
+    """Analyses in this process and a second one, which ends with this call. Returns nothing where the second one cannot
+    be started."""
     shared_measures = _given_to_both()
     with ExitStack() as after:
         try:
@@ -131,8 +131,8 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
 
 
 def _given_to_both() -> tuple[Callable[[Trace], Any], ...]:
-    """Returns the shared measurements that the second process makes for both, in the order in which this one needs
-    them."""
+    """Returns the shared measurements that the second process makes for both processes, in the order in which this one
+    needs them."""
     from tb_steptime.metrics.steady.host import on_host
     from tb_steptime.replay.whatif import replayed_step
 
@@ -183,8 +183,8 @@ class _Handover:
         os.write(self._ready, _READY.pack(number, self._file.tell()))
 
     def take(self, number: int) -> tuple[Any] | None:
-        """Waits for a result and reads it; None where the forked process failed to measure it, or ended before. Only
-        the process that forked may call this."""
+        """Waits for a result and reads it. Returns None where the forked process failed to measure it, or ended before.
+        Only the process that forked may call this."""
         self._close_ready()
         while self._latest < number and (ready := os.read(self._until_ready, _READY.size)):
             self._latest, written = _READY.unpack(ready)
@@ -244,7 +244,7 @@ def _end_when_unread() -> None:
 
 
 def _results_of(child: Child, views: Sequence[Analysis[Any]]) -> Found:
-    """Returns what the second process has measured; nothing if it failed."""
+    """Returns what the second process has measured, or nothing if it failed."""
     assert child.stdout is not None
     content = _all_of(child.stdout)
     try:

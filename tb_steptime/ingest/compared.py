@@ -26,14 +26,15 @@ class WorkerOfRun(msgspec.Struct, frozen=True):
 
     @property
     def recorded(self) -> tuple[int, int]:
-        """Orders runs in time: by the file names, which say ms or ns, and then by the files' modification times."""
+        """A key that orders runs in time, by the file names, which say ms or ns, and then by the files' modification
+        times."""
         first = self.spans[0]
         return first.time, first.mtime_ns
 
 
 def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
-    """The runs' own names, where they differ, or those of the folders or files; else the paths as the user wrote
-    them."""
+    """Returns the runs' own names, where they differ, or those of the folders or files, or else the paths as the user
+    wrote them."""
     of_runs = [run.path.resolve().name if run.run == "." else run.run for run in runs]
     of_paths = [run.path.name for run in runs]
     for names in (of_runs, of_paths):
@@ -43,14 +44,14 @@ def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
 
 
 def compared_side(name: str, spans: Sequence[MeasuredSpan], *, with_gains: bool = True) -> Side:
-    """Spans of one run and worker, in time order, at least one. with_gains: compute the gains that its insight cards
-    promise, which the base of a comparison needs. Raises TraceError for a summary of a release that did not compare,
-    and what reading results raises."""
+    """Returns a side of a comparison: the spans of one run and worker, in time order, at least one. with_gains: whether
+    to compute the gains that its insight cards promise, which the base of a comparison needs. Raises TraceError for a
+    summary of a release that did not compare, and what reading results raises."""
     return Side(name, tuple(_compared(span, with_gains) for span in spans))
 
 
 def _compared(span: MeasuredSpan, with_gains: bool) -> ComparedSpan:
-    """Reads each result from the summary once."""
+    """Returns the span as it is compared. Each result is read from the summary once."""
     _refuse_gaps(span)
     results = dict(span.results) if with_gains else {view: span.results[view] for view in COMPARED_VIEWS}
     compared = ComparedSpan(

@@ -197,7 +197,7 @@ class _Scan:
             )
 
     def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, opened_files: _OpenedFiles) -> bool:
-        """Whether the file is of this kind, judged by its first bytes."""
+        """Returns whether the file is of this kind, judged by its first bytes."""
         if entry not in opened_files.before:
             self.newly_opened += 1
             if self.newly_opened > MAX_OPENED:
@@ -212,8 +212,8 @@ class _Scan:
         self.problems.append(Problem(problem, file, hint))
 
     def all_problems(self) -> tuple[Problem, ...]:
-        """The problems, the most serious first: that a part was not searched. A last one counts those that are not
-        listed."""
+        """Returns the problems, the most serious first, which is that a part was not searched. A last one counts those
+        that are not listed."""
         hint = "Point --logdir at the folder that holds the traces."
         left_out = [Problem(self.left_out, "", hint)] if self.left_out else []
         problems = [*left_out, *self.problems]
@@ -277,8 +277,8 @@ def no_traces(folder: AnyPath) -> Problem:
 
 
 def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[FoundSpan]:
-    """The spans under log directories, then the files that were named. Raises RemoteProblem where a store does not
-    answer whether an address is a file or a folder."""
+    """Yields the spans under log directories, then the files that were named. Raises RemoteProblem where a store does
+    not answer whether an address is a file or a folder."""
     folders = [path for path in paths if is_folder(path)]
     for folder in folders:
         scan = Discovery([Place("", folder, str(folder))]).scan()
@@ -301,5 +301,5 @@ def name_places(span: FoundSpan) -> NamePlaces:
 
 
 def find_snapshots(folder: AnyPath) -> tuple[FoundSnapshot, ...]:
-    """The memory snapshots in a log directory."""
+    """Returns the memory snapshots in a log directory."""
     return Discovery([Place("", folder, str(folder))]).scan().snapshots

@@ -22,15 +22,23 @@ _MS_BELOW, _EARLIEST_MS = 10**17, 10**12
 
 
 class FoundSpan(msgspec.Struct, frozen=True):
-    """A span under a place. id is opaque and stable; number counts from 1 in time order within a run and worker.
+    """A span under a place.
 
-    file is relative to the place's root; trace is None where only the summary file is left, summary is None where no
-    file lies next to the trace. time is the one in the file's name, -1 where it has none. bytes and mtime_ns are the
-    trace's, or the summary's without one; summary_ns is when the summary next to it was written, 0 without one. records
-    changes when a recorder's files appear next to the trace, or are written to before or soon after it.
-    whole_recording: the recording is to be measured as one step; only_steps: only the steps from the first to the last
-    of these two numbers are to be measured. log_directory: the place's root; beside: the other paths that the user
-    named; names_from: where the user wants the kernels in CUDA graphs to be named from (see `ingest.graph_names`).
+    id                opaque and stable
+    number            counts from 1 in time order within a run and worker
+    file              relative to the place's root
+    trace             None where only the summary file is left
+    summary           None where no file lies next to the trace
+    time              the one in the file's name, -1 where it has none
+    bytes, mtime_ns   those of the trace, or of the summary without a trace
+    summary_ns        when the summary next to it was written, 0 without one
+    records           changes when a recorder's files appear next to the trace, or are written to before or soon after
+                      it
+    whole_recording   whether the recording is to be measured as one step
+    only_steps        the first and the last of the steps that are to be measured, None for all
+    log_directory     the place's root
+    beside            the other paths that the user named
+    names_from        where the user wants the kernels in CUDA graphs to be named from (see `ingest.graph_names`)
     """
 
     id: str
@@ -52,7 +60,7 @@ class FoundSpan(msgspec.Struct, frozen=True):
     names_from: AnyPath | None = None
 
     def under(self, root: AnyPath) -> FoundSpan:
-        """The same span with paths that begin as the user wrote the folder."""
+        """Returns the same span with paths that begin with the folder as the user wrote it."""
         trace = root / self.file if self.trace else None
         return replace(
             self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None, log_directory=root
@@ -65,7 +73,7 @@ class FoundSpan(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> str:
-        """The name of the log directory; for a file that the user named, the name of its folder."""
+        """The name of the log directory, or that of its folder for a file that the user named."""
         return self.log_directory.absolute().name if self.log_directory else ""
 
     @property
@@ -75,7 +83,7 @@ class FoundSpan(msgspec.Struct, frozen=True):
 
     @property
     def named_ns(self) -> int | None:
-        """The epoch time in the file's name; None where the name has none, as in a folder `iteration_N`."""
+        """The epoch time in ns in the file's name, or None where the name has none, as in a folder `iteration_N`."""
         if self.time < _EARLIEST_MS:
             return None
         return self.time * 10**6 if self.time < _MS_BELOW else self.time
@@ -98,7 +106,7 @@ class FoundSnapshot(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Sort key: runs as in the pickers, then steps, ranks and names."""
+        """The sort key: runs as in the pickers, then steps, ranks and names."""
         numbers = (-1 if each is None else each for each in (self.named.step, self.named.rank))
         return natural_order(self.named.run), *numbers, natural_order(self.named.name)
 
@@ -120,7 +128,7 @@ def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
 
 def spans_of_files(files: Sequence[AnyPath]) -> list[FoundSpan]:
     """Returns the spans of files that the user named, whatever their names, in the given order. Their run is named
-    after their folder; the files need not exist. A summary file represents its trace."""
+    after their folder. The files need not exist. A summary file represents its trace."""
     by_file = {span.file: span for span in numbered(map(_named_by_user, files))}
     return [by_file[str(path)] for path in files]
 
@@ -137,5 +145,6 @@ def _named_by_user(path: AnyPath) -> FoundSpan:
 
 
 def span_id(place: Place, file: str) -> str:
-    """The same file of the same log directory has the same id on every machine, so that links can be shared."""
+    """Returns the id of a span. The same file of the same log directory has the same id on every machine, so that links
+    can be shared."""
     return hashlib.blake2b(f"{place.name}\0{file}".encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()

@@ -4,7 +4,7 @@ is one.
     logs/eager/host_4711.1690000000.pt.trace.json.gz        read for its labels
     logs/graphed/host_4712.1690000900.pt.trace.json.gz      measured
 
-Recordings are looked for next to the trace, in the paths that the user named with it, and in its log directory; only
+Recordings are searched for next to the trace, in the paths that the user named with it, and in its log directory; only
 files of this machine are considered. The nearest in place and time come first, and the first one that names half of the
 graphs' kernel time is taken. A log directory may be large, so few recordings are read, none of them much larger than
 the trace itself, and none whose summary shows that it cannot match.
@@ -47,8 +47,8 @@ from tb_steptime.trace.table import distinct_in
 if TYPE_CHECKING:
     from tb_steptime.metrics.replays.labels import LabelledTrace
 
-#: Maximum number of recordings that are read. Reading takes time, and a fourth hardly names what the nearest three do
-#: not.
+#: Maximum number of recordings that are read. Reading takes time, and a fourth one hardly ever names what the nearest
+#: three do not.
 MOST_READ = 3
 #: Maximum size of a recording: this many bytes or this multiple of the trace's size, whichever is larger, but never
 #: more than MOST_BYTES.
@@ -61,8 +61,8 @@ _RANKS_WITHIN_SECONDS = 60
 
 
 def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
-    """Returns the same trace where there is nothing to label, where no recording can label it, or where it is labelled
-    already."""
+    """Returns the trace with labels of its kernels in CUDA graphs. It is the same trace where there is nothing to
+    label, where no recording can label it, or where it is labelled already."""
     if trace.named_from is not None or trace.kernel_labels is not None:
         return trace
     places = places or NamePlaces()
@@ -116,17 +116,17 @@ def _is_within(file: Path, folder: Path) -> bool:
 
 
 def is_named_from(trace: Path, places: NamePlaces, names: GraphNames) -> bool:
-    """Whether one of the recordings in these places, with its present content, is the one that named the kernels in the
-    trace's graphs. Raises OSError."""
+    """Returns whether one of the recordings in these places, with its present content, is the one that named the
+    kernels in the trace's graphs. Raises OSError."""
     return any(
         digest_of(each.path.name) == names.file and named_by(each.path, names) for each in _candidates(trace, places)
     )
 
 
 def may_be_named_now(trace: Path, places: NamePlaces, summary: MeasuredSpan) -> bool:
-    """Whether a search might now name the kernels in this trace's graphs although the one for its summary did not:
-    recordings or summaries of recordings have been added since, and one of them may have these kernels. Raises OSError,
-    DamagedSummary."""
+    """Returns whether a search might now name the kernels in this trace's graphs although the one for its summary did
+    not: recordings or summaries of recordings have been added since, and one of them may have these kernels. Raises
+    OSError, DamagedSummary."""
     candidates = _candidates(trace, places)
     if _state_of(candidates) == summary.names.searched:
         return False
@@ -135,7 +135,8 @@ def may_be_named_now(trace: Path, places: NamePlaces, summary: MeasuredSpan) -> 
 
 
 class _Candidate(NamedTuple):
-    """A recording that may name the kernels. far: its distance from the trace, by place, rank and time of recording."""
+    """A recording that may name the kernels. distance: how far it is from the trace, by place, rank and time of
+    recording."""
 
     distance: tuple[bool, bool, int]
     path: Path
@@ -169,8 +170,8 @@ def _name_of(path: Path) -> TraceName:
 
 
 def _is_other_rank(one: TraceName, other: TraceName) -> bool:
-    """Whether two traces of one folder are of one recording: another rank does the same work, also in graphs, so it
-    cannot name the kernels."""
+    """Returns whether two traces of one folder are of one recording. Another rank does the same work, also in graphs,
+    so it cannot name the kernels."""
     if one.worker == other.worker:
         return False
     ranks = rank_in_name(one.worker), rank_in_name(other.worker)
@@ -242,7 +243,7 @@ def _worth_reading(trace: Trace, candidates: Sequence[_Candidate], places: NameP
 
 
 class _SummarizedKernels(NamedTuple):
-    """What a recording's summary says of its kernels. omits_many: these are not all names."""
+    """What a recording's summary says of its kernels. omits_many: many names are missing."""
 
     in_graphs: bool
     names: frozenset[str]
@@ -250,7 +251,7 @@ class _SummarizedKernels(NamedTuple):
 
 
 def _summarized(recording: _Candidate) -> _SummarizedKernels | None:
-    """Returns None where the recording has no usable summary."""
+    """Returns the kernels of a recording, or None where it has no usable summary."""
     for place in places_for(recording.path):
         with contextlib.suppress(OSError, DamagedSummary, KeyError, TraceError):
             if isinstance(place, Path):
@@ -264,8 +265,8 @@ def _summarized(recording: _Candidate) -> _SummarizedKernels | None:
 
 @functools.lru_cache(maxsize=MOST_FILES)  # each trace of a log directory with CUDA graphs asks for the same summaries
 def _kernels_in(place: Path, recording: Path, stamp: tuple[int, ...]) -> _SummarizedKernels | None:
-    """stamp: sizes and times of both files, on which the answer depends. Raises OSError, DamagedSummary, KeyError,
-    TraceError."""
+    """Returns the kernels in a summary, or None where the file is no summary of the recording. stamp: sizes and times
+    of both files, on which the answer depends. Raises OSError, DamagedSummary, KeyError, TraceError."""
     summary = summary_of(recording, place)
     if summary is None:
         return None
@@ -275,7 +276,7 @@ def _kernels_in(place: Path, recording: Path, stamp: tuple[int, ...]) -> _Summar
 
 
 def _may_name(wanted: _WantedKernels, other: _Candidate) -> bool:
-    """Decides by the recording's summary if there is one, else by its first bytes."""
+    """Returns whether a recording may name the kernels, by its summary if there is one, or else by its first bytes."""
     kernels = _summarized(other)
     if kernels is None:
         return _name_of(other.path).sure or looks_like_trace(other.path)
@@ -300,8 +301,8 @@ def _wanted_in_trace(trace: Trace) -> _WantedKernels:
 
 
 def _wanted_in_summary(summary: MeasuredSpan) -> _WantedKernels:
-    """A summary does not say which of its kernels run in graphs, and omits some, so what it requires may be less than
-    what the trace requires. Raises OSError, DamagedSummary."""
+    """Returns the kernels that a recording must have, by the trace's summary. It does not say which of its kernels run
+    in graphs, and omits some, so the summary may require less than the trace does. Raises OSError, DamagedSummary."""
     compared = summary.result("compare", CompareResult)
     time: dict[str, int] = {}
     for place in compared.kernels:
@@ -311,7 +312,7 @@ def _wanted_in_summary(summary: MeasuredSpan) -> _WantedKernels:
 
 
 def _labelled(trace: Trace, path: Path) -> LabelledTrace | None:
-    """Returns None for a file that is not a trace, or not an eager one."""
+    """Returns the trace with the labels from a recording, or None if that is not a trace, or not an eager one."""
     from tb_steptime.metrics.replays.labels import labelled  # needs most measurements, and few traces have graphs
 
     try:
@@ -321,8 +322,8 @@ def _labelled(trace: Trace, path: Path) -> LabelledTrace | None:
 
 
 def _named_from(trace: Path, other: Path, result: LabelledTrace, places: NamePlaces) -> NamedFrom:
-    """Describes the recording: by its run and worker where it lies in another folder, by its worker alone in the same
-    folder."""
+    """Describes the recording, by its run and worker where it lies in another folder, and by its worker alone in the
+    same folder."""
     worker = _name_of(other).worker
     shown = passed_on_workers([("", worker)]).get(worker, worker)
     folder = other.parent.name

@@ -27,7 +27,7 @@ _MATCHED = {"ranks", "trends"}
 
 
 class RecordedRank(msgspec.Struct, frozen=True):
-    """A span with its rank, as the file states it, else as the worker's name does."""
+    """A span with its rank, as the file states it, or else as the worker's name does."""
 
     found: FoundSpan
     measured: MeasuredSpan
@@ -35,22 +35,22 @@ class RecordedRank(msgspec.Struct, frozen=True):
 
 
 def recorded_ranks(spans: Iterable[tuple[FoundSpan, MeasuredSpan]]) -> list[RecordedRank]:
-    """Returns the ranks of the spans for which one is known. Reads only the heads of summaries."""
+    """Returns the ranks of the spans for which one is known. It reads only the heads of summaries."""
     return [
         RecordedRank(span, measured, rank) for span, measured in spans if (rank := rank_of(span, measured)) is not None
     ]
 
 
 def rank_of(span: FoundSpan, measured: MeasuredSpan | None) -> int | None:
-    """Returns the rank that the trace states, else the one in the worker's name."""
+    """Returns the rank that the trace states, or else the one in the worker's name."""
     if measured is not None and measured.facts.rank is not None:
         return measured.facts.rank
     return rank_in_name(span.worker)
 
 
 def at_the_same_time(ranks: Sequence[RecordedRank]) -> list[list[RecordedRank]]:
-    """Groups the spans of one run in time order; each list is a job's ranks, ascending. Clocks of machines differ by
-    far less than recordings are apart."""
+    """Groups the spans of one run in time order. Each list has the ranks of a job, ascending. Clocks of machines differ
+    by far less than recordings are apart."""
     jobs: list[list[RecordedRank]] = []
     until = 0
     for each in sorted(ranks, key=lambda each: each.measured.facts.origin_ns):
@@ -63,7 +63,7 @@ def at_the_same_time(ranks: Sequence[RecordedRank]) -> list[list[RecordedRank]]:
 
 
 def rank_spans(job: Sequence[RecordedRank]) -> list[RankSpan]:
-    """Returns what the job needs from each rank. Raises what reading results raises; TraceError where no span has a
+    """Returns what the job needs from each rank. Raises what reading results raises, and TraceError where no span has a
     rank."""
     if not job:
         problem = "No recording here says which rank of a job it is of"

@@ -82,26 +82,27 @@ class Files(Protocol):
     """The files of one place. Folders ("" or "a/b/") and files ("a/b/c.json") are named relative to it."""
 
     def begin(self) -> None:
-        """Called when a scan begins: a change from now on may be seen in this scan or only in the next."""
+        """Is called when a scan begins: a change from now on may be seen in this scan or only in the next."""
 
     def listing(self, folder: str) -> Listing | None:
-        """Returns None where this scan had the same folder already, by another path. Raises OSError."""
+        """Returns the entries of a folder, or None where this scan had the same folder already by another path. Raises
+        OSError."""
 
     def path(self, folder: str, entry: Entry) -> AnyPath:
         """Returns the path of a file in a folder as it was listed."""
 
     def is_trace(self, file: str) -> bool:
-        """Whether the file's first bytes look like a trace; False where it cannot be read."""
+        """Returns whether the file's first bytes look like a trace. Returns False where it cannot be read."""
 
     def is_snapshot(self, file: str) -> bool:
-        """Whether the file's first bytes look like a memory snapshot; False where it cannot be read."""
+        """Returns whether the file's first bytes look like a memory snapshot. Returns False where it cannot be read."""
 
 
 _ENDINGS = (SUFFIX, LOADER_SUFFIX, STEPS_SUFFIX, *SNAPSHOT_ENDINGS)
 
 
 def matters(name: str) -> bool:
-    """Whether a file of this name may be a trace, a summary, a memory snapshot or a recorder's file."""
+    """Returns whether a file of this name may be a trace, a summary, a memory snapshot or a recorder's file."""
     return name.endswith(_ENDINGS) or TRACE_NAME.fullmatch(name) is not None
 
 
@@ -132,7 +133,7 @@ class _KnownFolder(msgspec.Struct, frozen=True):
 
 
 class LocalFiles(msgspec.Struct):
-    """See `listing.Files`."""
+    """The files of a local or mounted place, as `Files` describes them."""
 
     root: Path
     _known: dict[str, _KnownFolder] = msgspec.field(default_factory=dict)
@@ -184,7 +185,7 @@ class LocalFiles(msgspec.Struct):
         return looks_like_snapshot(Path(self._top, file))
 
     def _as_before(self, path: str, folder: _KnownFolder | None, same: tuple[int, ...], now_ns: int) -> Listing | None:
-        """Returns the folder's listing without listing it again; None where it has to be listed."""
+        """Returns the folder's listing without listing it again, or None where it has to be listed."""
         if (
             folder is None
             or not folder.settled
@@ -205,8 +206,8 @@ class LocalFiles(msgspec.Struct):
         return (self._scans + crc32(path.encode("utf-8", "surrogateescape"))) % turns == 0
 
     def _listed(self, path: str) -> tuple[Listing, bool]:
-        """Returns the listing, and whether links are among the entries: a change in what a link leads to does not
-        change the folder's time."""
+        """Returns the listing, and whether links are among the entries. A change of a link's target does not change the
+        folder's time."""
         with os.scandir(path) as all:
             every = [each for each in all if not each.name.startswith(".")]
         entries = [each for each in every if _is_text(each.name)]
@@ -229,7 +230,8 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether the name is UTF-8, as JSON and browsers require, and free of control characters for a terminal."""
+    """Returns whether the name is UTF-8, as JSON and browsers require, and free of control characters for a
+    terminal."""
     return _shown(name) == name
 
 
@@ -238,12 +240,12 @@ def _shown(name: str) -> str:
 
 
 def _may_hold(entry: os.DirEntry[str]) -> bool:
-    """Whether the entry may be a trace or a folder that holds some."""
+    """Returns whether the entry may be a trace or a folder that holds some."""
     return entry.is_dir() or TRACE_NAME.fullmatch(_shown(entry.name)) is not None
 
 
 def _regular(entry: os.DirEntry[str]) -> list[Entry]:
-    """Returns an empty list where the entry is not a file, or was removed meanwhile."""
+    """Returns a list of the file, which is empty where the entry is not a file, or was removed meanwhile."""
     try:
         return [_entry(entry.name, entry.stat())] if entry.is_file() else []
     except OSError:
@@ -251,7 +253,7 @@ def _regular(entry: os.DirEntry[str]) -> list[Entry]:
 
 
 def _again(path: str, file: Entry) -> Entry:
-    """Returns the file as it is now: the same object where nothing changed."""
+    """Returns the file as it is now. It is the same object where nothing changed."""
     now = _entry(file.name, os.stat(f"{path}/{file.name}"))
     return file if now == file else now
 
@@ -274,7 +276,7 @@ _Tree = dict[str, Listing]
 
 
 class RemoteFiles(msgspec.Struct):
-    """See `listing.Files`."""
+    """The files of a place in an object store, as `Files` describes them."""
 
     root: RemotePath
     _tree: _Tree | None = None
@@ -344,7 +346,7 @@ class RemoteFiles(msgspec.Struct):
 
 
 def _tree(files: list[str], stats: Mapping[str, RemoteStat]) -> _Tree:
-    """Returns every folder that holds a file, with its parents; nothing where there is no file."""
+    """Returns every folder that holds a file, with its parents. There are none where there is no file."""
     folders: dict[str, set[str]] = defaultdict(set)
     within: dict[str, list[Entry]] = defaultdict(list)
     for folder in {posixpath.dirname(file) for file in files}:

@@ -35,10 +35,10 @@ def measure_file(
     needed_then: Sequence[str] = (),
     names: NamePlaces | None = None,
 ) -> MeasuredSpan:
-    """Read and analyse one trace file, except the views in leave_out. whole_recording: treat it as one step;
-    keep_paths: see `measure_trace`; processes: the maximum number of processes; needed_then: modules that the caller
-    needs for the result, which are imported while other processes read a large file; names: see `read_file`. Raises
-    TraceError with text for the user."""
+    """Reads and analyses one trace file, except the views in leave_out. whole_recording: whether it is treated as one
+    step; keep_paths: see `measure_trace`; processes: the maximum number of processes; needed_then: modules that the
+    caller needs for the result, which are imported while other processes read a large file; names: see `read_file`.
+    Raises TraceError with text for the user."""
     trace = read_file(
         path,
         on_progress,
@@ -54,8 +54,8 @@ def measure_trace(
     trace: Trace, leave_out: Collection[str] = (), *, keep_paths: bool = False, processes: int = 1
 ) -> tuple[Trace, MeasuredSpan]:
     """Measures a trace that was read. Returns it with what a recorder's files add to it, and everything that is known
-    of it. keep_paths: keep the whole paths of files, which name users and machines (see `ingest.private_paths`);
-    processes: the maximum number of processes."""
+    of it. keep_paths: whether the whole paths of files are kept, which name users and machines (see
+    `ingest.private_paths`); processes: the maximum number of processes."""
     from tb_steptime.analyses import analyses_without
 
     trace, records = with_records(trace)
@@ -65,7 +65,7 @@ def measure_trace(
 
 
 def _get_ready(leave_out: Collection[str], needed_then: Sequence[str]) -> None:
-    """Import the modules that measure while other processes already read the file: the import takes as long as reading
+    """Imports the modules that measure while other processes already read the file. The import takes as long as reading
     100 MB."""
     from tb_steptime.analyses import analyses_without
 
@@ -94,7 +94,7 @@ def read_file(
     meanwhile: Callable[[], None] = lambda: None,
     names: NamePlaces | None = None,
 ) -> Trace:
-    """Read one trace file. Kernels that run in CUDA graphs get the names that an eager recording of the job has for
+    """Reads one trace file. Kernels that run in CUDA graphs get the names that an eager recording of the job has for
     them. meanwhile: see `read_trace`; names: where to look for that recording. Raises TraceError with text for the
     user."""
     trace = read_trace(path, on_progress, processes, meanwhile)

@@ -37,15 +37,17 @@ class NamePlaces(msgspec.Struct, frozen=True):
 
 
 def parse_places(logdir: str, logdir_spec: str) -> list[Place]:
-    """`--logdir DIR`, or `--logdir_spec name:DIR,name2:DIR2` as TensorBoard reads it (a name is optional)."""
+    """Returns the places in `--logdir DIR`, or in `--logdir_spec name:DIR,name2:DIR2` as TensorBoard reads it (a name
+    is optional)."""
     if not logdir_spec:
         return [_place("", logdir)] if logdir else []
     return [_place(*_named_part(part)) for part in logdir_spec.split(",") if part]
 
 
 def _named_part(part: str) -> tuple[str, str]:
-    """A colon separates name and folder, except that of a scheme, an absolute path or a Windows drive. A folder without
-    a name is named after itself, so that the runs of two folders stay apart."""
+    """Returns the name and the folder in a part of `--logdir_spec`. A colon separates them, except that of a scheme, an
+    absolute path or a Windows drive. A folder without a name is named after itself, so that the runs of two folders
+    stay apart."""
     name, colon, folder = part.partition(":")
     if not colon or part.startswith("/") or is_address(part) or os.path.splitdrive(part)[0]:
         return part.rstrip("/"), part
@@ -127,8 +129,8 @@ def trace_name(place: Place, relative: str, name: str) -> TraceName:
 
 
 def _of_nsys(place: Place, folder: str, worker: str, time: int) -> TraceName:
-    """The rank is the one in the file's name, else in its folder's; the number of the report or of the folder orders
-    the spans."""
+    """Returns what the name of a converted report says. The rank is that in the file's name, or else in its folder's.
+    The number of the report or of the folder orders the spans."""
     parent, _, last = folder.rpartition("/")
     if rank_in_name(worker) is None and _RANK_FOLDER.fullmatch(last):
         own = _NSYS_OWN_NAME.fullmatch(worker)
@@ -206,7 +208,7 @@ def _names_a_machine(worker: str) -> bool:
 
 
 def machine_of(worker: str) -> str | None:
-    """Returns the machine in a worker's name as torch's handler writes it, None for any other name.
+    """Returns the machine in a worker's name as torch's handler writes it, or None for any other name.
 
     >>> machine_of("gpubox_4711"), machine_of("rank_3")
     ('gpubox', None)
@@ -216,5 +218,5 @@ def machine_of(worker: str) -> str | None:
 
 
 def natural_order(name: str) -> list[tuple[bool, int, str]]:
-    """A sort key that puts rank2 before rank10."""
+    """Returns a sort key that puts rank2 before rank10."""
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]

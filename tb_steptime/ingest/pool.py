@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def without_log() -> Iterator[None]:
-    """Logs nothing meanwhile, for a command that prints a line for each file that cannot be read."""
+    """Suppresses the log, for a command that prints a line for each file that cannot be read."""
     logger.disabled = True
     try:
         yield
@@ -73,7 +73,8 @@ class ReadingQueue:
     closed: bool = False
 
     def want(self, job: Job, *, urgent: bool, events: Callable[[], Path] | None = None) -> None:
-        """Read its trace, before all others if urgent. Asking again moves it to the front, or changes nothing.
+        """Adds a job to the queue, before all others if urgent. A repeated request moves it to the front if urgent, and
+        otherwise changes nothing.
 
         events: makes the folder for an event file or a slice, if that is wanted instead of the summary. An OSError that
         it raises propagates.
@@ -91,14 +92,14 @@ class ReadingQueue:
                 threading.Thread(target=self._work, daemon=True, name="tb_steptime reading").start()
 
     def places(self) -> dict[str, QueuePlace]:
-        """The jobs that are being read and those that wait, by id."""
+        """Returns the jobs that are being read and those that wait, by id."""
         with self.lock:
             line = [*self.running.values(), *self.waiting.values()]
             end = self.ended + len(line)
             return {job.id: _place(job, number, end) for number, job in enumerate(line, start=self.ended + 1)}
 
     def close(self) -> None:
-        """End all processes and drop the waiting jobs. No file is left half written."""
+        """Ends all processes and drops the waiting jobs. No file is left half written."""
         with self.lock:
             self.closed = True
             self.waiting.clear()

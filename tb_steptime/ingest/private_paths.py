@@ -75,7 +75,8 @@ def replaced(text: bytes, names: dict[bytes, bytes]) -> bytes:
 
 
 def _may_hold_paths(text: bytes) -> bool:
-    """A quick test: most texts hold no paths, and this is many times faster than searching for all spellings."""
+    """Returns whether a text may contain paths. Most contain none, and this test is many times faster than searching
+    for all spellings."""
     return b":\\\\" in text or _MAY_HOLD_PATHS.search(text) is not None
 
 
@@ -98,8 +99,8 @@ def _distinct(paths: Sequence[str], reserved: set[str]) -> dict[str, str]:
 
 
 def _below_its_tree(path: str, folders: set[str]) -> str:
-    """Returns the path relative to its package, or to the outermost folder around it that directly holds one of the
-    files; the file name alone where there is neither.
+    """Returns the path relative to its package, or to the outermost folder around it that directly contains one of the
+    files. It is the file name alone where there is neither.
 
     >>> _below_its_tree("/home/me/job/data/sets.py", {"/home/me/job", "/home/me/job/data"})
     'data/sets.py'

@@ -7,13 +7,13 @@ whole recording is one step, and its summary goes only into the folder, because 
 of its steps. With "keep-paths" a summary has the whole paths of files. With "by-command" the user requested the summary
 by a command, so it goes next to the trace even if that is under version control. "steps=3-4" are the steps of a slice.
 "processes=4" lets that many processes read the trace together. An eager recording that names the kernels in CUDA graphs
-is looked for in the log directory "within=FOLDER", or only in "names=PATH" if the user named that. With "more" the
+is searched for in the log directory "within=FOLDER", or only in "names=PATH" if the user named that. With "more" the
 process does not end afterwards: it waits on stdin for the next trace, a line of JSON with the same words.
 
-This is a separate process, because reading a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds
-and its memory for ever. It reports its progress on stdout, one line of JSON each, and at the end the path of the file
-that it made or the reason why there is none. It ends when its stdin closes, that is, with the process that started it,
-however that one ended. A summary that is being written is completed first.
+This is a separate process, because reading a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds,
+and would never give its memory back. It reports its progress on stdout, one line of JSON each, and at the end the path
+of the file that it made or the reason why there is none. It ends when its stdin closes, that is, with the process that
+started it, however that one ended. A summary that is being written is completed first.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _snapshot(path: AnyPath, folder: Path, say_progress: OnProgress, options: Se
 
 @contextlib.contextmanager
 def _keeping(trace: AnyPath) -> Iterator[None]:
-    """Reports a failure to write as a separate problem, since it is not the trace's fault."""
+    """Reports a failure to write as a problem of its own, since the trace did not cause it."""
     from tb_steptime.errors import TraceError
 
     try:
@@ -201,7 +201,8 @@ _MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _
 
 
 def _take_stdout() -> Callable[[Message], None]:
-    """Keep stdout for messages: everything else that is printed goes to stderr."""
+    """Reserves stdout for messages, and returns the function that sends them. Everything else that is printed goes to
+    stderr."""
     own = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

@@ -100,8 +100,8 @@ class ReaderProcess:
         self._begun = False
 
     def read(self, job: Job, folder: Path) -> Done | Refused | None:
-        """Returns the outcome of a job, at the first call that of the job that the process was started for; None where
-        the process has ended without reporting one. Its progress is stored in the job."""
+        """Returns the outcome of a job, or None where the process has ended without reporting one. The first call is
+        for the job that the process was started for. Its progress is stored in the job."""
         if self._begun:
             self._known_words = os.fstat(self._words.fileno()).st_size
             try:
@@ -126,13 +126,13 @@ class ReaderProcess:
         return self._words.read().decode(errors="replace")
 
     def end(self) -> int:
-        """End the process, and return its exit code."""
+        """Ends the process, and returns its exit code."""
         ask_to_end(self.process)
         wait_or_end(self.process)
         return self.process.wait()
 
     def close(self) -> None:
-        """End the process if that was not done, and close its files."""
+        """Ends the process if that was not done, and closes its files."""
         self.end()
         self._open_files.close()
 
@@ -152,10 +152,10 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
 
 
 def start(job: Job, folder: Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Starts a process. `-m` puts the working directory first on the module path, so that is the package's own folder:
-    the package is found, and no file of the user's shadows the standard library. BLAS gets one thread, because more of
-    them only reserve memory. A keyboard interrupt must only reach TensorBoard; the process ends when TensorBoard
-    does."""
+    """Starts a process. `-m` puts the working directory first on the module path. The working directory is the
+    package's own folder, so that the package is found, and no file of the user's shadows the standard library. BLAS
+    gets one thread, because more of them only reserve memory. A keyboard interrupt must only reach TensorBoard; the
+    process ends when TensorBoard does."""
     command = [sys.executable, "-m", "tb_steptime.ingest.read_one", *_order(job, folder)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
@@ -179,7 +179,7 @@ def apart_from_keyboard(system: str) -> dict[str, Any]:
 
 
 def listen(job: Job, process: subprocess.Popen[bytes]) -> Done | Refused | None:
-    """Follow a process until it has reported the outcome of a job; returns None where it ends before."""
+    """Follows a process until it has reported the outcome of a job. Returns None where it ends before."""
     assert process.stdout is not None
     with _Watch(process) as watch:
         for line in process.stdout:
@@ -213,7 +213,7 @@ class _Watch:
 
 
 def ask_to_end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the process to end, by closing its stdin. It completes a summary that it is writing first."""
+    """Asks the process to end, by closing its stdin. It completes a summary that it is writing first."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.close()

@@ -50,8 +50,8 @@ Meaning = Literal["function", "call", "reached", "other"]
 
 
 class SourceMark(msgspec.Struct, frozen=True):
-    """A recorded line in its file. source: the name of the row that it is from; first, last: the lines of the function,
-    or the same line twice; 0 for "other"."""
+    """A recorded line in its file. source: the name of the row that it comes from; first, last: the lines of the
+    function, or the same line twice; 0 for "other"."""
 
     source: str
     meaning: Meaning
@@ -78,8 +78,9 @@ def user_folders() -> list[Path]:
 def source_text(
     file: str, named: Sequence[str], line_of: LineOf, beside: tuple[AnyPath, int] | None, folders: Sequence[Path]
 ) -> SourceText:
-    """named: all lines that the recording has. beside: the trace, and the epoch time in ns at which it began. The
-    recorder's text takes precedence over that of a folder, which may have been edited since."""
+    """Returns the text of a file, with marks where the recorded lines are. named: all lines that the recording has.
+    beside: the trace, and the epoch time in ns at which it began. The recorder's text takes precedence over that of a
+    folder, which may have been edited since."""
     sources = [source for source in named if (line := source_line(source)) and line.file == file]
     if not sources:
         return SourceText(file)
@@ -99,7 +100,7 @@ def source_text(
 
 
 def text_at(lines: Sequence[str], mark: SourceMark) -> str:
-    """Returns the text of a mark in one line; for a decorated function that is its `def`.
+    """Returns the text of a mark in one line. For a decorated function it is that of its `def`.
 
     >>> text_at(["@cached", "def size(self):", "    return 1"], SourceMark("a.py(1): size", "function", 1, 3))
     'def size(self):'
@@ -109,7 +110,7 @@ def text_at(lines: Sequence[str], mark: SourceMark) -> str:
 
 
 def _of_name(files: Mapping[str, str], file: str) -> str | None:
-    """Returns the file of this name; else the only file whose name ends with this one, or is the end of it."""
+    """Returns the file of this name, or else the only file whose name ends with this one, or is the end of it."""
     if file in files:
         return files[file]
     matches = [name for name in files if f"/{name}".endswith(f"/{file}") or f"/{file}".endswith(f"/{name}")]
@@ -117,7 +118,7 @@ def _of_name(files: Mapping[str, str], file: str) -> str | None:
 
 
 def _decoded(content: bytes) -> str | None:
-    """Returns None where the content is not text."""
+    """Returns the text of a file, or None where the content is not text."""
     if b"\0" in content:
         return None
     try:
@@ -156,8 +157,8 @@ class FoundFile(NamedTuple):
 
 
 def file_in(folder: Path, name: str) -> FoundFile | None:
-    """Returns the file below the folder that has this name, or the longest possible end of it. None where there is
-    none, where it is not a regular `.py` file of at most `MOST_FILE_BYTES`, or where a link is on the way."""
+    """Returns the file below the folder that has this name, or the longest possible end of it. Returns None where there
+    is none, where it is not a regular `.py` file of at most `MOST_FILE_BYTES`, or where a link is on the way."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     parts = parts[1:] if name.startswith("/") else parts
     if not name.endswith(".py") or len(parts) > _MOST_PARTS or any(map(_is_odd, parts)):
@@ -191,7 +192,7 @@ def _content(folder: Path, parts: tuple[str, ...]) -> bytes | None:
 
 
 def _opened(folder: Path, parts: tuple[str, ...]) -> int:
-    """Opens one folder after the other, so that nobody can put a link in the way meanwhile. Raises OSError,
+    """Opens one folder after the other, so that nobody can insert a link into the path meanwhile. Raises OSError,
     ValueError."""
     within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     for part in parts[:-1]:
@@ -224,7 +225,7 @@ class Function(NamedTuple):
 
 
 def functions_of(text: str) -> list[Function]:
-    """Returns the functions in the order in which they begin, up to where the text is no longer Python."""
+    """Returns the functions in the order in which they begin, up to the place where the text is no longer Python."""
     return sorted(_functions(text), key=lambda function: function.first)
 
 
@@ -261,7 +262,7 @@ def _head(tokens: list[str], first: int) -> tuple[str, int] | None:
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Yields tokens up to where the text is no longer Python."""
+    """Yields the tokens up to the place where the text is no longer Python."""
     skipped = (tokenize.NL, tokenize.COMMENT, tokenize.ENDMARKER)
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -283,14 +284,15 @@ class _Stored(msgspec.Struct):
 
 def recorded_sources(trace: AnyPath, began_ns: int) -> Mapping[str, str] | None:
     """Returns texts by name, from the file of the process that wrote the trace, or from the only such file in the
-    folder if the trace's name does not say which process that was. began_ns: epoch time of the recording. None where
-    there is no such file, or none that can be read."""
+    folder if the trace's name does not say which process that was. began_ns: epoch time of the recording. Returns None
+    where there is no such file, or none that can be read."""
     name = _file_of(trace.name, _names(trace.parent), began_ns)
     return _read(trace.parent / name) if name else None
 
 
 def _file_of(trace: str, names: list[str], began_ns: int) -> str | None:
-    """
+    """Returns the name of the file with the sources of a trace, or None if it is not known.
+
     >>> names = ["a_7.100.sources.gz", "a_7.300.sources.gz", "a_8.100.sources.gz"]
     >>> _file_of("a_7.250.pt.trace.json.gz", names, 250), _file_of("renamed.json", names, 250)
     ('a_7.100.sources.gz', None)

@@ -31,7 +31,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """An error to show to the user: the fact, the file (relative to the log directory), and a way out."""
+    """An error to show to the user: the fact, the file (relative to the log directory), and what to do about it."""
 
     problem: str
     file: str
@@ -39,7 +39,7 @@ class Problem(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(error: TraceError, file: object = None) -> Problem:
-        """Returns the problem of a trace. file: what the user calls it, where that is not the path of the error."""
+        """Returns the problem of a trace. file: the user's name for it, where that is not the path of the error."""
         return Problem(error.problem, error.path if file is None else str(file), error.hint)
 
     def __str__(self) -> str:

@@ -61,14 +61,14 @@ class Arrivals:
 
 
 def meetings(group: MatchedGroup) -> Bool:
-    """Says for each matched collective whether all ranks leave it together."""
+    """Returns for each matched collective whether all ranks leave it together."""
     return _of_kind(group, *MEETING) & group.alike
 
 
 def waited_for(group: MatchedGroup) -> Bool:
-    """Says for each matched collective whether its times show which rank arrives last: also for all-to-alls in which
-    ranks exchange different numbers of bytes, and for broadcasts that no rank left before all had come, as by the clock
-    that the ranks share: these wait for a root that is late."""
+    """Returns for each matched collective whether its times show which rank arrives last. They also do for all-to-alls
+    in which ranks exchange different numbers of bytes, and for broadcasts that, by the clock that the ranks share, no
+    rank left before all had arrived: these wait for a root that is late."""
     shown = meetings(group) | (_of_kind(group, "all_to_all") & (group.bytes >= 0).all(axis=1))
     if group.later_ns is None:
         return shown
@@ -82,7 +82,7 @@ def _of_kind(group: MatchedGroup, *names: str) -> Bool:
 
 
 def arrivals(matched: Sequence[MatchedGroup], ranks: int, steps: int) -> Arrivals:
-    """Sums over all groups; a rank may be in several groups."""
+    """Returns the sums over all groups. A rank may be in several groups."""
     total = Arrivals(*(np.zeros(ranks, np.int64) for _ in range(5)),
                      *(np.zeros((steps, ranks), np.int64) for _ in range(4)))  # fmt: skip
     for group in matched:
@@ -91,7 +91,7 @@ def arrivals(matched: Sequence[MatchedGroup], ranks: int, steps: int) -> Arrival
 
 
 def _add(total: Arrivals, group: MatchedGroup, meeting: Bool) -> None:
-    """Adds the collectives of a group to the total. meeting: (m,), which of them count."""
+    """Adds the collectives of a group to the total. meeting: (m,), which of the collectives count."""
     length, members, step = group.length[meeting], group.members, group.step[meeting]
     if not len(length):
         return
@@ -144,7 +144,7 @@ _APART = 0.5
 
 
 def of_the_same_steps(matching: Matching, hosts: Sequence[str | None], step_ns: float) -> Matching:
-    """Returns the matching without groups whose ranks number their steps differently; their collectives count as
+    """Returns the matching without groups whose ranks number their steps differently. Their collectives count as
     `shifted`. hosts: of the job's ranks, None where not known; step_ns: the median step. Collectives that are matched
     by number are kept."""
     same_steps = [each for each in matching.matched if each.by_number or not _is_shifted(each, hosts, step_ns)]
@@ -153,7 +153,7 @@ def of_the_same_steps(matching: Matching, hosts: Sequence[str | None], step_ns: 
 
 
 def _is_shifted(group: MatchedGroup, hosts: Sequence[str | None], step_ns: float) -> bool:
-    """Whether most collectives end on one rank of a host long before they begin on another rank of it."""
+    """Returns whether most collectives end on one rank of a host long before they begin on another rank of it."""
     own, meeting = [hosts[place] for place in group.members.tolist()], meetings(group)
     start = group.start[meeting]
     end = start + group.length[meeting]
@@ -175,14 +175,14 @@ class StepWaits:
     caused: Float64
 
     def caused_ns(self) -> list[int]:
-        """Returns the waits that each rank causes, mean of the matched steps; 0 where there are none."""
+        """Returns the waits that each rank causes, mean of the matched steps, or 0 where there are none."""
         known_steps = self.caused[:, ~np.isnan(self.caused).all(axis=0)]
         means = known_steps.mean(axis=1) if known_steps.shape[1] else np.zeros(len(self.caused))
         return [round(value) for value in means.tolist()]
 
 
 def step_waits(totals: Arrivals, steps: Int64) -> StepWaits:
-    """The waits in some steps. steps: places of the matched steps."""
+    """Returns the waits in the matched steps. steps: their places."""
     others = max(1, int((totals.matched > 0).sum()) - 1)
     return StepWaits(_by_rank(totals.waited_ns, steps), _by_rank(totals.exposed_ns / others, steps))
 

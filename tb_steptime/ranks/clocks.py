@@ -29,8 +29,8 @@ _USUAL_PERCENT = 95
 
 
 def align(matched: Sequence[MatchedGroup], ranks: int) -> tuple[Clocks, list[int | None]]:
-    """Returns the state of the clocks, and for each rank the offset that converts its times to those of the first rank;
-    None for all ranks where the clocks do not agree."""
+    """Returns the state of the clocks, and for each rank the offset that converts its times to those of the first rank,
+    or None for all ranks where the clocks do not agree."""
     ends, offset = _reached(matched, ranks, FEWEST_ENDS)
     unknown: list[int | None] = [None] * ranks
     if None in offset:
@@ -42,8 +42,8 @@ def align(matched: Sequence[MatchedGroup], ranks: int) -> tuple[Clocks, list[int
 
 
 def rough_offsets(matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup], ranks: int) -> list[int]:
-    """Returns offsets from any number of ends, however well they agree; 0 for a rank that meets no other one. messages:
-    ranks that share no collective get clocks on which each message is received after it is sent."""
+    """Returns offsets from any number of ends, however well they agree, or 0 for a rank that meets no other one.
+    messages: ranks that share no collective get clocks on which each message is received after it is sent."""
     offset = _reached(matched, ranks, 1)[1]
     least = {(int(group.members[0]), int(group.members[1])): _least_ns(group) for group in messages}
     while None in offset:
@@ -58,13 +58,14 @@ def rough_offsets(matched: Sequence[MatchedGroup], messages: Sequence[MatchedGro
 
 
 def _least_ns(group: MatchedGroup) -> int:
-    """Returns the least time from sending a message to receiving it, over all messages, each end on its own clock."""
+    """Returns the least time from sending a message to receiving it, over all messages. Each end is on its own
+    clock."""
     return int((group.start[:, 1] + group.length[:, 1] - group.start[:, 0]).min())
 
 
 def _behind_ns(to_ns: int | None, back_ns: int | None) -> int:
-    """Returns how far a clock is behind: 0 where no message is received before it is sent, else the middle of the range
-    that messages in both directions allow.
+    """Returns how far a clock is behind: 0 where no message is received before it is sent, and otherwise the middle of
+    the range that messages in both directions allow.
 
     >>> _behind_ns(5, 7), _behind_ns(-30, 50), _behind_ns(None, -20)
     (0, 40, -20)
@@ -80,7 +81,7 @@ def _behind_ns(to_ns: int | None, back_ns: int | None) -> int:
 def _reached(
     matched: Sequence[MatchedGroup], ranks: int, fewest: int
 ) -> tuple[list[tuple[Int64, Int64]], list[int | None]]:
-    """Returns the ends of the groups that have enough of them, with the groups' members; and the offset of each rank
+    """Returns the ends of the groups that have enough of them, with the groups' members, and the offset of each rank
     that these groups connect to the first one."""
     origin = min((int(group.start.min()) for group in matched if group.start.size), default=0)
     ends = [(group.members, _ends(group) - origin) for group in matched]  # medians of epoch times would lose digits
@@ -92,7 +93,7 @@ def _reached(
 
 
 def _ends(group: MatchedGroup) -> Int64:
-    """Returns (some of the collectives, members) epoch times, spread over the recording."""
+    """Returns the epoch times at which some collectives end, spread over the recording: (collectives, members)."""
     rows = np.flatnonzero(meetings(group))
     rows = rows[:: max(1, len(rows) // MOST_ENDS)]
     end: Int64 = group.start[rows] + group.length[rows]

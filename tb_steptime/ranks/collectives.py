@@ -87,7 +87,8 @@ def _counts(group: MatchedGroup) -> Counter[ExchangeClass]:
 
 
 def _rows_of(group: MatchedGroup, routes: bool = False) -> list[_Row]:
-    """routes: its all-to-alls route tokens. Which exchanges are alike does not depend on it."""
+    """Returns the rows of the table for a group. routes: its all-to-alls route tokens. Which exchanges are alike does
+    not depend on that."""
     counts = _counts(group)
     of_group, shown_by = role_of_group(_name(group), counts, routes)
     named = shown_by.code == "role_shown_by_name"
@@ -102,7 +103,7 @@ def _rows_of(group: MatchedGroup, routes: bool = False) -> list[_Row]:
 
 
 def _keys(group: MatchedGroup, roles: dict[ExchangeClass, Role]) -> Int64:
-    """Returns a number for each class; classes with the same number share a row."""
+    """Returns a number for each class. Classes with the same number share a row."""
     sizes = Counter((one.kind, one.dtype) for one in {(one.kind, one.dtype, one.bytes): one for one in roles}.values())
     numbers: dict[tuple[str | int | None, ...], int] = {}
 
@@ -160,8 +161,8 @@ def group_roles(matched: Sequence[MatchedGroup], spans: Sequence[RankSpan]) -> l
 
 
 def stalled_ns(group: MatchedGroup) -> Int64:
-    """Returns for each transfer its time beyond that of others of its kind, if it takes far longer than they do, and
-    not because it gathers more; else 0."""
+    """Returns for each transfer its time beyond that of others of its kind, or 0 unless it takes far longer than they
+    do, and not because it gathers more."""
     stalled = np.zeros(len(group.of), np.int64)
     for each in _rows_of(group):
         stalled[each.rows] = _stalled(group, each.rows)
@@ -169,14 +170,14 @@ def stalled_ns(group: MatchedGroup) -> Int64:
 
 
 def _stalled(group: MatchedGroup, rows: Int64) -> Int64:
-    """Returns the same for rows that are alike."""
+    """Returns the same as `stalled_ns` for rows that are alike."""
     stalled = _stalled_ns(group.length[rows].min(axis=1))
     return stalled if group.gathers_more is None else np.where(group.gathers_more[rows], 0, stalled)
 
 
 def with_larger(group: MatchedGroup, spans: Sequence[RankSpan]) -> MatchedGroup:
-    """Returns the collectives with what shows which of them gather more: the kernels behind them on every rank. Results
-    of the ranks are read only where an all-gather takes far longer than the others."""
+    """Returns the collectives, and which of them gather more, as the kernels after them show on every rank. Results of
+    the ranks are read only where an all-gather takes far longer than the others."""
     gathers = np.array([one.kind == "all_gather" for one in group.classes], bool)[group.of]
     if not (stalled_ns(group)[gathers] > 0).any():
         return group
@@ -200,8 +201,8 @@ def _gathering_more(span: RankSpan, group: str | None) -> set[str | None]:
 
 
 def _stalled_ns(transfer: Int64) -> Int64:
-    """Returns for each transfer its time beyond the median, if that is far longer; else 0. Such a transfer waits for
-    something that no rank recorded, and fewer bytes would not shorten it.
+    """Returns for each transfer its time beyond the median, if that is far longer, and 0 otherwise. Such a transfer
+    waits for something that no rank recorded, and fewer bytes would not shorten it.
 
     >>> _stalled_ns(np.array([3_000, 441_000, 4_000, 3_500, 5_000]) * 1_000).tolist()
     [0, 437000000, 0, 0, 0]
@@ -213,7 +214,7 @@ def _stalled_ns(transfer: Int64) -> Int64:
 
 
 def _rate(size: Int64, transfer: Int64) -> float | None:
-    """Returns the median of bytes a second. None where bytes are not recorded, or are 0."""
+    """Returns the median of bytes a second, or None where bytes are not recorded, or are 0."""
     if not (size > 0).all():
         return None
     return float(np.median(size / np.maximum(transfer, 1))) * _NANOSECONDS
@@ -241,7 +242,7 @@ def exchange_time(
 
 
 def _computing_ns(spans: Sequence[RankSpan]) -> int:
-    """Returns the computing time of the median rank in the mean step; 0 where it is not measured."""
+    """Returns the computing time of the median rank in the mean step, or 0 where it is not measured."""
     for metric in _COMPUTING:
         means = [float(np.nanmean(span.figures[metric])) for span in spans if metric in span.figures]
         if means and np.median(means) > 0:
@@ -265,7 +266,8 @@ _WHOLE = ("broadcast", "reduce")
 
 
 def bus_factor(kind: str, ranks: int) -> float | None:
-    """Returns the factor from algorithm to bus bandwidth. None for a kind without a usual definition, and for one rank.
+    """Returns the factor from algorithm to bus bandwidth. Returns None for a kind without a usual definition, and for
+    one rank.
 
     >>> bus_factor("all_reduce", 8), bus_factor("all_gather", 4), bus_factor("barrier", 4)
     (1.75, 0.75, None)

@@ -69,10 +69,11 @@ def deciding_path(
     matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], names: Sequence[str], steps: Int64
 ) -> DecidingPath | None:
     """Returns the mean over the given steps of the job (names), each followed from its end on the rank on which they
-    together take longest; None where no rank recorded any of them.
+    together take longest, or None where no rank recorded any of them.
 
     The steps of one rank follow each other. The slowest rank of each step would give steps that overlap where ranks are
-    early in one step and late in the next: together these are longer than the recording."""
+    early in one step and late in the next: together these are longer than the recording.
+    """
     meetings, by_rank = _columns(matched, len(spans))
     windows = [[span.step_window(names[step]) for step in steps.tolist()] for span in spans]
     longest = max(range(len(spans)), key=lambda place: sum(length for _, length in windows[place]))
@@ -89,8 +90,8 @@ def deciding_path(
 def path_of_step(
     matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], name: str
 ) -> tuple[list[PathPiece], list[int]]:
-    """Returns the path in time order, and the meetings that it passes, by their places among those of all groups one
-    after another. matched: collectives of this step alone. Both are empty where no rank recorded the step."""
+    """Returns the path in time order, and the meetings that it passes, by their places among those of all groups, one
+    group after another. matched: collectives of this step alone. Both are empty where no rank recorded the step."""
     walk, windows = _Walk(), [span.step_window(name) for span in spans]
     place = _slowest(windows)
     start, length = windows[place]
@@ -100,7 +101,7 @@ def path_of_step(
 
 def _slowest(windows: Sequence[tuple[int, int]]) -> int:
     """Returns the place of the rank on which a step takes longest. windows: start (epoch time) and length of the step
-    on each rank; a length of 0 where the rank did not record it."""
+    on each rank, 0 where the rank did not record it."""
     return max(range(len(windows)), key=lambda place: windows[place][1])
 
 
@@ -117,7 +118,8 @@ def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, li
             continue
         rows, last = np.arange(len(length)), length.argmin(axis=1)
         transfer = length[rows, last]
-        # What the others compute during the wait, they need not do later: the last rank's work then is no lateness.
+        # What the others compute during the wait, they need not do later. The last rank's work in that time is no
+        # lateness.
         others = np.sort(np.minimum(group.wait_ns[meeting], exposed), axis=1)[:, 1:]
         wait, start_there = np.median(others, axis=1).astype(np.int64), start[rows, last]
         meetings.append(_Meetings(group.members[last], transfer, wait, start_there, start_there + transfer))
@@ -166,7 +168,7 @@ def _follow(
 
 
 def _before(own: _RankMeetings, now: int, passed: set[int]) -> int | None:
-    """Returns the meeting that runs on this rank at that time, else the last one that ended before."""
+    """Returns the meeting that runs on this rank at that time, or else the last one that ended before."""
     row = int(np.searchsorted(own.end, now, side="left"))
     if row < len(own.end) and own.start[row] < now and int(own.meeting[row]) not in passed:
         return row

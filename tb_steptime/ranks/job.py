@@ -54,14 +54,14 @@ from tb_steptime.trace.table import Float64, Int64, distinct
 
 
 def job_ranks(spans: Sequence[RankSpan], links: Links | None = None) -> JobRanks:
-    """Analyses the job of at least one span, in any order. links: None takes what the environment states. Raises what
-    reading results raises."""
+    """Analyses the job of at least one span, in any order. If links is None, the rates that the environment states are
+    used. Raises what reading results raises."""
     return job_with_waits(spans, links)[0]
 
 
 def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tuple[JobRanks, StepWaits | None]:
-    """Returns the same, and the waits of each step in the order of the job's ranks and steps; None where nothing is
-    matched."""
+    """Returns what `job_ranks` does, and the waits of each step in the order of the job's ranks and steps, or None
+    where nothing is matched."""
     job_members = members(spans)
     step_ns, names = matrix_values(job_members.spans, "step_time"), step_names(job_members.spans)
     exchanged = _Exchanged.from_members(job_members, names)
@@ -90,7 +90,8 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
 
 def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes | None]:
     """Returns the steps that can be shown on one clock, and the lanes of the given step, or of a typical step if none
-    has this name. None where clocks do not agree or nothing is matched. Raises what reading results raises."""
+    has this name. Returns no steps and None where clocks do not agree or nothing is matched. Raises what reading
+    results raises."""
     job_members = members(spans)
     names = step_names(job_members.spans)
     exchanged = _Exchanged.from_members(job_members, names)
@@ -103,7 +104,7 @@ def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes
 
 
 def _usual(steps: Mapping[str, int], step_ns: Float64) -> str:
-    """Returns the step whose slowest rank takes closest to the median of that. step_ns: (ranks, all steps)."""
+    """Returns the step whose slowest rank takes closest to the median over all steps. step_ns: (ranks, all steps)."""
     slowest = {name: float(np.nanmax(step_ns[:, place])) for name, place in steps.items()}
     median = float(np.median(list(slowest.values())))
     return min(slowest, key=lambda name: abs(slowest[name] - median))
@@ -128,8 +129,8 @@ def _step_time(step_ns: Float64) -> RankMatrix:
 
 
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
-    """A step of the job. step_ns: its length on each rank, NaN where a rank did not record it; at least one rank
-    did."""
+    """Returns a step of the job. step_ns: its length on each rank, NaN where a rank did not record it. At least one
+    rank did."""
     present = np.flatnonzero(~np.isnan(step_ns))
     lengths = step_ns[present]
     slowest, fastest = present[int(lengths.argmax())], present[int(lengths.argmin())]
@@ -176,7 +177,7 @@ class _Exchanged:
 
     @cached_property
     def steps(self) -> Int64:
-        """Places of the steps in which something is matched."""
+        """The places of the steps in which something is matched."""
         return distinct(np.concatenate([np.empty(0, np.int64), *(each.step for each in self.matching.matched)]))
 
     @cached_property
@@ -193,7 +194,7 @@ class _Exchanged:
         return routed_tokens(self.matching.matched, self.spans)
 
     def causes(self, rank: int, delay_ns: int, others: Collection[int] | None = None) -> list[Cause]:
-        """Returns why this rank delays the others by so much a step. others: the ranks to compare it with; None for
+        """Returns why this rank delays the others by this much per step. others: the ranks to compare it with, None for
         all."""
         spans = [span for span in self.spans if others is None or span.rank == rank or span.rank in others]
         place = next(place for place, span in enumerate(spans) if span.rank == rank)
@@ -206,7 +207,7 @@ class _Exchanged:
 
     @cached_property
     def whole_steps(self) -> Int64:
-        """Places of the steps in which something is matched, and every message on both sides."""
+        """The places of the steps in which something is matched, and every message is matched on both sides."""
         sides = np.bincount(message_steps(self.ranks), minlength=len(self.names))
         matched = np.zeros(len(self.names), np.int64)
         for each in self.messages:
@@ -217,7 +218,7 @@ class _Exchanged:
 
     @cached_property
     def replayed(self) -> ReplayedJob | None:
-        """The ranks with what their replay needs, over the steps that are matched as a whole; None where there is no
+        """The ranks with what their replay needs, over the steps that are matched as a whole, or None where there is no
         such step."""
         if not self.whole_steps.size:
             return None
@@ -229,7 +230,7 @@ class _Exchanged:
 
     @cached_property
     def delays(self) -> Arrivals:
-        """The same, of those collectives that show who is late."""
+        """The arrivals of the collectives that show who is late."""
         alike = len(self.meeting) == len(self.matching.matched)
         return self.arrivals if alike else arrivals(self.meeting, len(self.spans), len(self.names))
 
@@ -300,8 +301,8 @@ def _unmatched(ranks: Sequence[Instances]) -> Reason:
 
 
 def _what_if(exchanged: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reason:
-    """The replay of the job after changes, or the reason why there is none. groups: ranks to make as fast as the
-    others."""
+    """Returns the replay of the job after changes, or the reason why there is none. groups: ranks to make as fast as
+    the others."""
     if not exchanged.whole_steps.size:
         return _unmatched(exchanged.ranks)
     if exchanged.replayed is None:
@@ -342,7 +343,7 @@ class _Limit:
 
     path: waits off it cost nothing; None where it is not known. step_ns, least_ns: length of the replayed step, and
     what each of the given ranks needs for it without the others (ranks, steps), 0 where the replay does not explain the
-    rank; least_ns is None where the replay does not give back the recording.
+    rank; least_ns is None where the replay does not reproduce the recording.
     """
 
     ranks: Sequence[int]
@@ -397,7 +398,7 @@ L = TypeVar("L", LateRank, LateGroup)
 
 
 def _with_gain(delay: L, what_if: JobReplay | None, limit: _Limit, ranks: list[int]) -> L:
-    """Adds how much the job gains if these ranks are as fast as the others: from the replay, else from the waits for
+    """Adds how much the job gains if these ranks are as fast as the others: from the replay, or else from the waits for
     them."""
     if what_if is not None and what_if.trusted:
         return msgspec.structs.replace(delay, gain_ns=what_if.usual_gain_ns("late_ranks", ranks))
@@ -431,7 +432,7 @@ def _late_group(exchanged: _Exchanged) -> LateGroup | None:
     return msgspec.structs.replace(group, causes=exchanged.causes(group.first, group.wait_ns, outside))
 
 
-#: Minimum share of the deciding path by which a rank is late for its causes to be looked for.
+#: Minimum share of the deciding path by which a rank has to be late for its causes to be determined.
 _WORTH_EXPLAINING = 0.05
 
 

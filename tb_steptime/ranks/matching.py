@@ -56,9 +56,15 @@ class GroupKey:
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """The collectives of one rank, in the order of steps and of start. row: place in `Exchanges`; step: place among the
-    job's steps; group, of: places in groups and classes; start: epoch time; length, exposed: ns; sequence: see
-    `Exchanges`, -1 where not recorded."""
+    """The collectives of one rank, in the order of steps and of start.
+
+    row               place in `Exchanges`
+    step              place among the job's steps
+    group, of         places in groups and classes
+    start             epoch time in ns
+    length, exposed   ns
+    sequence          see `Exchanges`, -1 where not recorded
+    """
 
     groups: Sequence[GroupKey]
     classes: Sequence[ExchangeClass]
@@ -73,7 +79,7 @@ class Instances:
 
     @property
     def are_messages(self) -> Bool:
-        """Which of them are sent from one rank to another."""
+        """A mask of those that are sent from one rank to another."""
         return np.array([one.kind == "send_receive" for one in self.classes], bool)[self.of]
 
 
@@ -82,7 +88,7 @@ _NO_GROUP = GroupKey(None, (), None)
 
 def instances_of(spans: Sequence[RankSpan], names: Sequence[str], first: int = 0) -> list[Instances]:
     """Returns for each rank the instances in the job's steps (names), beginning with the step `first`, as many as
-    MOST_CELLS allows; the same steps for every rank. Raises what reading results raises."""
+    MOST_CELLS allows. The steps are the same for every rank. Raises what reading results raises."""
     exchanges = [span.ranks_result.exchanges for span in spans]
     steps = [_job_steps(span, each, names) for span, each in zip(spans, exchanges, strict=True)]
     end = first + steps_within([step[step >= first] - first for step in steps], len(names) - first)
@@ -145,11 +151,18 @@ _Rows = tuple[Instances, Int64]
 
 @dataclass(frozen=True, eq=False)
 class MatchedGroup:
-    """Collectives of one group, m of them, on n of its ranks. members: places of these ranks among the job's. step, of:
-    (m,), places among the job's steps and in classes; bytes: (m, n), -1 where not recorded. start (epoch time), length,
-    exposed: (m, n), ns; row: (m, n), the place in each rank's `Exchanges`. by_number: matched by number, not by order.
-    later_ns: (m, n), how long after this rank the last one begins; None where the ranks share no clock. gathers_more:
-    (m,), which take longer than others of their kind because they gather more; None if none of them does.
+    """Collectives of one group, m of them, on n of its ranks.
+
+    members           places of these ranks among the job's
+    step, of          (m,), places among the job's steps and in classes
+    bytes             (m, n), -1 where not recorded
+    start             (m, n), epoch times in ns
+    length, exposed   (m, n), ns
+    row               (m, n), the place in each rank's `Exchanges`
+    by_number         whether they are matched by number, not by order
+    later_ns          (m, n), how long after this rank the last one begins; None where the ranks share no clock
+    gathers_more      (m,), which take longer than others of their kind because they gather more; None if none of them
+                      does
     """
 
     group: GroupKey
@@ -168,24 +181,24 @@ class MatchedGroup:
 
     @cached_property
     def alike(self) -> Bool:
-        """(m,), whether all ranks exchange the same number of bytes."""
+        """Whether all ranks exchange the same number of bytes, (m,)."""
         same: Bool = (self.bytes == self.bytes[:, :1]).all(axis=1)
         return same
 
     def ranks(self, spans: Sequence[RankSpan]) -> list[int]:
-        """The numbers of the n ranks. spans: of the job."""
+        """Returns the numbers of the n ranks. spans: those of the job."""
         return [spans[place].rank for place in self.members.tolist()]
 
     @cached_property
     def wait_ns(self) -> Int64:
-        """(m, n), how long each rank waits for the last one. wait + transfer + off = length."""
+        """The time for which each rank waits for the last one, (m, n). wait + transfer + off = length."""
         wait: Int64 = self.length - self.transfer_ns - self.off_ns
         return wait
 
     @cached_property
     def off_ns(self) -> Int64:
-        """(m, n), what a rank takes beyond the wait for the last one and the transfer: its kernel was off its device. 0
-        where the ranks share no clock."""
+        """The time that a rank takes beyond the wait for the last one and the transfer, because its kernel was off its
+        device, (m, n). It is 0 where the ranks share no clock."""
         if self.later_ns is None:
             return np.zeros_like(self.length)
         off: Int64 = np.maximum(self.length - self.transfer_ns - self.later_ns, 0)
@@ -193,7 +206,7 @@ class MatchedGroup:
 
     @cached_property
     def transfer_ns(self) -> Int64:
-        """(m, n), the length on the rank on which it is shortest, which arrived last. Where ranks exchange different
+        """The length on the rank on which it is shortest, which arrived last, (m, n). Where ranks exchange different
         numbers of bytes, only ranks with as many or more are compared."""
         least = np.repeat(self.length.min(axis=1)[:, None], self.length.shape[1], axis=1)
         unequal = np.flatnonzero(~self.alike)
@@ -256,8 +269,8 @@ def match(ranks: Sequence[Instances], steps: int, world_size: int | None = None)
 
 
 def _may_be_several(group: GroupKey, recorded: int, world_size: int | None) -> bool:
-    """Whether other groups, of other ranks, may have the same name: the group's ranks are not listed, and the job has
-    more ranks than its size."""
+    """Returns whether other groups, of other ranks, may have the same name: the group's ranks are not listed, and the
+    job has more ranks than its size."""
     return not group.ranks and bool(group.size) and max(recorded, world_size or 0) > (group.size or 0)
 
 
@@ -290,7 +303,7 @@ def _match_group(
 
 
 def _together(rows_of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
-    """Returns for each rank the rows to be matched, in the same order on all ranks; and how many rows of steps that all
+    """Returns for each rank the rows to be matched, in the same order on all ranks, and how many rows of steps that all
     ranks recorded are left out."""
     step = np.concatenate([each.step[rows] for each, rows in rows_of])
     numbers = np.concatenate([each.sequence[rows] for each, rows in rows_of])
@@ -314,9 +327,9 @@ def _together(rows_of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
 
 
 def _out_of_order(rows_of: list[_Rows], sequence: Int64, steps: int) -> Bool:
-    """Says for each step whether a number is repeated after others, and ranks do not all have the numbers in the same
-    order. Numbers that are not repeated show what belongs together in any order, as on several streams. sequence: those
-    of the ranks' rows one after another, in the order of steps and of start."""
+    """Returns for each step whether a number is repeated after others, and ranks do not all have the numbers in the
+    same order. Numbers that are not repeated show what belongs together in any order, as on several streams. sequence:
+    those of the ranks' rows one after another, in the order of steps and of start."""
     unordered = np.zeros(steps, bool)
     step_of = [each.step[rows] for each, rows in rows_of]
     own = np.split(sequence, np.cumsum([len(step) for step in step_of])[:-1])
@@ -331,7 +344,7 @@ def _out_of_order(rows_of: list[_Rows], sequence: Int64, steps: int) -> Bool:
 
 
 def bytes_of(classes: Sequence[ExchangeClass]) -> Int64:
-    """The bytes of each class; -1 where not recorded."""
+    """Returns the bytes of each class, with -1 where they are not recorded."""
     return np.array([-1 if one.bytes is None else one.bytes for one in classes], np.int64)
 
 
@@ -346,7 +359,7 @@ def _in_order(rows: Int64, place: Int64, equal: Bool) -> Int64:
 
 
 def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -> Int64:
-    """Returns the class of each row as a number that all ranks share; adds new classes."""
+    """Returns the class of each row as a number that all ranks share. New classes are added."""
     bare = [msgspec.structs.replace(one, group=None) for one in each.classes]
     used = {number: classes.setdefault(bare[number], len(classes)) for number in distinct(each.of[rows]).tolist()}
     place = np.array([used.get(number, -1) for number in range(len(bare))], np.int64)
@@ -354,8 +367,8 @@ def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -
 
 
 def _agreement(classes: Sequence[ExchangeClass], numbers: Int64) -> tuple[Bool, Int64]:
-    """Says for each row whether all ranks have the same kind, and the same bytes if that kind requires it; and returns
-    the bytes of each rank, -1 where they are not recorded."""
+    """Returns for each row whether all ranks have the same kind, and the same bytes if that kind requires it. The bytes
+    of each rank are returned, too, with -1 where they are not recorded."""
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(one.kind for one in classes))}
     kind = np.array([kinds[one.kind] for one in classes], np.int64)[numbers]
     size = bytes_of(classes)[numbers]

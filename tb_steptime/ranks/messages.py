@@ -62,7 +62,7 @@ def message_steps(ranks: Sequence[Instances]) -> Int64:
 
 
 def _sizes(each: Instances) -> Iterator[tuple[int | None, Int64]]:
-    """Yields bytes and the rows of that class; classes without rows are left out."""
+    """Yields the bytes and the rows of each class that has rows."""
     for number, one in enumerate(each.classes):
         rows = np.flatnonzero(each.of == number)
         if one.kind == "send_receive" and len(rows):
@@ -90,7 +90,7 @@ _BYTES = 1e9
 
 
 class Links(msgspec.Struct, frozen=True):
-    """Bytes a second of each GPU in one direction; None where not stated. odd: the text cannot be read."""
+    """Bytes a second of each GPU in one direction; None where not stated. odd: whether the text cannot be read."""
 
     machine: float | None = None
     network: float | None = None
@@ -134,7 +134,8 @@ _Side = tuple[Instances, Int64]
 
 
 def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MessagePair]:
-    """Returns pairs, longest waits first. numbers: the ranks' numbers in the job; steps: how many the job has."""
+    """Returns the pairs, those with the longest waits first. numbers: the ranks' numbers in the job; steps: how many
+    the job has."""
     pairs = [
         row
         for group, source, target, sides in _exchanged(ranks, numbers, steps)
@@ -146,8 +147,8 @@ def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int
 
 
 def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MatchedGroup]:
-    """Returns the same messages as matched exchanges of two members, the sender and the receiver; classes are the
-    sender's."""
+    """Returns the same messages as matched exchanges of two members, the sender and the receiver. The classes are those
+    of the sender."""
     return [
         _matched(group, (source, target), sides)
         for group, source, target, sides in _exchanged(ranks, numbers, steps)
@@ -190,7 +191,7 @@ def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side])
 
 
 def _partners(each: Instances) -> list[tuple[GroupKey, int]]:
-    """Returns groups with the ranks to which this one sends in each."""
+    """Returns each group with a rank to which this one sends in it."""
     ends = [(each.groups[len(each.groups) - 1 if one.group is None else one.group], one.peer) for one in each.classes
             if one.kind == "send_receive" and one.sends]  # fmt: skip
     return [(group, peer) for group, peer in dict.fromkeys(ends) if group.name is not None and peer is not None]
@@ -206,7 +207,7 @@ def _side(each: Instances, group: GroupKey, peer: int, sends: bool) -> _Side:
 
 
 def _broken_steps(each: Instances, rows: Int64) -> Int64:
-    """Returns the steps next to a missing number; none where some messages have no numbers."""
+    """Returns the steps next to a missing number, or none where some messages have no numbers."""
     number = each.sequence[rows]
     if (number < 0).any():
         return np.empty(0, np.int64)

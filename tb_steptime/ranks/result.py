@@ -100,7 +100,7 @@ class JobReplay(msgspec.Struct, frozen=True):
 
     @property
     def wrong_by(self) -> float:
-        """The share by which the replayed step differs from the recorded one."""
+        """The share of the recorded step by which the replayed one differs from it."""
         return abs(self.replayed_step_ns - self.recorded_step_ns) / max(self.recorded_step_ns, 1)
 
     @property
@@ -109,7 +109,7 @@ class JobReplay(msgspec.Struct, frozen=True):
         return self.later_step_ns < (1 - _SAME) * self.replayed_step_ns
 
     def usual_gain_ns(self, id: JobChangeId, ranks: list[int] | None = None) -> int:
-        """Returns the gain in the median step; 0 where that change gains nothing. ranks: those of late_ranks."""
+        """Returns the gain in the median step, or 0 where that change gains nothing. ranks: those of late_ranks."""
         return next((each.usual_gain_ns for each in self.changes if each.id == id and each.ranks == (ranks or [])), 0)
 
 
@@ -118,7 +118,7 @@ Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", 
 #: straggler: one rank makes the others wait. late_ranks: several that are late together. imbalance: ranks take turns.
 #: balanced: waits are a small share of the step.
 Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
-#: Why a rank is late: it spends more of its own time on this than the median of the other ranks.
+#: Why a rank is late: what it spends more of its own time on than the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
     "python", "slower_cpu", "cpu_interrupted", "gpu_interrupted", "more_received", "unrecorded", "unknown",
@@ -133,7 +133,7 @@ class RankMatrix(msgspec.Struct, frozen=True):
     """A metric of the catalogue over ranks and steps.
 
     values: one row for each of `JobRanks.ranks`, one column for each of `JobRanks.steps`; None where the rank has no
-    such step or the metric is not measurable in it. reason: why no value is known at all; else None.
+    such step or the metric is not measurable in it. reason: why no value is known at all, or None.
     """
 
     metric: str
@@ -142,17 +142,22 @@ class RankMatrix(msgspec.Struct, frozen=True):
 
 
 class RankRow(msgspec.Struct, frozen=True):
-    """One rank. key: the caller's name for its span. host: None where the worker's name does not contain it. steps: how
-    many of the job's steps it recorded. cut_short: whether its file ends before the recording does.
+    """One rank. Sums are over its matched collectives in `JobRanks.matched_steps`, 0 where nothing is matched. Over all
+    ranks, wait_ns and caused_ns have the same sum.
 
-    Sums over its matched collectives in `JobRanks.matched_steps`, 0 where nothing is matched: matched: their number;
-    wait_ns: time until the last rank has arrived; transfer_ns: the rest of their time on this rank; exposed_wait_ns:
-    the largest possible part of wait_ns that no computation hides; last: the number at which this rank arrived last;
-    caused_ns: waits of the other ranks that end with its arrival. Over all ranks, wait_ns and caused_ns have the same
-    sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known. experts: the rows of the experts that
-    it computes in a loop; None without such a loop, and where not known.
-
-    clock_offset_ns: converts times of this rank to those of the first rank, by addition; None where it is not known.
+    key               the caller's name for its span
+    host              None where the worker's name does not contain it
+    steps             how many of the job's steps it recorded
+    cut_short         whether its file ends before the recording does
+    matched           number of its matched collectives
+    wait_ns           their time until the last rank has arrived
+    transfer_ns       the rest of their time on this rank
+    exposed_wait_ns   the largest possible part of wait_ns that no computation hides
+    last              number of collectives at which this rank arrived last
+    caused_ns         waits of the other ranks that end with its arrival
+    clock_offset_ns   converts times of this rank to those of the first rank, by addition; None where it is not known
+    tokens_sent, tokens_received   as in `RoutedTokens`; None where not known
+    experts           the rows of the experts that it computes in a loop; None without such a loop, and where not known
     """
 
     rank: int
@@ -215,7 +220,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     count             number of these collectives in matched_steps
     transfer_ns, wait_ns, off_ns, running_ns, exposed_ns, hidden_ns
                       transfer + wait + off = running = exposed + hidden; off: their kernels were off their devices
-                      (`Matched.off_ns`)
+                      (`MatchedGroup.off_ns`)
     transfer_p50_ns   median length on the rank that arrives last
     algorithm_rate, bus_rate   bytes per second of the median, as nccl-tests define them: bytes / transfer, and that
                                times the share that each link carries, 2 (n-1)/n for an all-reduce
@@ -400,7 +405,7 @@ class LateGroup(msgspec.Struct, frozen=True):
 
 class PathRank(msgspec.Struct, frozen=True):
     """A rank on the deciding path. late_ns: time per step for which the median of the others waits for it with nothing
-    else to do. causes: as in `LateRank`; empty where late_ns is too short to look for them."""
+    else to do. causes: as in `LateRank`; empty where late_ns is too short to determine them."""
 
     rank: int
     late_ns: int
@@ -414,8 +419,8 @@ class DecidingPath(msgspec.Struct, frozen=True):
 
     work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: own time of ranks by which they are not late:
     kernels, idle time that all ranks have, and other exchanges. ranks: the latest first; one may be on the path several
-    times. gain_ns: at most so much less if `deciders` were never late: the step still takes what any other rank needs
-    by itself.
+    times. gain_ns: upper limit of the gain if `deciders` were never late: the step still takes what any other rank
+    needs by itself.
     """
 
     steps: int
@@ -427,7 +432,8 @@ class DecidingPath(msgspec.Struct, frozen=True):
 
     @property
     def deciders(self) -> list[PathRank]:
-        """Ranks that together decide how long the step is, most late first: of those whose trace shows why."""
+        """The ranks that together decide how long the step is, the latest first. Only ranks whose trace shows why they
+        are late are included."""
         return [each for each in self.ranks if each.causes and each.late_ns >= DECIDES * self.step_ns]
 
 

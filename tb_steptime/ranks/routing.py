@@ -30,8 +30,8 @@ _KIND = "all_to_all"
 def routed_tokens(
     matched: Sequence[MatchedGroup], spans: Sequence[RankSpan]
 ) -> tuple[list[RoutedTokens], Reason | None]:
-    """Returns the tokens of each group of ranks that share experts; and why no group has any, None where one has, or
-    where nothing is exchanged in all-to-alls. Raises what reading results raises."""
+    """Returns the tokens of each group of ranks that share experts, and the reason why no group has any. The reason is
+    None where one has, or where nothing is exchanged in all-to-alls. Raises what reading results raises."""
     results = [_tokens(each, spans) for each in matched if any(one.kind == _KIND for one in each.classes)]
     tokens = [each for each in results if isinstance(each, RoutedTokens)]
     reasons = [each for each in results if isinstance(each, Reason)]
@@ -39,13 +39,13 @@ def routed_tokens(
 
 
 def routes_tokens(group: MatchedGroup, spans: Sequence[RankSpan]) -> bool:
-    """Whether the all-to-alls of a group are known to take tokens to experts and back. Raises what reading results
-    raises."""
+    """Returns whether the all-to-alls of a group are known to take tokens to experts and back. Raises what reading
+    results raises."""
     return any(one.kind == _KIND for one in group.classes) and isinstance(_tokens(group, spans), RoutedTokens)
 
 
 def of_rank(tokens: Sequence[RoutedTokens], rank: int) -> tuple[int | None, int | None]:
-    """Returns the tokens that a rank sends and receives, over all groups; None for both where it is in none."""
+    """Returns the tokens that a rank sends and receives, over all groups, or None for both where it is in none."""
     places = [(each, each.ranks.index(rank)) for each in tokens if rank in each.ranks]
     if not places:
         return None, None
@@ -53,8 +53,8 @@ def of_rank(tokens: Sequence[RoutedTokens], rank: int) -> tuple[int | None, int 
 
 
 def with_tokens(causes: Sequence[Cause], tokens: Sequence[RoutedTokens], rank: int) -> list[Cause]:
-    """Adds to the cause that a rank receives more than others how many tokens it receives a step, and the median of the
-    other ranks of its group."""
+    """Adds to the cause "more_received" how many tokens it receives a step, and the median of the other ranks of its
+    group."""
     group = next((each for each in tokens if rank in each.ranks and len(each.ranks) > 1), None)
     if group is None:
         return list(causes)
@@ -87,7 +87,7 @@ def _tokens(group: MatchedGroup, spans: Sequence[RankSpan]) -> RoutedTokens | Re
 
 
 def _pairs(rows: Int64, step: Int64, sites: Int64) -> tuple[Int64, Int64]:
-    """Returns the first and the second row of each pair of neighbours in one part of one step. A last one alone has no
+    """Returns the first and the second row of each pair of neighbours in one part of one step. A single last row has no
     pair: the gradient of the first layer goes to its experts, and not back if its inputs need none."""
     rows = rows[np.lexsort((rows, sites[rows], step[rows]))]
     part = Groups.of(step[rows], sites[rows])
@@ -97,7 +97,7 @@ def _pairs(rows: Int64, step: Int64, sites: Int64) -> tuple[Int64, Int64]:
 
 
 def _rows(group: MatchedGroup, spans: Sequence[RankSpan]) -> tuple[Int64, Int64, Int64, Int64]:
-    """Returns rows sent, rows received and elements of a row, (m, n), -1 where not known or of another kind; and a
+    """Returns rows sent, rows received and elements of a row, (m, n), -1 where not known or of another kind, and a
     number for the part of the step, (m,)."""
     columns: list[Int64] = []
     site_numbers: dict[str, int] = {}

@@ -89,11 +89,11 @@ class ScaledJob:
 
     @property
     def ranks(self) -> int:
-        """Number of ranks in all, with those that were not recorded."""
+        """The number of all ranks, including those that were not recorded."""
         return self.job.world_size or len(self.job.ranks)
 
     def parts(self) -> dict[PartId, int]:
-        """The parts, which sum to the mean step of the mean rank, except for rounding."""
+        """Returns the parts, which sum to the mean step of the mean rank, except for rounding."""
         parts = {id: round(sum(self._mean(metric) for metric in metrics)) for id, metrics in _PARTS.items()}
         exchange = self.job.exchange
         exposed = exchange.exposed_transfer_ns + exchange.exposed_wait_ns if exchange else 0
@@ -103,22 +103,22 @@ class ScaledJob:
         return parts
 
     def _mean(self, metric: str) -> float:
-        """Returns the mean; of three or more steps, without the first, in which ranks wait for each other's profiler to
-        start."""
+        """Returns the mean over the steps. Of three or more steps the first is left out, since ranks wait in it for
+        each other's profiler to start."""
         columns = [span.figures[metric] for span in self.spans if metric in span.figures]
         steady = [column[1:] if len(column) >= FEWEST_STEPS else column for column in columns]
         means = [float(np.nanmean(column)) for column in steady if not np.isnan(column).all()]
         return float(np.mean(means)) if means else 0.0
 
     def largest_exchange(self) -> str | None:
-        """The label of the exchange whose transfers take most."""
+        """Returns the label of the exchange whose transfers take most."""
         shares = {row.label: 0 for row in self.job.collectives}
         for row in self.job.collectives:
             shares[row.label] += row.exposed_ns * row.transfer_ns // max(1, row.running_ns)
         return max(shares, key=lambda label: shares[label], default=None)
 
     def inputs(self) -> list[str]:
-        """The shapes of the first matrix products of a step, empty where they are not recorded."""
+        """Returns the shapes of the first matrix products of a step. The list is empty where they are not recorded."""
         return [each.shapes for each in self.spans[0].compare_result.setup.first_inputs]
 
 
@@ -144,7 +144,7 @@ def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:
 
 
 def _kind(base: ScaledJob, job: ScaledJob) -> ScalingKind | None:
-    """Decides by the inputs of a step where both jobs recorded them, else by the time that kernels take."""
+    """Decides the kind by the inputs of a step where both jobs recorded them, or else by the time that kernels take."""
     if base.inputs() and base.inputs() == job.inputs():
         return "weak"
     before, after = base.parts()["kernels"], job.parts()["kernels"]
@@ -159,7 +159,7 @@ def _kind(base: ScaledJob, job: ScaledJob) -> ScalingKind | None:
 def _lost(
     before: dict[PartId, int], after: dict[PartId, int], factor: float, exchange: str | None
 ) -> list[ScalingPart]:
-    """Returns the parts, those that lost most first. Ideal times are rounded so that they sum to that of the step."""
+    """Returns the parts, those that lose most first. Ideal times are rounded so that they sum to that of the step."""
     ends = np.rint(np.cumsum([before[id] for id in before]) * factor).astype(np.int64)
     ideal = np.diff(ends, prepend=0).tolist()
     rows = [

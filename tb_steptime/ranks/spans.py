@@ -56,32 +56,34 @@ class RankSpan:
 
     @property
     def mean_step_ns(self) -> int:
-        """Mean length of the steps; 0 if there are none."""
+        """The mean length of the steps, or 0 if there are none."""
         return round(float(self.step_ns.mean())) if len(self.step_ns) else 0
 
     @property
     def ranks_result(self) -> RanksResult:
-        """What was measured for the comparison of ranks; empty where it was not. Raises what reading results raises."""
+        """The measurements for the comparison of ranks. They are empty where nothing was measured. Raises what reading
+        results raises."""
         result = self.results.get("ranks", RanksResult())
         assert isinstance(result, RanksResult)
         return result
 
     @property
     def infers(self) -> bool:
-        """Whether the rank is known to infer. Raises what reading results raises."""
+        """Whether the rank is known to run inference. Raises what reading results raises."""
         result = self.results.get("overview")
         return isinstance(result, OverviewResult) and result.job.purpose == "inference"
 
     @property
     def compare_result(self) -> CompareResult:
-        """What was measured for the comparison of recordings; empty where it was not. Raises what reading results
-        raises."""
+        """The measurements for the comparison of recordings. They are empty where nothing was measured. Raises what
+        reading results raises."""
         result = self.results.get("compare", CompareResult())
         assert isinstance(result, CompareResult)
         return result
 
     def step_window(self, name: str) -> tuple[int, int]:
-        """When a step begins (epoch time, ns) and its length; 0 for both where the rank did not record it."""
+        """Returns when a step begins (epoch time, ns) and its length, or 0 for both where the rank did not record
+        it."""
         if name not in self.step_names:
             return 0, 0
         row = self.step_names.index(name)
@@ -99,8 +101,7 @@ def rank_span(
     cut_short: bool = False,
     gap: bool = False,
 ) -> RankSpan:
-    """Makes the span from its results, and what the caller knows from its head and its name. Raises what reading
-    results raises."""
+    """Makes the span from its results, and from what its head and its name say. Raises what reading results raises."""
     trends = results["trends"]
     assert isinstance(trends, TrendsResult)
     return RankSpan(
@@ -126,8 +127,8 @@ def _figures(trends: TrendsResult) -> dict[str, Float64]:
 
 
 def step_names(spans: Sequence[RankSpan]) -> list[str]:
-    """Returns all steps that any rank recorded, ordered by number; names without a number in the order in which they
-    first appear.
+    """Returns all steps that any rank recorded, ordered by number. Names without a number are in the order in which
+    they first appear.
 
     >>> sorted(["ProfilerStep#10", "ProfilerStep#9"], key=_step_number)
     ['ProfilerStep#9', 'ProfilerStep#10']
@@ -142,7 +143,7 @@ def _step_number(name: str) -> int:
 
 
 def matrix_values(spans: Sequence[RankSpan], metric: str) -> Float64:
-    """Returns (ranks, steps), NaN where the value is not known."""
+    """Returns the values of a metric, (ranks, steps), with NaN where they are not known."""
     names = step_names(spans)
     place = {name: column for column, name in enumerate(names)}
     values = np.full((len(spans), len(names)), np.nan)
@@ -178,8 +179,8 @@ class Members:
 
 
 def members(spans: Sequence[RankSpan]) -> Members:
-    """Selects among spans that were recorded at the same time; of two spans of one rank, takes the one with more
-    steps."""
+    """Selects one span for each rank among spans that were recorded at the same time. Of two spans of one rank, it
+    takes the one with more steps."""
     by_rank: dict[int, list[RankSpan]] = defaultdict(list)
     for span in spans:
         by_rank[span.rank].append(span)

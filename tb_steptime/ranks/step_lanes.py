@@ -64,8 +64,8 @@ class StepLanes:
 def step_lanes(
     matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], offsets: Sequence[int], name: str, step: int
 ) -> StepLanes:
-    """Draws one step, in which something must be matched. offsets: convert each rank's times to those of the first
-    rank; name, step: the step's name, and its place among those of the job."""
+    """Returns the lanes of one step, in which something must be matched. offsets: convert each rank's times to those of
+    the first rank; name, step: the step's name, and its place among those of the job."""
     own = [_of_step(group, step) for group in matched]
     windows = [span.step_window(name) for span in spans]
     zero = min(begin + offset for (begin, length), offset in zip(windows, offsets, strict=True) if length)
@@ -120,7 +120,8 @@ def _joined(path: Sequence[PathPiece]) -> list[PathPiece]:
 
 
 def _arrivals(matched: Sequence[MatchedGroup], chosen: Sequence[int], shifts: Int64) -> list[Arrival]:
-    """The arrivals at some meetings. chosen: places among the meetings of all groups, one group after another."""
+    """Returns the arrivals at some meetings. chosen: places among the meetings of all groups, one group after
+    another."""
     places = [(group, row) for group in matched for row in np.flatnonzero(waited_for(group)).tolist()]
     return [_arrival(*places[each], shifts) for each in chosen]
 

@@ -1,1 +1,1 @@
-"""Predicts the length of a recording after changes: a graph of what waits for what, and its replay."""
+"""Predicts the length of a step after changes, by a graph of what waits for what and its replay."""

@@ -31,15 +31,15 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distin
 
 #: Minimum length of an op that computes on the CPU. Ops that only describe a tensor take microseconds.
 COMPUTES_NS = 100_000
-#: Number of workers in `more_workers` if the training thread makes its batches itself.
+#: Number of workers in `more_workers` if the training thread loads its batches itself.
 WORKERS = 4
 
 Change = Callable[[SteadyStep], SteadyStep]
 
 
 def changes(trace: Trace) -> dict[str, Change]:
-    """All changes, whether or not they affect this recording, by id: that of the card that recommends it, if there is
-    one."""
+    """Returns all changes, whether or not they affect this recording, by id. The id is that of the card that recommends
+    the change, if there is one."""
     return {
         "launch_graphs": lambda step: launch_graphs(trace, step),
         "between_graphs": lambda step: between_graphs(trace, step),
@@ -53,10 +53,10 @@ def changes(trace: Trace) -> dict[str, Change]:
 
 
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
-    them. Python between ops and the optimizer stay unchanged; at inference, Python within modules vanishes too, since a
-    graph holds the whole forward pass. No change where the step has no kernel, or where graphs are captured again
-    and again, or captured for the first time: more graphs do not help there."""
+    """Returns the step with its ops launched as graphs: their time on the host vanishes, together with that of the
+    launches in them. Python between ops and the optimizer stay unchanged; at inference, Python within modules vanishes
+    too, since a graph holds the whole forward pass. The step stays as it is where it has no kernel, or where graphs are
+    captured again and again, or for the first time: more graphs do not help there."""
     ran = trace.events.kind[step.graph.event[step.graph.on_device]]
     captures = recaptures(trace) is not None or captured_share(trace) >= CAPTURED_FRACTION
     if captures or not (ran == Kind.KERNEL).any():
@@ -66,9 +66,9 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 @shared
 def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
-    """When each lane is in ops, or in calls that launch kernels, as a library makes them outside of ops. Left out are
-    those of the optimizer, those before the first layer, those that compute on the CPU, and those of a warm-up, which
-    delay the device only once. At inference it is also when the lane is in modules."""
+    """Returns when each lane is in ops, or in calls that launch kernels, such as those that a library makes outside of
+    ops. Those of the optimizer, those before the first layer, those that compute on the CPU, and those of a warm-up,
+    which delay the device only once, are left out. At inference, time in modules is included."""
     launches = find_launches(trace)
     of_kernels = launches.call[trace.events.kind[launches.activity] == Kind.KERNEL]
     ops = np.concatenate((trace.events.rows(Kind.CPU_OP), distinct_in(of_kernels[of_kernels >= 0])))
@@ -83,8 +83,8 @@ def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
 
 
 def _on_cpu(trace: Trace) -> Int64:
-    """Returns the ops that compute on the CPU, such as random numbers that are drawn there: they last, and make no call
-    of the device's runtime, so no graph holds them."""
+    """Returns the ops that compute on the CPU, such as those that draw random numbers there. They take long and make no
+    call of the device's runtime, so no graph contains them."""
     events, ops, calls = trace.events, trace.events.rows(Kind.CPU_OP), trace.events.rows(*CALL_KINDS)
     ops = ops[events.dur_ns[ops] >= COMPUTES_NS]
     alone = np.ones(len(ops), bool)
@@ -99,8 +99,8 @@ def _on_cpu(trace: Trace) -> Int64:
 
 
 def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step without what checkpoints compute again: neither on the host, from the first op of each checkpoint to the
-    last one, nor on a device."""
+    """Returns the step without the work that checkpoints recompute, neither on the host, from the first op of each
+    checkpoint to the last one, nor on a device."""
     again, graph = checkpointed(trace), step.graph
     if not len(again.rows):
         return step
@@ -123,7 +123,7 @@ def _by_lane(trace: Trace, thread: Int32 | Int64, start_ns: Int64, end_ns: Int64
 
 
 def _own_without(step: SteadyStep, removed: Mapping[int, Intervals]) -> Int64:
-    """`own_ns` of the step's nodes, if these times of lanes are no longer spent."""
+    """Returns `own_ns` of the step's nodes without the time that lanes spend in these intervals."""
     graph = step.graph
     own: Int64 = graph.own_ns.copy()
     host = (graph.role == Role.STRETCH) | (graph.role == Role.CALL)
@@ -134,8 +134,9 @@ def _own_without(step: SteadyStep, removed: Mapping[int, Intervals]) -> Int64:
 
 
 def hands_out(trace: Trace, step: SteadyStep) -> Bool:
-    """Which nodes wait for the step's result. Training does not need a step's results on the host. Any other job
-    fetches its results, and decoding continues from the step before, so the last wait for a copy to the host stays."""
+    """Returns which nodes wait for the step's result. Training does not need a step's results on the host. Any other
+    job fetches its results, and decoding continues from the step before, so the last wait for a copy to the host
+    stays."""
     graph = step.graph
     result = np.zeros(len(graph), bool)
     if job_kind(trace).purpose == "training":
@@ -148,8 +149,9 @@ def hands_out(trace: Trace, step: SteadyStep) -> Bool:
 
 
 def between_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step without host time between its launches, if calls launch graphs; the calls stay. No change where graphs
-    are captured again and again, since that is the host's time between launches, nor for the only launch of a graph."""
+    """Returns the step without host time between its launches, if calls launch graphs. The calls stay. The step stays
+    as it is where graphs are captured again and again, since that is the host's time between launches, and where a
+    graph is launched only once."""
     graph = step.graph
     if len(graph_calls(trace)) < 2:
         return step
@@ -160,7 +162,7 @@ def between_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def more_workers(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step with its batches made by workers beside it, if the training thread makes them itself."""
+    """Returns the step with its batches loaded by workers in parallel, if the training thread loads them itself."""
     loads = step.graph.role == Role.LOADER
     if is_multiprocess(loader_iterators(trace)) is not False or not loads.any():
         return step
@@ -168,7 +170,7 @@ def more_workers(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def overlapped(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step with its exchanges running beside its other work, one after another."""
+    """Returns the step with its exchanges, one after another, in parallel with its other work."""
     shared = exchanges(trace, step.graph)
     if not shared.any():
         return step
@@ -176,8 +178,8 @@ def overlapped(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def on_tensor_cores(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step with its matrix products on tensor cores, as far as they and memory allow it. Contended delays shrink by
-    the same share as all work."""
+    """Returns the step with its matrix products on tensor cores, as far as they and memory allow it. Contended delays
+    shrink by the same share as all work."""
     gain = np.zeros(len(trace.events), np.int64)
     gain[trace.kernels.event] = eligibility(trace).gain_ns
     graph = step.graph
@@ -188,8 +190,8 @@ def on_tensor_cores(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def _paced(step: SteadyStep, nodes: Bool, period_ns: int, kind: EdgeKind) -> SteadyStep:
-    """The step in which these nodes take no time, and which lasts at least the period, as something beside it takes
-    that long."""
+    """Returns the step in which these nodes take no time, and which lasts at least the period that something in
+    parallel takes."""
     last = np.flatnonzero(nodes)[-1:]
     link = edges_of(kind, last, last, period_ns)
     changed = free(step, nodes)

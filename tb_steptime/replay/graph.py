@@ -34,10 +34,10 @@ from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in, median, va
 LAG_NS = 10_000
 #: Work that begins at least this long before its call returns does not wait for the return.
 EARLY_NS = 10_000
-#: The delays of most launches are alike if the quarter of longer ones is at most this many times the quarter of shorter
-#: ones; delays of a device that others use are not.
+#: The delays of most launches are alike if their upper quartile is at most this many times the lower one. Delays of a
+#: device that others use are not.
 ALIKE = 2
-#: Before all others, and far enough from the least number to be subtracted from.
+#: An instant before all others, far enough from the least number that times can be subtracted from it.
 _BEFORE_ALL = -(1 << 62)
 
 
@@ -92,7 +92,7 @@ def find_activities(trace: Trace, host: Host) -> Activities:
 
 
 def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
-    """The reasons for the start of each activity."""
+    """Returns the edges that explain the start of each activity."""
     start, has_call, follows = work.start_ns, work.item >= 0, work.previous >= 0
     returned = host.end_ns[work.item] if len(host) else start
     ended = work.end_ns[work.previous] if len(work) else start
@@ -102,7 +102,7 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     queued = follows & has_call & (gap >= 0) & (gap < LAG_NS) & (returned < ended)
     stream_lag = round(float(gap[queued].mean())) if queued.any() else 0
     order_lag = np.where(gap < 0, gap, stream_lag)
-    called = np.where(early, _begun_in_call(host, work, early, ended), returned + launch_lag)
+    called = np.where(early, _begun_in_call(host, work, early), returned + launch_lag)
     ready = np.maximum(np.where(has_call, called, _BEFORE_ALL), np.where(follows, ended + order_lag, _BEFORE_ALL))
     recorded, recorded_waits = _dependencies(trace, work)
     ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
@@ -113,9 +113,8 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     inside = has_call & follows & (work.item[work.previous] == work.item)
     orphan = ~has_call & follows
     left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~recorded_waits, delay, 0)
-    reach = np.maximum.accumulate(np.append(_BEFORE_ALL, work.end_ns))[
-        :-1
-    ]  # on its own stream an earlier one has ended
+    # on its own stream an earlier one has ended
+    reach = np.maximum.accumulate(np.append(_BEFORE_ALL, work.end_ns))[:-1]
     shared = (reach > start) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
@@ -132,17 +131,17 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
 
 
 def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
-    """Which activities begin while their call still runs, such as copies of pageable memory, or a copy for which its
-    call waits: they depend on the begin of the call."""
+    """Returns which activities begin while their call still runs, such as copies of pageable memory, or a copy for
+    which its call waits. They depend on the beginning of the call."""
     if not len(host):
         return np.zeros(len(work), bool)
     ahead = np.where(work.item >= 0, returned - work.start_ns, 0)
     return np.asarray(ahead > np.where(host.role[work.item] == Role.WAIT, 0, EARLY_NS), bool)
 
 
-def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> Int64:
-    """When activities that begin during their call would have begun on an idle stream, ns. If they are directly behind
-    other work, this is the usual delay after the call's begin of those that found an idle stream.
+def _begun_in_call(host: Host, work: Activities, early: Bool) -> Int64:
+    """Returns when activities that begin during their call would have begun on an idle stream, in ns. For activities
+    directly behind other work it is the beginning of their call and the usual delay of those that found an idle stream.
 
     call     [copy, waits for all of the stream   ]
     stream      kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkcc      the call's beginning says when to launch, not when to begin
@@ -157,15 +156,15 @@ def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> I
 
 
 def behind_others(host: Host, work: Activities) -> Bool:
-    """Which activities follow directly on work of their stream that ended after their launch was called."""
+    """Returns which activities follow directly on work of their stream that ended after their launch was called."""
     called, ended = host.start_ns[work.item], work.end_ns[work.previous]
     return (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> Int64:
-    """Delay from the end of each activity's call to its start on an idle stream, ns: a constant of the recording. Where
-    launches usually take longer to reach an idle device, and work that is queued behind other work follows at once, it
-    is that usual time, or less where the activity began sooner: a queue that never empties hides it.
+    """Returns the delay in ns from the end of each activity's call to its start on an idle stream: a constant of the
+    recording. Launches may usually take longer to reach an idle device while queued work follows at once. The delay is
+    then that usual time, which a queue that never empties hides, or less where the activity began sooner.
 
     call     [l]          [l][l][l]
     stream      ----kkkkk    ----kkkkkkkkkkkkkk
@@ -190,7 +189,7 @@ def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> 
 
 
 def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
-    """Recorded edges between activities of graphs, and which activities they explain."""
+    """Returns the recorded edges between activities of graphs, and which activities they explain."""
     place = np.full(len(trace.events), -1, np.int64)
     place[work.row] = np.arange(len(work))
     before, after = (place[column] for column in (trace.dependencies.before, trace.dependencies.after))
@@ -204,7 +203,7 @@ def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
 
 
 def _crossings(work: Activities, delay: Int64, stream_lag: int) -> tuple[Int64, Bool]:
-    """For each activity the one that ended last before its start, and whether it waited for that one."""
+    """Returns for each activity the one that ended last before its start, and whether it waited for that one."""
     ends = np.argsort(work.end_ns, kind="stable")
     latest = np.searchsorted(work.end_ns[ends], work.start_ns + 1) - 1
     other = np.where(latest >= 0, ends[np.maximum(latest, 0)], -1) if len(work) else latest
@@ -253,7 +252,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def waits(self) -> Bool:
-        """Calls that wait for a device."""
+        """A mask of the calls that wait for a device."""
         return np.asarray(self.role == Role.WAIT, bool)
 
     @property
@@ -261,11 +260,11 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
         return int(self.end_ns.max(initial=0) - self.start_ns.min(initial=1 << 62)) if len(self) else 0
 
     def with_own(self, own_ns: Int64) -> Graph:
-        """The graph with these durations of its nodes. Returns itself if no duration differs."""
+        """Returns the graph with these durations of its nodes. Returns itself if no duration differs."""
         return self if np.array_equal(own_ns, self.own_ns) else replace(self, own_ns=own_ns)
 
     def subgraph(self, nodes: Int64, edges: Edges) -> Graph:
-        """Some nodes, ascending, and some edges between them, numbered anew."""
+        """Returns some nodes, ascending, and some edges between them, renumbered."""
         before, after = (np.searchsorted(nodes, each).astype(np.int32) for each in (edges.before, edges.after))
         edges = replace(edges, before=before, after=after)
         return replace(self, **{name: getattr(self, name).take(nodes) for name in COLUMNS}, edges=edges)
@@ -276,8 +275,8 @@ COLUMNS = tuple(name for name in Graph.__struct_fields__ if name != "edges")
 
 
 def build_graph(trace: Trace) -> Graph:
-    """The graph of the whole recording. Nodes are numbered by recorded start, and edges that inaccurate clocks reverse
-    are left out."""
+    """Returns the graph of the whole recording. Nodes are numbered by recorded start, and edges that lead backward
+    because of inaccurate clocks are left out."""
     columns, edges = _by_kind(trace)
     # host nodes at one instant keep the order of their lane: a stretch, its item, the next stretch
     hosts, size = np.count_nonzero(columns["role"] != Role.ACTIVITY) // 2, len(columns["role"])
@@ -293,8 +292,8 @@ def build_graph(trace: Trace) -> Graph:
 
 
 def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
-    """The columns of the nodes, and the edges between them, with the stretches first, then the calls and ranges that
-    end them, then the activities."""
+    """Returns the columns of the nodes, and the edges between them, with the stretches first, then the calls and ranges
+    that end them, then the activities."""
     host = find_host(trace)
     work = find_activities(trace, host)
     count, size = len(host), len(work)
@@ -339,8 +338,8 @@ def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
 
 
 def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
-    """The items that return because work of a device has ended, the edges from that work to them, and how long each
-    goes on after that work, ns."""
+    """Returns the items that return because work of a device has ended, the edges from that work to them, and how long
+    each goes on after that work, ns."""
     ends = np.argsort(work.end_ns, kind="stable")
     allocates = host.role == Role.ALLOCATE
     calls = np.flatnonzero((host.role == Role.WAIT) | (allocates & (host.end_ns - host.start_ns > RETURN_NS)))
@@ -371,16 +370,16 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
 #: waits: one or two may end then by chance.
 _LONG_NS, _WORKING, _FEWEST = 100_000, 0.9, 3
 #: After a wait the host may make no call for this share of its length, if that is more than `RETURN_NS`. A host that
-#: works for tens of milliseconds does not end so soon after a device, again and again.
+#: works for tens of milliseconds does not end that soon after a device again and again.
 _AFTER = 0.005
 
 
 def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
     """Returns stretches of the host without a call that end when all devices become idle, and the edges to them from
-    the last work of the devices. The host waits in these stretches although no call shows it: of CUDA's driver, which
-    Numba, Warp and PhysX use, Kineto records launches and no waits (CuptiActivityProfiler.cpp: handleDriverActivity),
-    and until 2023 it recorded no waits for events. Both are empty if most long stretches beside work of a device end at
-    another time, as those of a slow host do.
+    the last work of the devices. The host waits in these stretches although no call shows it. Kineto records the
+    launches but no waits of CUDA's driver (CuptiActivityProfiler.cpp: handleDriverActivity), which Numba, Warp and
+    PhysX use, and until 2023 it recorded no waits for events. Both are empty if most long stretches beside work of a
+    device end at another time, as those of a slow host do.
 
     host     |l|............|l|............|l|     waits     |l|........|l|........|l|     works
     device      kkkkkkkkkkkk   kkkkkkkkkkkk                     kkkkkkkkkkkk kkkkkkkkkkkk
@@ -399,9 +398,9 @@ def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
 
 
 def _finished_copies(host: Host, work: Activities) -> Int64:
-    """The last copy of each waiting call that goes on long after the copy has ended: it returns only once the copy is
-    done (CUDA's "API synchronization behavior"), and empties the staging memory then: for 30 to 40 % of the copy's time
-    in real recordings.
+    """Returns the last copy of each waiting call that goes on long after the copy has ended. Such a call returns only
+    once the copy is done (CUDA's "API synchronization behavior"), and then empties the staging memory, which takes 30
+    to 40 % of the copy's time in real recordings.
 
     call     [waits for the stream and its copy   , empties the staging memory]
     stream      kkkkkkkkkkkkkkkkkkkkcccccccccccccccc
@@ -417,7 +416,7 @@ def _finished_copies(host: Host, work: Activities) -> Int64:
 
 
 def _staged_copies(host: Host, work: Activities) -> Int64:
-    """The copies whose calls wait until their stream has no other work, and return before the copy ends.
+    """Returns the copies whose calls wait until their stream has no other work, and return before the copy ends.
 
     call     [waits for the stream, stages the memory ]
     stream      kkkkkkkkkkkkkkkkkkkkcccccccccccccccccccccc
@@ -433,8 +432,8 @@ def _staged_copies(host: Host, work: Activities) -> Int64:
 
 
 def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
-    """Edges from the last work that a thread launched to its calls that wait for a device but found that work done:
-    they would wait if the work ended later, or if the call came earlier."""
+    """Returns the edges from the last work that a thread launched to its calls that wait for a device but found that
+    work done. They would wait if the work ended later, or if the call came earlier."""
     has_call = np.flatnonzero(work.item >= 0)
     in_turn = has_call[np.lexsort((work.end_ns[has_call], work.item[has_call]))]
     calls = np.flatnonzero((host.role == Role.WAIT) & ~waits)
@@ -446,7 +445,7 @@ def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
 
 
 def _room(host: Host, work: Activities) -> Edges:
-    """Edges from the work that ended last to a launch that then found room in the full queue."""
+    """Returns the edges from the work that ended last to a launch that then found room in the full queue."""
     calls = np.flatnonzero(host.queue_ns)
     room_ns, ends = host.start_ns[calls] + host.queue_ns[calls], np.argsort(work.end_ns, kind="stable")
     last = np.searchsorted(work.end_ns[ends], room_ns, side="right") - 1
@@ -457,7 +456,7 @@ def _room(host: Host, work: Activities) -> Edges:
 
 
 def _with_numbers(edges: Edges, number: Int32) -> Edges:
-    """The edges that lead forward, with these numbers of their nodes."""
+    """Returns the edges that lead forward, with these numbers of their nodes."""
     before, after = number[edges.before], number[edges.after]
     forward = np.flatnonzero(before < after)
     forward = forward[np.argsort(after[forward], kind="stable")]
@@ -465,8 +464,8 @@ def _with_numbers(edges: Edges, number: Int32) -> Edges:
 
 
 def unlinked(graph: Graph) -> float:
-    """Share of the devices' work whose launch is not recorded. On each stream, work before the first one with a launch
-    is from before the recording and does not count."""
+    """Returns the share of the devices' work whose launch is not recorded. On each stream, work before the first one
+    with a launch is from before the recording and does not count."""
     linked = np.zeros(len(graph), bool)
     linked[graph.edges.after[graph.edges.kind == EdgeKind.LAUNCH]] = True
     if not linked.any():
@@ -481,8 +480,8 @@ def unlinked(graph: Graph) -> float:
 
 
 def wait_error(trace: Trace, graph: Graph) -> float | None:
-    """The relative difference between the replayed and the recorded lengths of waiting calls; None without such
-    calls."""
+    """Returns the relative difference between the replayed and the recorded lengths of waiting calls, or None without
+    such calls."""
     began = starts(graph.own_ns, graph.release_ns, graph.edges)
     before, after = graph.edges.before, graph.edges.after
     waits = np.zeros(len(graph), bool)

@@ -69,8 +69,9 @@ class Host(msgspec.Struct, frozen=True, eq=False):
 
 
 def find_host(trace: Trace) -> Host:
-    """The items of all threads that launch or wait. If the recording is one step, or has none, those after the first
-    launch whose work the end of the recording cut off are left out, since the device has no part in them."""
+    """Returns the items of all threads that launch or wait. If the recording is one step, or has none, those after the
+    first launch whose work the end of the recording cut off are left out, since the device has no part in these
+    items."""
     events, called = trace.events, find_launches(trace).call.astype(np.int64)
     block, loads = blocking_calls(trace), loader_rows(trace)
     waiting, syncs = block.row[is_in(block.kind, WAITING)], block.row[block.kind == Blocks.SYNC]
@@ -96,14 +97,15 @@ def find_host(trace: Trace) -> Host:
 
 
 def shown_until(trace: Trace) -> int:
-    """Until when host and device are recorded, if there is one step. Of several steps the last one is not replayed if
-    it has less work."""
+    """Returns until when host and device are recorded, if there is one step. Of several steps, the last one is not
+    replayed if it has less work."""
     lost = first_lost_ns(trace) if len(find_steps(trace).steps) == 1 else None
     return _NEVER if lost is None else lost
 
 
 def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
-    """Where the lane of each item begins if it is the first one: a training thread works from its first step on."""
+    """Returns where the lane of each item begins if it is the first one. A training thread works from its first step
+    on."""
     steps = find_steps(trace)
     if steps.by == "recording":
         return start_ns
@@ -112,7 +114,8 @@ def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
 
 
 def host_edges(host: Host) -> Edges:
-    """The order of lanes: stretches are numbered from 0 on, items after all stretches."""
+    """Returns the edges that keep the order of each lane. Stretches are numbered from 0 on, and items after all
+    stretches."""
     count = len(host)
     item, later = np.arange(count, 2 * count), np.flatnonzero(~host.first)
     before, after = np.append(np.arange(count), item[later - 1]), np.append(item, later)
@@ -120,9 +123,9 @@ def host_edges(host: Host) -> Edges:
 
 
 def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
-    """The items that wait for workers, and edges from one to the next. When a wait ends no other batch is ready, so all
-    batches that are taken until the next wait are made in between. Waits that are far apart are accidental and show no
-    pace."""
+    """Returns the items that wait for workers, and edges from one to the next. When a wait ends no other batch is
+    ready, so all batches that are taken until the next wait are made in between. Waits that are far apart are
+    accidental and show no pace."""
     loads = np.flatnonzero(host.role == Role.LOADER)
     wait = host.end_ns[loads] - host.start_ns[loads]
     apart = (host.end_ns[loads[-1]] - host.end_ns[loads[0]]) / (len(loads) - 1) if len(loads) > 1 else 0.0
@@ -137,7 +140,8 @@ def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
 
 
 def host_lanes(trace: Trace) -> Int64:
-    """For each thread the one whose order it follows: the autograd engine works while the training thread waits."""
+    """Returns for each thread the one whose order it follows. The autograd engine works while the training thread
+    waits."""
     lane = np.arange(len(trace.threads), dtype=np.int64)
     training = training_threads(trace)
     if len(training) == 1:
@@ -146,7 +150,7 @@ def host_lanes(trace: Trace) -> Int64:
 
 
 def _reach(ends: Int64, lane: Int64) -> Int64:
-    """The latest end so far on the same lane; items are sorted by lane."""
+    """Returns the latest end so far on the same lane; items are sorted by lane."""
     if not len(ends):
         return ends
     span = int(ends.max()) + 1

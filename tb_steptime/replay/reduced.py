@@ -5,8 +5,8 @@ graph      host, kernels, copies: [a]-[b]-[c]-[collective]-[d]-[e]      a hundre
 reduced    begin --a, b, c--> collective --d, e--> end                  a few paths for each collective
 
 Each path is the longest one that does not pass through another of these nodes, so a sweep of the reduced graph finds
-the same times. Unlike the full graph it fits in a summary; so do the reduced graphs of a few changes of the recording,
-each reduced separately.
+the same times. Unlike the full graph it fits in a summary, together with the reduced graphs of a few changes of the
+recording, each of which is reduced separately.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Paths(msgspec.Struct, frozen=True):
 
 class Reduced(msgspec.Struct, frozen=True):
     """The graph of one rank, reduced to its exchanges. It is empty if the recording has no work on a device, no
-    collective of a step there, or more than can be reduced; also if it has no ops, because nothing then separates the
-    host's work from its waits.
+    collective of a step there, or more than can be reduced. It is also empty if the recording has no ops, because
+    nothing then separates the host's work from its waits.
 
     unexplained: share of the recording that no edge explains, or share of device work without a recorded launch,
     whichever is larger.
@@ -87,7 +87,7 @@ class PathColumns(NamedTuple):
 
 
 def paths_of(paths: Paths) -> PathColumns:
-    """The columns of paths. Raises ValueError if a summary's columns have different lengths."""
+    """Returns the columns of paths. Raises ValueError if a summary's columns have different lengths."""
     before, after, lag = unpacked(paths.before), unpacked(paths.after), unpacked(paths.lag)
     if not len(before) == len(after) == len(lag):
         raise ValueError("columns of paths have different lengths")
@@ -95,7 +95,7 @@ def paths_of(paths: Paths) -> PathColumns:
 
 
 def reduced(trace: Trace) -> Reduced:
-    """The reduced graph of all steps whose collectives are kept."""
+    """Returns the reduced graph of all steps whose collectives are kept."""
     rows = find_collectives(trace).event[kept_collectives(trace)[0]]
     if not len(rows) or not len(trace.events.rows(Kind.CPU_OP)):
         return Reduced()
@@ -138,7 +138,7 @@ class _Cut(msgspec.Struct, frozen=True, eq=False):
     ended_ns: Int64
 
     def padded(self, nodes: Bool) -> Bool:
-        """A mask of the graph's own nodes, extended to all nodes."""
+        """Returns a mask of the graph's own nodes, extended to all nodes."""
         return np.append(nodes, np.zeros(len(self.chosen) - len(nodes), bool))
 
 
@@ -174,7 +174,7 @@ def _cut(trace: Trace, graph: Graph, collectives: Int64) -> _Cut:
 
 
 def _begins(graph: Graph, step: Int64, steps: int) -> Int64:
-    """The first node of each step on the thread with the most nodes, -1 for a step without any."""
+    """Returns the first node of each step on the thread with the most nodes, -1 for a step without any."""
     host = np.flatnonzero(~graph.on_device & (step >= 0))
     begins = np.full(steps, -1, np.int64)
     if len(host):
@@ -184,8 +184,8 @@ def _begins(graph: Graph, step: Int64, steps: int) -> Int64:
 
 
 def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
-    """The graph in which only the first nodes of tracks have fixed times. Other threads than the step's begin each step
-    as long after it as recorded; a wait for a batch whose production is not visible keeps its length."""
+    """Returns the graph in which only the first nodes of tracks have fixed times. Other threads than the step's begin
+    each step as long after it as recorded. A wait for a batch whose production is not visible keeps its length."""
     edges, release, begin = graph.edges, graph.release_ns, np.where(step >= 0, begins[step], -1)
     in_step = (begin >= 0) & (begin < np.arange(len(graph))) & ~graph.on_device
     beside = in_step & (graph.track != graph.track[np.maximum(begin, 0)])
@@ -202,7 +202,7 @@ def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
 
 
 def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
-    """The last of some nodes in time order, for each track in each step."""
+    """Returns the last of some nodes in time order, for each track in each step."""
     key = track * steps + step
     last = np.zeros(int(key.max(initial=0)) + 1, np.int64)
     last[key] = np.arange(len(key))
@@ -211,7 +211,7 @@ def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
 
 
 def _paths(cut: _Cut, step: SteadyStep) -> Paths:
-    """The paths. They exclude the collectives' own time, because that depends on all ranks."""
+    """Returns the paths. They exclude the collectives' own time, because that depends on all ranks."""
     graph, number = step.graph, cut.chosen
     chosen = np.flatnonzero(number >= 0)
     own = graph.own_ns.copy()
@@ -225,9 +225,9 @@ def _paths(cut: _Cut, step: SteadyStep) -> Paths:
 
 
 def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64) -> PathColumns:
-    """The longest paths between the chosen nodes, ascending, by their places among them. own_ns: a chosen node's own
-    time follows the node. release_ns: -1 if a node has none. Paths are left out if one through other chosen nodes is
-    never shorter."""
+    """Returns the longest paths between the chosen nodes, ascending, by their places among them. own_ns: a chosen
+    node's own time follows the node. release_ns: -1 if a node has none. Paths are left out if one through other chosen
+    nodes is never shorter."""
     number = np.full(len(own_ns), -1, np.int64)
     number[chosen] = np.arange(len(chosen))
     back = min(_LOOK_BACK, _MOST_CELLS // max(len(chosen), 1))
@@ -246,7 +246,7 @@ def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64)
 
 
 def _longest_paths(columns: Sequence[Int32 | Int64], back: int) -> PathColumns:
-    """The same as `waits.c`, without its limit on the paths to one node."""
+    """Returns what `waits.c` does, without its limit on the paths to one node."""
     lasts, release, first, before, lag, number = (each.tolist() for each in columns)
     reached, between = list[dict[int, int]](), list[dict[int, int]]()
     rows = list[tuple[int, int, int]]()
@@ -275,7 +275,7 @@ def _longest_paths(columns: Sequence[Int32 | Int64], back: int) -> PathColumns:
 
 
 def _between(direct: dict[int, int], between: list[dict[int, int]], chosen: int, back: int) -> dict[int, int]:
-    """The longest paths to a chosen node through earlier ones, looking back over at most `back` of these."""
+    """Returns the longest paths to a chosen node through earlier ones, looking back over at most `back` of these."""
     longest = dict(direct)
     for begin, took in direct.items():
         for earlier, more in between[begin].items() if begin >= 0 else ():

@@ -49,14 +49,14 @@ class Sensitivity(msgspec.Struct, frozen=True):
 
 
 def exchanges(trace: Trace, graph: Graph) -> Bool:
-    """Which nodes are exchanges between ranks."""
+    """Returns which nodes are exchanges between ranks."""
     result = np.zeros(len(graph), bool)
     result[graph.on_device] = collective_names(trace)[trace.events.name[graph.event[graph.on_device]]]
     return result
 
 
 def sensitivity(trace: Trace, step: SteadyStep) -> Sensitivity:
-    """Replay the step once for each part."""
+    """Replays the step once for each part."""
     graph = step.graph
     device, communication = graph.on_device, exchanges(trace, graph)
     loader = graph.role == Role.LOADER
@@ -72,13 +72,13 @@ def sensitivity(trace: Trace, step: SteadyStep) -> Sensitivity:
 
 
 def free(step: SteadyStep, nodes: Bool) -> SteadyStep:
-    """The step in which these nodes take no time, and have no unexplained delay before them."""
+    """Returns the step in which these nodes take no time, and have no unexplained delay before them."""
     return scaled(step, nodes, 0.0)
 
 
 def scaled(step: SteadyStep, nodes: Bool, factor: float) -> SteadyStep:
-    """The step in which these nodes take this share of their time, and keep the same share of unexplained delays before
-    them."""
+    """Returns the step in which these nodes take this share of their time, and keep the same share of unexplained
+    delays before them."""
     if not nodes.any():
         return step
     own = step.graph.own_ns.copy()
@@ -96,7 +96,7 @@ def scaled(step: SteadyStep, nodes: Bool, factor: float) -> SteadyStep:
 
 
 def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
-    """The edges with this share of each node's delay subtracted from their lags."""
+    """Returns the edges with this share of each node's delay subtracted from their lags."""
     if not delay_ns.any():
         return edges
     saved_ns = np.rint(delay_ns.take(edges.after) * share).astype(np.int64)
@@ -104,7 +104,7 @@ def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
 
 
 def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
-    """The step without edges of these kinds."""
+    """Returns the step without edges of these kinds."""
     return _only(step, lambda edges: ~is_in(edges.kind, kinds))
 
 
@@ -114,25 +114,25 @@ def _only(step: SteadyStep, selects: Callable[[Edges], Bool]) -> SteadyStep:
 
 
 def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step in which no call waits for a device, unless what follows depends on the result of that work. Waits
-    without a recorded call stay, because the recording does not show whether the job needs them."""
+    """Returns the step in which no call waits for a device, unless what follows depends on the result of that work.
+    Waits without a recorded call stay, because the recording does not show whether the job needs them."""
     needed = in_token_waits(trace, step.graph.event)
     calls = step.graph.waits & ~needed if needed.any() else step.graph.role != Role.STRETCH
     return without_calls(step, calls)
 
 
 def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
-    """The step in which these calls, a mask of its nodes, do not wait for a device."""
+    """Returns the step in which these calls, a mask of its nodes, do not wait for a device."""
     return _only(step, lambda edges: ~is_in(edges.kind, HOLDS) | ~calls[edges.after])
 
 
 def without_batches(step: SteadyStep) -> SteadyStep:
-    """The step that does not wait for workers of a loader."""
+    """Returns the step that does not wait for workers of a loader."""
     return without(step, EdgeKind.BATCH)
 
 
 def pace_of(trace: Trace, step: SteadyStep, step_ns: int, lengths: Sensitivity) -> Bound:
-    """What sets the pace, by the verdict on its parts and by what is left of one once another is gone.
+    """Returns what sets the pace, by the verdict on its parts and by what remains of one part once another is gone.
 
     A host that takes no time is so far ahead that its waits for batches are hidden, too. So the loader comes first if
     its waits cost more than the host does without them.
@@ -155,7 +155,8 @@ def pace_of(trace: Trace, step: SteadyStep, step_ns: int, lengths: Sensitivity) 
 
 
 def _loader_first(step: SteadyStep, step_ns: int, lengths: Sensitivity) -> bool:
-    """Whether waits for batches limit the step, and cost more than the host's own time does once they are gone."""
+    """Returns whether waits for batches limit the step, and cost more than the host's own time does once they are
+    gone."""
     gain = step_ns - lengths.loader
     if gain <= LIMITS * step_ns:
         return False
@@ -163,8 +164,8 @@ def _loader_first(step: SteadyStep, step_ns: int, lengths: Sensitivity) -> bool:
 
 
 def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
-    """What sets the pace: one part, or a dependency by which host and device wait for each other. Unknown if no part
-    that can be replayed does."""
+    """Returns what sets the pace: one part, or a dependency by which host and device wait for each other. It is unknown
+    if no part that can be replayed does."""
     waits = {
         Bound.SYNC: step_ns - lengths.blocking,
         Bound.INPUT: step_ns - lengths.loader,
@@ -181,5 +182,5 @@ def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
     graph = step.graph
     busiest_ns = np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max()
     if works[Bound.HOST] > works[Bound.GPU] and busiest_ns < (1 - LIMITS) * step_ns:
-        return Bound.HOST  # both take about as long, side by side, and the host a little longer
+        return Bound.HOST  # both take about as long in parallel, and the host a little longer
     return Bound.GPU if busiest_ns > BUSY * step_ns else Bound.DEPENDENCY

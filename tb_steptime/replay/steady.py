@@ -52,8 +52,8 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def length_ns(self) -> int:
-        """Its length: the larger of the periods of host and device once it repeats; if no steps are known, from the
-        first start to the last end of the recording."""
+        """The length of the step in ns: the larger of the periods of host and device once it repeats. If no steps are
+        known, it is the time from the first start to the last end of the recording."""
         graph, copies = self.graph, COPIES if self.repeats else 1
         began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, self.links, copies)
         ended = began[-1] + graph.own_ns
@@ -65,12 +65,12 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False, dict=True):
         return max(int(ended[part].max() - earlier[part].max()) // (copies - half) for part in parts)
 
     def with_own(self, own_ns: Int64) -> SteadyStep:
-        """The step with these durations of its nodes. Returns itself if no duration differs."""
+        """Returns the step with these durations of its nodes. Returns itself if no duration differs."""
         graph = self.graph.with_own(own_ns)
         return self if graph is self.graph else replace(self, graph=graph)
 
     def with_edges(self, edges: Edges, links: Edges) -> SteadyStep:
-        """The step with these edges and links. Returns itself if they are its own."""
+        """Returns the step with these edges and links. Returns itself if they are its own."""
         graph = self.graph
         if edges is graph.edges and links is self.links:
             return self
@@ -78,9 +78,9 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
-    """The same graph without the excess. Waiting is not part of a node's own time, so it is not part of the excess
-    either. lanes: of each thread its lane (`host_lanes`); the nodes of a graph are on lanes, and excess is on threads.
-    """
+    """Returns the same graph without the excess. Waiting is not part of a node's own time, so it is not part of the
+    excess either. lanes: of each thread its lane (`host_lanes`); the nodes of a graph are on lanes, and excess is on
+    threads."""
     own, lane = graph.own_ns.copy(), lanes[excess.track]
     for each in distinct_in(lane).tolist():
         on_lane = np.flatnonzero(graph.track == each)
@@ -89,12 +89,13 @@ def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
 
 
 def overlap_ns(intervals: Intervals, graph: Graph, nodes: Int64) -> Int64:
-    """How much time of these nodes is inside some intervals, ns."""
+    """Returns how much time of these nodes is inside some intervals, ns."""
     return intervals.overlap_ns(graph.start_ns[nodes], np.maximum(graph.end_ns, graph.start_ns)[nodes])
 
 
 def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
-    """For each node the step that contains its item or its launch; -1 before the first step and after the last one."""
+    """Returns for each node the step that contains its item or its launch, or -1 before the first step and after the
+    last one."""
     steps = find_steps(trace)
     starts = steps.host_start_ns
     over = steps.steps[-1].host_end_ns
@@ -111,9 +112,9 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
 
 
 def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
-    """The step of median length among those with the usual number of nodes, of all where no number comes twice, or the
-    chosen one; None if no step has any nodes. A step of about the same length is more typical where as much of it is
-    unexplained as of all these steps."""
+    """Returns the chosen step, or the step of median length, or None if no step has any nodes. The median is taken
+    among the steps with the usual number of nodes, or among all where no number occurs twice. Of steps of about the
+    same length, one is more typical if as much of it is unexplained as of all these steps."""
     step = step_of_nodes(trace, graph)
     size, steps = np.bincount(step[step >= 0], minlength=1), find_steps(trace)
     size[~comparable(steps.duration_ns, forward_only(trace))[: len(size)]] = 0
@@ -138,7 +139,7 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
 
 
 def less_time_off(trace: Trace, graph: Graph) -> Graph:
-    """The same graph without the host's time between two recordings, in which the profiler was off."""
+    """Returns the same graph without the host's time between two recordings, in which the profiler was off."""
     off = between_recordings(trace)
     if not len(off):
         return graph
@@ -148,9 +149,9 @@ def less_time_off(trace: Trace, graph: Graph) -> Graph:
 
 
 def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
-    """The middle one of these steps, or one about as long of which as much is unexplained as of all of them: of equally
-    long steps, the host is latest in the one with the least of it. last: the number of the recording's last step, whose
-    period no next step shows."""
+    """Returns the middle one of these steps, or one about as long of which as much is unexplained as of all of them. Of
+    equally long steps, the one with the least unexplained time is the one in which the host is latest. last: the number
+    of the recording's last step, whose period no next step shows."""
     lengths = np.array([each.length_ns for each in steps], np.int64)
     middle = int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])
     unexplained = np.array([each.graph.unexplained_ns.sum() for each in steps]) / np.maximum(lengths, 1)
@@ -163,8 +164,8 @@ def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
 
 
 def _with_tail(step: SteadyStep, over: int) -> SteadyStep:
-    """The only step, with the host's time from its last item to its end added, since there is no next step whose items
-    would show it."""
+    """Returns the only step, with the host's time from its last item to its end added, since there is no next step
+    whose items would show it."""
     links = step.links
     host = links.kind == EdgeKind.LANE
     rest = np.where(host, np.maximum(over - step.graph.end_ns[links.before], 0), 0)
@@ -173,7 +174,7 @@ def _with_tail(step: SteadyStep, over: int) -> SteadyStep:
 
 
 def _cut(graph: Graph, in_step: Bool) -> tuple[Graph, Edges]:
-    """The graph of one step, and its links to the next one."""
+    """Returns the graph of one step, and its links to the next one."""
     nodes = np.flatnonzero(in_step)
     near = graph.edges.where(slice(*np.searchsorted(graph.edges.after, (nodes[0], nodes[-1] + 1)).tolist()))
     arrives, leaves = in_step[near.after], in_step[near.before]
@@ -205,8 +206,8 @@ def _cut(graph: Graph, in_step: Bool) -> tuple[Graph, Edges]:
 
 
 def _batch_ns(graph: Graph, entering: Edges) -> int:
-    """Time that workers take for a batch: the one before this step, or else for each batch between two waits; 0 if
-    nothing waits for them."""
+    """Returns the time that workers take for a batch: for the one before this step, or else for each batch between two
+    waits. Returns 0 if nothing waits for them."""
     loads = np.flatnonzero(graph.role == Role.LOADER)
     for edges, alone in ((entering, True), (graph.edges, False)):
         batches = edges.where(edges.kind == EdgeKind.BATCH)
@@ -218,11 +219,11 @@ def _batch_ns(graph: Graph, entering: Edges) -> int:
 
 
 def recorded_length(trace: Trace, step: SteadyStep) -> int:
-    """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
-    marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
-    few of them wait for all batches; if no steps are known, it is the recording, or one of those in the file. The time
-    until the first work of the device is no part of the only step if it comes once, nor is the time in which the device
-    is no longer recorded."""
+    """Returns the length of the recorded step in ns: from its start to that of the next one, since the loop's work
+    between two marks belongs to it. For the last step it is its own length. If a loader sets the pace, it is the mean
+    of all steps, as a few of them wait for all batches. If no steps are known, it is that of the recording, or of one
+    of those in the file. The only step does not include the time until the first work of the device if that comes once,
+    nor the time in which the device is no longer recorded."""
     steps, place = find_steps(trace), step.number
     last = len(steps.steps) - 1
     if not step.repeats:
@@ -236,8 +237,8 @@ def recorded_length(trace: Trace, step: SteadyStep) -> int:
 
 
 def _filling_ns(step: SteadyStep, recorded: Step) -> int:
-    """How long the device waits for the first work of the only step. It comes once if the host never waits for the
-    device and is done before it: from the second step on the host is ahead."""
+    """Returns how long the device waits for the first work of the only step. It comes once if the host never waits for
+    the device and is done before it, since the host is then ahead from the second step on."""
     graph = step.graph
     if graph.waits.any() or not graph.on_device.any() or recorded.host_end_ns >= recorded.end_ns:
         return 0

@@ -57,12 +57,12 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def in_bytes(self) -> tuple[bytes, bytes]:
-        """`before` and `lag_ns` in C's format, kept for all durations that are tried with these edges."""
+        """The columns `before` and `lag_ns` in C's format, kept for all durations that are tried with these edges."""
         return self.before.astype(np.int64, copy=False).tobytes(), self.lag_ns.astype(np.int64, copy=False).tobytes()
 
     def where(self, selected: Bool | Int64 | slice) -> Edges:
-        """Only the edges chosen by a mask, by numbers or by a range, in their order. Returns itself if a mask chooses
-        all."""
+        """Returns only the edges chosen by a mask, by numbers or by a range, in their order. Returns itself if a mask
+        chooses all."""
         columns = msgspec.structs.astuple(self)
         if isinstance(selected, slice):
             return Edges(*(column[selected] for column in columns))
@@ -73,31 +73,32 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
         return Edges(*(column.take(selected) for column in columns))
 
     def with_lags(self, lag_ns: Int64) -> Edges:
-        """The edges with these lags. Returns itself if no lag differs."""
+        """Returns the edges with these lags. Returns itself if no lag differs."""
         return self if np.array_equal(lag_ns, self.lag_ns) else replace(self, lag_ns=lag_ns)
 
 
 def edges_of(kind: EdgeKind | UInt8, before: Int32 | Int64, after: Int32 | Int64, lag_ns: Int64 | int = 0) -> Edges:
-    """Edges in any order. kind, lag_ns: of each, or of all."""
+    """Returns edges in any order. kind and lag_ns are those of each edge, or of all."""
     lags, kinds = np.full(len(before), lag_ns, np.int64), np.full(len(before), kind, np.uint8)
     return Edges(before.astype(np.int32, copy=False), after.astype(np.int32, copy=False), lags, kinds)
 
 
 def joined(parts: list[Edges]) -> Edges:
-    """Several tables as one, sorted by `after`."""
+    """Returns several tables as one, sorted by `after`."""
     order = np.argsort(np.concatenate([part.after for part in parts]), kind="stable")
     columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
     return Edges(*(np.concatenate(column).take(order) for column in columns))
 
 
 def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
-    """When each node starts, in ns: at its release, or later if an edge requires it."""
+    """Returns when each node starts, in ns: at its release, or later if an edge requires it."""
     result: Int64 = repeated_starts(duration_ns, release_ns, edges, edges.where(slice(0)), 1)[0]
     return result
 
 
 def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: Edges, copies: int) -> Int64:
-    """The same for successive copies, one row for each. links: edges from a node to one of the next copy."""
+    """Returns when each node of successive copies of a graph starts, in ns, with one row for each copy. links: edges
+    from a node to one of the next copy."""
     if sweep := sweep_function():
         own, release = (each.astype(np.int64, copy=False).tobytes() for each in (duration_ns, release_ns))
         first, link_first = (first_of_each(each, len(duration_ns)).tobytes() for each in (edges, links))
@@ -110,14 +111,14 @@ def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: 
 
 
 def first_of_each(edges: Edges, nodes: int) -> Int64:
-    """The index of the first edge into each node, and finally the number of all edges."""
+    """Returns the index of the first edge into each node, and finally the number of all edges."""
     first = np.zeros(nodes + 1, np.int64)
     np.cumsum(np.bincount(edges.after, minlength=nodes), out=first[1:])
     return first
 
 
 def _swept(columns: Sequence[Int32 | Int64], copies: int) -> Int64:
-    """The same as `waits.c`."""
+    """Returns what `waits.c` does."""
     lasts, release, first, before, lag, link_first, link_before, link_lag = (each.tolist() for each in columns)
     rows, ends = list[list[int]](), list[int]()
     for copy in range(copies):

@@ -72,7 +72,7 @@ PARTS_LEFT = tuple(1 - (n / 8) ** 2 for n in range(1, 9))
 #: With up to this many changes every subset is replayed (fifteen of them), with every other point of the curve.
 MOST_IN_SETS = 4
 #: A gain rests on an inferred kind of edge if removing that kind moves the gain by this share of the step.
-RESTS = 0.05
+RESTS_ON_FRACTION = 0.05
 
 
 class Gain(msgspec.Struct, frozen=True):
@@ -171,7 +171,7 @@ class WhatIf(msgspec.Struct, frozen=True):
         return abs(self.replayed_step_ns - self.recorded_step_ns) / max(self.recorded_step_ns, 1)
 
     def with_less_work_ns(self, device_curve: Sequence[int], less: float) -> float:
-        """The step on one of its curves if the device's work is reduced by this share, from 0 to 1."""
+        """Returns the step on one of its curves if the device's work is reduced by this share, from 0 to 1."""
         last = len(device_curve) - 1
         place = min(int(less**0.5 * last), last - 1)
         above, below = (place / last) ** 2, ((place + 1) / last) ** 2
@@ -181,13 +181,13 @@ class WhatIf(msgspec.Struct, frozen=True):
 
 @shared
 def replayed_step(trace: Trace) -> WhatIf | None:
-    """`what_if` with all changes."""
+    """Returns the result of `what_if` for all changes."""
     return what_if(trace)
 
 
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
-    """The results of all changes that can be replayed, or of those given. None if the recording has no work on a
-    device, or no step with such work. Raises ValueError for an unknown id."""
+    """Returns the results of all changes that can be replayed, or of those given. Returns None if the recording has no
+    work on a device, or no step with such work. Raises ValueError for an unknown id."""
     known_changes = changes(trace)
     if missing := [each for each in ids if each not in known_changes]:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known_changes)}.")
@@ -253,8 +253,8 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
 
 
 def _behind_batches_ns(trace: Trace, step: SteadyStep, gain_ns: int) -> int:
-    """What the step without waits for batches gains, less the main device's idle time in these waits. The host leads
-    when a wait begins, and has lost its lead when it ends.
+    """Returns what the step without waits for batches gains, less the main device's idle time in these waits. The host
+    leads when a wait begins, and has lost its lead when it ends.
 
     thread   llllll[batch         ]llllllllll
     device   kkkkkkkkkkkk          k k k k kk       the gaps on the right are behind the batch
@@ -279,9 +279,10 @@ def _behind_batches_ns(trace: Trace, step: SteadyStep, gain_ns: int) -> int:
 
 
 def _shows_batches(trace: Trace, judged_ns: float, step_ns: int, lengths: Sensitivity) -> bool:
-    """Whether a replayed step speaks for the recorded ones although these wait for batches. Workers deliver in turns:
-    where one of three steps waits for all, the usual step has no wait, and a single one shows no pace. It does not
-    where their mean wait would decide if the step had it, by the rule of `verdict`. judged_ns: the mean of these steps.
+    """Returns whether a replayed step represents the recorded ones although these wait for batches. Workers deliver one
+    after the other: where one of three steps waits for all, the usual step has no wait, and a single step shows no
+    pace. The step does not represent them if their mean wait would decide, by the rule of `verdict`, if the step had
+    it. judged_ns: the mean of these steps.
 
     steps    |--|--------|--|     the median step waits for nothing, the mean one for half of its time
     """
@@ -304,7 +305,7 @@ def _pauses_alone_ns(trace: Trace, as_recorded: SteadyStep) -> int | None:
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
-    """The step's length and what sets its pace, if the host takes half the time."""
+    """Returns the step's length and what sets its pace, if the host takes half the time."""
     graph = step.graph
     quick = scaled(step, ~graph.on_device & (graph.role != Role.LOADER), 0.5)
     length = quick.length_ns
@@ -322,7 +323,8 @@ def _sets(
     alone: Mapping[str, SteadyStep],
     combined: Sequence[Combined],
 ) -> Iterator[ChangedStep]:
-    """The changes that help most, and then those that help once these are made. alone: the step with one of them."""
+    """Yields the step after each set of the changes that help most, including changes that help only once others are
+    made. alone: the step with one of them."""
     helpful = combined[-1].ids if combined else []
     first = alone[helpful[0]] if helpful else step
     after = reduce(lambda now, id: chosen[id](now), helpful[1:], first)
@@ -340,8 +342,8 @@ def _sets(
 
 
 def _bases(step: SteadyStep, observed_ns: int) -> dict[str, SteadyStep]:
-    """Returns the step without each thing on which a gain may rest, by its name. What observes the ops is taken from
-    the host's own time evenly."""
+    """Returns the step without each thing on which a gain may rest, by its name. The time of what observes the ops is
+    taken evenly from the host's own time."""
     bases = {kind.name.lower(): without(step, kind) for kind in INFERRED}
     if observed_ns:
         own = step.graph.role == Role.STRETCH
@@ -359,7 +361,7 @@ def _gains(
     alone: Mapping[str, SteadyStep],
     keep_all: bool,
 ) -> tuple[list[Gain], list[Combined]]:
-    """Returns gains by a greedy choice: first the change that helps most, then the one that helps most after that.
+    """Returns the gains by a greedy choice: first the change that helps most, then the one that helps most after that.
     wider: by which share of a gain its range is widened; alone: the step with each change alone."""
     base_ns = {name: base.length_ns for name, base in bases.items()}
     so_far, combined, now, now_ns = list[Gain](), list[Combined](), step, length
@@ -382,23 +384,23 @@ def _gains(
 
 
 def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> SteadyStep:
-    """Returns the changed base in which no node lacks the same time twice: what a change takes of the host's time holds
-    what observes it. alone: the step with this change alone."""
+    """Returns the changed base in which no node lacks the same time twice: the host's time that a change removes
+    includes that of what observes it. alone: the step with this change alone."""
     own = np.minimum(alone.graph.own_ns, base.graph.own_ns)
     return changed.with_own(own)
 
 
 def _gain(id: str, gain: int, after: int, others: dict[str, int], length: int, wider: float) -> Gain:
-    """others: the gain without each thing on which it may rest."""
-    rests = [base for base, other in others.items() if abs(other - gain) > RESTS * length]
+    """Returns a gain with its range. others: the gain without each thing on which it may rest."""
+    rests = [base for base, other in others.items() if abs(other - gain) > RESTS_ON_FRACTION * length]
     possible, margin = [gain, *(others[base] for base in rests)], round(wider * abs(gain))
     return Gain(id, gain, min(possible) - margin, max(possible) + margin, after, rests)
 
 
 def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The same step with its collectives taking only their own time, and waiting for ranks that arrive as in the
-    recording: the same time after their group's previous collective or, if that is not in the step, at the same
-    time."""
+    """Returns the same step with its collectives taking only their own time, and waiting for ranks that arrive as in
+    the recording. They arrive the same time after their group's previous collective or, if that is not in the step, at
+    the same time."""
     graph = step.graph
     nodes, group = _collectives(trace, graph)
     if not len(nodes):
@@ -432,7 +434,7 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def _collectives(trace: Trace, graph: Graph) -> tuple[Int64, Int64]:
-    """Nodes that are collectives, and a number for each one's group."""
+    """Returns the nodes that are collectives, and a number for the group of each."""
     collectives = find_collectives(trace)
     place = np.full(len(trace.events), -1, np.int64)
     place[collectives.event] = Groups.of(collectives.group, collectives.group_size).place

@@ -54,16 +54,16 @@ _ENGINE = "torch::autograd::Engine::"
 
 
 def by_category(places: UInt8, allocations: Allocations, after: int) -> list[CategoryBytes]:
-    """Returns bytes by category of what is alive after this many entries: parts that sum to all of it, in the order of
-    `CATEGORIES`. places: as by `categories`, of all allocations."""
+    """Returns the bytes that are alive after this many entries by category, in the order of `CATEGORIES`. They sum to
+    all of it. places: of all allocations, as `categories` returns them."""
     alive = allocations.alive_after(after)
     recorded = alive & (places != _PLACE["before_recording"])
     return parts_of(places[recorded], allocations.size[recorded], int(allocations.size[alive].sum())) or []
 
 
 def categories(snapshot: Snapshot, usage: Usage, allocations: Allocations) -> UInt8:
-    """Returns for each allocation the place in `CATEGORIES`. Looks at every stack of the device, so that a caller who
-    asks for several moments keeps the result."""
+    """Returns for each allocation the place in `CATEGORIES`. Every stack of the device is examined, so a caller that
+    needs several moments keeps the result."""
     entries, code = usage.entries, _Codes(snapshot)
     allocating, is_never_freed = code.of_stacks(allocations.stack), allocations.end >= len(entries)
     freeing = code.of_stacks(np.append(entries.stack, np.int32(-1))[np.minimum(allocations.end, len(entries))])
@@ -96,7 +96,7 @@ def _marks(usage: Usage, code: _Codes) -> Int64:
 
 
 class _Codes:
-    """The `_Code` of stacks. Each stack is looked at once."""
+    """The `_Code` of stacks. Each stack is examined once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -109,10 +109,10 @@ class _Codes:
 
     def _of_stack(self, stack: int) -> _Code:
         if stack not in self._known:
-            self._known[stack] = self._look(stack)
+            self._known[stack] = self._of_frames(stack)
         return self._known[stack]
 
-    def _look(self, stack: int) -> _Code:
+    def _of_frames(self, stack: int) -> _Code:
         frames = [self._snapshot.frames[place] for place in self._snapshot.stacks[stack]]
         python = [f"{frame.file.replace(chr(92), '/')}: {frame.function}" for frame in frames if is_python(frame)]
         for frame in python:

@@ -30,10 +30,13 @@ LineKey = tuple[str, str] | None
 
 
 class LineRow(msgspec.Struct, frozen=True):
-    """Allocations of one line of code. line: "train.py:23"; None: where they were made is not recorded.
+    """Allocations of one line of code.
 
-    bytes, count: in use at the peak; end_bytes: in use at the end; made_bytes, made_count: allocated since the oldest
-    entry; lifetime_us: the mean of those that were also freed since then, None where there are none, or no times.
+    line                     "train.py:23"; None where the place of allocation is not recorded
+    bytes, count             in use at the peak
+    end_bytes                in use at the end
+    made_bytes, made_count   allocated since the oldest entry
+    lifetime_us              the mean of those that were also freed since then; None where there are none, or no times
     """
 
     line: str | None
@@ -67,7 +70,7 @@ class Lines:
         return None if frame is None else line_of(frame)
 
     def groups(self, rows: Allocations) -> dict[LineKey, Int64]:
-        """The numbers of each line's allocations."""
+        """Returns the numbers of each line's allocations."""
         stacks, which = np.unique(rows.stack, return_inverse=True)
         keys = [self._key(stack) for stack in stacks.tolist()]
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -81,8 +84,8 @@ class Lines:
 
 
 def native_path(frames: list[Frame]) -> list[Frame]:
-    """The C++ frames that are useful to a reader, in order: nodes of the backward pass and ops, without repeats. If
-    there are none, the outermost frame."""
+    """Returns the C++ frames that are useful to a reader, in order: nodes of the backward pass and ops, without
+    repeats. If there are none, the outermost frame."""
     named = dict.fromkeys(
         Frame("", 0, name.format(match[1]))
         for frame in frames
@@ -93,14 +96,14 @@ def native_path(frames: list[Frame]) -> list[Frame]:
 
 
 def _of_native(frames: list[Frame]) -> Frame | None:
-    """A node of the backward pass, or else the innermost op."""
+    """Returns a node of the backward pass, or else the innermost op."""
     path = native_path(frames)
     return next((each for each in path if not each.function.startswith("aten::")), next(iter(path), None))
 
 
 def line_of(frame: Frame) -> str:
-    """The line without its path, which may contain names of users and machines. Other than Python frames have only
-    their function's name.
+    """Returns the line without its path, which may contain names of users and machines. Frames other than Python's have
+    only their function's name.
 
     >>> line_of(Frame("/home/me/train.py", 23, "step")), line_of(Frame("??", 0, "at::empty"))
     ('train.py:23', 'at::empty')
@@ -113,7 +116,7 @@ def is_python(frame: Frame) -> bool:
 
 
 def by_line(blocks: Allocations, use: Usage, lines: Lines) -> list[LineRow]:
-    """Lines with the most memory at the peak first, then those with the most at the end."""
+    """Returns the lines, those with the most memory at the peak first, then those with the most at the end."""
     rows = []
     peak, end = blocks.alive_after(use.peak), blocks.alive_after(len(use.entries))
     own, freed = blocks.begin >= 0, (blocks.begin >= 0) & (blocks.end < len(use.entries))
@@ -165,7 +168,7 @@ class DeviceGrowth(msgspec.Struct, frozen=True):
 
 
 def growth(before: Snapshot, after: Snapshot) -> list[DeviceGrowth]:
-    """Growth on the devices that occur in either snapshot."""
+    """Returns the growth on the devices that occur in either snapshot."""
     return [_device(before, after, device) for device in sorted({*before.devices, *after.devices})]
 
 
@@ -183,7 +186,7 @@ def _device(before: Snapshot, after: Snapshot, device: int) -> DeviceGrowth:
 
 
 def _at_end(snapshot: Snapshot, device: int) -> tuple[int, int, dict[LineKey, tuple[int, int]]]:
-    """Bytes in use and reserved at the end; bytes and number of allocations of each line."""
+    """Returns the bytes in use and reserved at the end, and the bytes and number of allocations of each line."""
     device_usage = usage(snapshot, device)
     device_allocations = allocations(snapshot, device_usage, device)
     alive = device_allocations.where(device_allocations.alive_after(len(device_usage.entries)))
@@ -215,8 +218,8 @@ class Node:
 
 
 def stack_tree(snapshot: Snapshot, alive: Allocations) -> Node:
-    """The tree, with the outermost frames below the root. Of a stack with Python frames only these are shown, of others
-    the nodes of the backward pass and ops."""
+    """Returns the tree, with the outermost frames below the root. Of a stack with Python frames only these are shown.
+    Of others, the nodes of the backward pass and ops are shown."""
     whole = Node(WHOLE)
     used, which = np.unique(alive.stack, return_inverse=True)
     sizes, counts = np.bincount(which, alive.size), np.bincount(which)
@@ -232,7 +235,7 @@ def stack_tree(snapshot: Snapshot, alive: Allocations) -> Node:
 
 
 def _shown(snapshot: Snapshot, stack: int) -> list[Frame]:
-    """The shown frames of a stack, the outermost first."""
+    """Returns the shown frames of a stack, the outermost first."""
     if stack < 0:
         return [Frame("", 0, UNKNOWN)]
     frames = [snapshot.frames[each] for each in snapshot.stacks[stack]]
@@ -276,8 +279,8 @@ class Strip(msgspec.Struct, frozen=True):
 
 
 def strips(snapshot: Snapshot, device: int) -> tuple[list[Strip], int]:
-    """Segments of a device, those with the most free memory kept by blocks first, then the largest; and the number of
-    other segments."""
+    """Returns the segments of a device, those with the most free memory kept by blocks first, then the largest, and the
+    number of other segments."""
     blocks, segments = snapshot.blocks, snapshot.segments
     used = blocks.state != State.FREE
     in_use = np.bincount(blocks.segment[used], blocks.size[used], minlength=len(segments)).astype(np.int64)

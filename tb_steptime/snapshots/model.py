@@ -77,7 +77,7 @@ class Entries:
         return len(self.action)
 
     def where(self, selected: Bool | Int64) -> Entries:
-        """Only the rows chosen by a mask or by row numbers, in their order."""
+        """Returns only the rows chosen by a mask or by row numbers, in their order."""
         return Entries(*(getattr(self, column.name)[selected] for column in fields(self)))
 
 
@@ -133,7 +133,7 @@ class Snapshot:
 
     @property
     def devices(self) -> list[int]:
-        """Devices that hold memory, or have any entries."""
+        """The devices that hold memory, or have any entries."""
         return sorted({*self.segments.device.tolist(), *self.entries.device.tolist()})
 
 
@@ -164,7 +164,7 @@ class Usage:
 
 
 def usage(snapshot: Snapshot, device: int) -> Usage:
-    """The usage of a device over time."""
+    """Returns the usage of a device over time."""
     entries = snapshot.entries.where(snapshot.entries.device == device)
     segments = snapshot.segments.device == device
     blocks = snapshot.blocks
@@ -176,7 +176,7 @@ def usage(snapshot: Snapshot, device: int) -> Usage:
 
 
 def _backwards(entries: Entries, signs: dict[Action, int], at_end: int) -> Int64:
-    """Usage before the first entry and after each one. at_end: usage after the last entry."""
+    """Returns the usage before the first entry and after each one. at_end: usage after the last entry."""
     sign = np.zeros(len(Action), np.int64)
     for action, step in signs.items():
         sign[action] = step
@@ -201,19 +201,19 @@ class Allocations:
     stack: Int32
 
     def alive_after(self, entries: int) -> Bool:
-        """Which allocations exist after this many entries."""
+        """Returns which allocations exist after this many entries."""
         alive: Bool = (self.begin < entries) & (self.end >= entries)
         return alive
 
     def where(self, selected: Bool) -> Allocations:
-        """Only the chosen allocations."""
+        """Returns only the chosen allocations."""
         return Allocations(self.begin[selected], self.end[selected], self.size[selected], self.stack[selected])
 
 
 def allocations(snapshot: Snapshot, device_usage: Usage, device: int) -> Allocations:
-    """Pairs of an allocation and the end of its block, which has the same address. An allocation that lacks one of the
-    two began before the oldest entry, or is alive at the end. If its end is missing, it lasts until its address is used
-    again."""
+    """Returns the allocations, each with the end of its block, which has the same address. An allocation that lacks one
+    of the two entries began before the oldest entry, or is alive at the end. If its end is missing, it lasts until its
+    address is used again."""
     entries = device_usage.entries
     rows = np.flatnonzero(is_in(entries.action, (Action.ALLOC, Action.FREE_COMPLETED)))
     rows = rows[np.lexsort((rows, entries.address[rows]))]
@@ -237,7 +237,7 @@ def allocations(snapshot: Snapshot, device_usage: Usage, device: int) -> Allocat
 
 
 def _allocated_before(snapshot: Snapshot, device: int, addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> Int64:
-    """Rows of blocks in use that were not allocated by any entry."""
+    """Returns the rows of blocks in use that were not allocated by any entry."""
     blocks = snapshot.blocks
     if not len(blocks):
         return np.empty(0, np.int64)

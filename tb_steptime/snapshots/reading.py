@@ -52,7 +52,7 @@ class _Block(int):
 
 
 def read_snapshot(path: str | AnyPath) -> Snapshot:
-    """The columns of a snapshot. Raises TraceError if the file cannot be read, or is not a snapshot."""
+    """Returns the columns of a snapshot. Raises TraceError if the file cannot be read, or is not a snapshot."""
     path = any_path(path)
     with _opened(path) as data:
         rows = _SnapshotRows()
@@ -63,7 +63,7 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
 
 
 def looks_like_snapshot(path: AnyPath) -> bool:
-    """Whether the first bytes are those of a snapshot; False if the file cannot be read."""
+    """Returns whether the file begins as a snapshot does. Returns False if the file cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -74,7 +74,7 @@ def looks_like_snapshot(path: AnyPath) -> bool:
 
 @contextlib.contextmanager
 def _opened(path: AnyPath) -> Iterator[Pickled]:
-    """The file's content; mapped if the file is local, so that parts already read leave the memory."""
+    """Opens the file's content. A local file is mapped, so that parts already read leave the memory."""
     try:
         if not isinstance(path, Path) or not path.stat().st_size:
             yield path.read_bytes()
@@ -110,7 +110,7 @@ class _SnapshotRows:
         return record
 
     def _entry(self, record: Record) -> _Row:
-        """Add an entry. There are millions of these, so it has to be fast."""
+        """Adds an entry. There are millions of these, so it has to be fast."""
         get, action, address, size, stream, time_us, stack = record.get, *self.entries.values()
         where = get("addr")
         frames = get("frames", ())
@@ -133,8 +133,8 @@ class _SnapshotRows:
         return self.frames.setdefault(frame, len(self.frames))
 
     def _stack(self, frames: Any) -> int:
-        """The number of a stack. Frames are given as numbers; equal references are the same stack, whose number is then
-        known."""
+        """Returns the number of a stack. Frames are given as numbers. Equal references are the same stack, whose number
+        is then known."""
         if type(frames) is References and frames.number >= 0:
             return frames.number
         if not isinstance(frames, (list, tuple)) or not all(type(each) is int for each in frames):
@@ -148,7 +148,7 @@ class _SnapshotRows:
         return stack
 
     def _block(self, record: Record) -> _Block:
-        """Add a block. Those of 2022 and 2023 have a history, whose first entry is the latest allocation."""
+        """Adds a block. Those of 2022 and 2023 have a history, whose first entry is the latest allocation."""
         history = record.get("history")
         latest = history[0] if isinstance(history, list) and history and isinstance(history[0], dict) else {}
         size = self._number(record["size"])
@@ -214,7 +214,8 @@ class _SnapshotRows:
         )
 
     def _devices(self, top: Record) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """For each entry the device in whose list it is; -1 for host memory and for entries outside of the lists."""
+        """Returns for each entry the device in whose list it is, or -1 for host memory and for entries outside of the
+        lists."""
         counts: list[tuple[int, int]] = []
         for key, lists in top.items():
             if key in ("device_traces", "host_traces") and isinstance(lists, (list, tuple)):
@@ -227,7 +228,8 @@ class _SnapshotRows:
         return np.resize(np.append(device, np.full(max(missing, 0), -1)), len(self.entries["action"]))
 
     def _on_devices(self, count: int) -> tuple[Segments, Blocks]:
-        """The first segments are those of devices; those of the host follow, if there are any."""
+        """Returns the segments and blocks of devices. Their segments are the first `count`; those of the host follow,
+        if there are any."""
         columns = {name: np.array(values[:count]) for name, values in self.segments.items()}
         block_count = columns.pop("blocks")
         narrow = {"device": np.int16, "large": np.bool_, "expandable": np.bool_}
@@ -241,7 +243,7 @@ class _SnapshotRows:
 
 
 def _before(size: Any, segment: Any) -> Any:
-    """The distance of each block from the beginning of its segment: blocks without an address are adjacent."""
+    """Returns the distance of each block from the beginning of its segment. Blocks without an address are adjacent."""
     ends = np.cumsum(size)
     starts = ends - size
     first = np.searchsorted(segment, segment)
@@ -253,7 +255,7 @@ def _rows(values: Any, row: _Row) -> list[_Row]:
 
 
 def _columns(**types: str) -> dict[str, array[int]]:
-    """Empty columns by name. types: type codes of `array`."""
+    """Returns empty columns by name. types: type codes of `array`."""
     return {name: array(type) for name, type in types.items()}
 
 
@@ -273,7 +275,7 @@ class _Rest(msgspec.Struct):
 
 
 def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
-    """Write the columns into a folder. Raises OSError."""
+    """Writes the columns into a folder. Raises OSError."""
     for name in _TABLES:
         table = getattr(snapshot, name)
         for column in fields(table):
@@ -285,7 +287,7 @@ def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def saved_snapshot(folder: Path) -> Snapshot:
-    """Read a kept snapshot. Raises OSError."""
+    """Reads a saved snapshot. Raises OSError."""
     rest = msgspec.json.decode((folder / _REST).read_bytes(), type=_Rest)
     tables = {
         name: table(*(_column(folder / f"{name}.{column.name}.npy") for column in fields(table)))
@@ -303,6 +305,6 @@ def saved_snapshot(folder: Path) -> Snapshot:
 
 
 def _column(file: Path) -> np.ndarray[Any, Any]:
-    """A mapped column, used as a plain array."""
+    """Returns a mapped column, used as a plain array."""
     mapped: np.ndarray[Any, Any] = np.load(file, mmap_mode="r" if file.stat().st_size > _EMPTY else None)
     return mapped.view(np.ndarray)

@@ -111,7 +111,7 @@ class SnapshotSummary(msgspec.Struct, frozen=True):
 
 
 def summarize_snapshot(snapshot: Snapshot, since: Snapshot | None = None) -> SnapshotSummary:
-    """The results of a snapshot for each device, with the growth since an earlier snapshot of the same job, if
+    """Returns the results of a snapshot for each device, with the growth since an earlier snapshot of the same job, if
     given."""
     lines = Lines(snapshot)
     devices = [_device(snapshot, device, lines) for device in snapshot.devices]
@@ -172,7 +172,7 @@ def _free(snapshot: Snapshot, device: int) -> _Free:
 
 
 def _fragmented(snapshot: Snapshot, device: int, lines: Lines) -> list[SegmentRow]:
-    """The segments with the most free memory kept by blocks in use."""
+    """Returns the segments with the most free memory kept by blocks in use."""
     blocks, segments = snapshot.blocks, snapshot.segments
     used = blocks.state != State.FREE
     count = np.bincount(blocks.segment[used], minlength=len(segments))

@@ -16,7 +16,7 @@ from msgspec import inspect as types
 from tb_steptime.metrics.base import Metric
 from tb_steptime.text import Unit
 
-#: A cell; None: not measurable, or not stated.
+#: A cell. None means not measurable, or not stated.
 Value = str | int | float | bool | None
 _UNIT_KINDS: Mapping[Unit, Kind] = {Unit.TEXT: "text", Unit.CODE: "text", Unit.COUNT: "int"}
 _UNIT_WORDS = {Unit.TEXT: "", Unit.CODE: "", Unit.COUNT: "number"}
@@ -81,12 +81,12 @@ class Column(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def value_kind(self) -> Kind:
-        """Returns the kind of the values, for a column that is not a field of a row."""
+        """The kind of the values, for a column that is not a field of a row."""
         return self.kind or _UNIT_KINDS.get(self.unit, "float")
 
     @property
     def unit_words(self) -> str:
-        """Returns the unit in the words of a file's documentation; empty for names."""
+        """The unit in the words of a file's documentation. It is empty for names."""
         return self.counted or _UNIT_WORDS.get(self.unit, self.unit.value)
 
     @property
@@ -99,7 +99,7 @@ def head(
     id: str, label: str, unit: Unit, meaning: str, figure: str = "", *, colour: str = "ink", short: str = "",
     on: Surface = Surface.TAB,
 ) -> Column[Any]:  # fmt: skip
-    """A column that only the tab shows, unless `on` says where else."""
+    """Returns a column that only the tab shows, unless `on` says where else."""
     return Column(id, label, unit, meaning, None, on, {}, figure, short, colour)
 
 
@@ -130,7 +130,7 @@ class Table(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def derived(self) -> list[Column[R]]:
-        """Returns the columns that are not fields of a row but belong to its JSON."""
+        """The columns that are not fields of a row but belong to its JSON."""
         fields = _fields(self.row)
         return [column for column in self.on(Surface.ROWS) if column.id not in fields]
 
@@ -186,21 +186,21 @@ _KINDS: dict[type[types.Type], Kind] = {
 
 
 def kinds_of(kind: type[msgspec.Struct], leave_out: Collection[str] = ()) -> dict[str, Kind]:
-    """Returns the kind of each field of a type; all fields except those in leave_out hold single values."""
+    """Returns the kind of each field of a type. All fields except those in leave_out have single values."""
     info = types.type_info(kind)
     assert isinstance(info, types.StructType)
     return {field.name: _kind(field.type) for field in info.fields if field.name not in leave_out}
 
 
 def _kind(value_type: types.Type) -> Kind:
-    """Returns the kind of a type; for an optional type, that of the value."""
+    """Returns the kind of a type, or that of the value for an optional type."""
     nodes = value_type.types if isinstance(value_type, types.UnionType) else (value_type,)
     (node,) = (each for each in nodes if not isinstance(each, types.NoneType))
     return _KINDS[type(node)]
 
 
 def as_array(kind: Kind, values: Sequence[Any]) -> npt.NDArray[Any]:
-    """Returns an array of int64, float64, bool or object; numbers with None among them become float64 with NaN."""
+    """Returns an array of int64, float64, bool or object. Numbers with None among them become float64 with NaN."""
     if kind == "float" or (kind == "int" and None in values):
         return np.array([np.nan if value is None else value for value in values], np.float64)
     if kind == "int":
@@ -212,8 +212,8 @@ _SCHEMAS: Mapping[Kind, str] = {"int": "integer", "float": "number", "bool": "bo
 
 
 def with_derived(result: S, *tables: Table[Any]) -> S:
-    """Returns the same result for a JSON encoder: rows of a table with derived columns become dictionaries that include
-    them. tables: those whose rows the result may hold."""
+    """Returns the same result for a JSON encoder. Rows of a table with derived columns become dictionaries that include
+    them. tables: those whose rows the result may contain."""
     derived = {table.row: table for table in tables if table.derived}
     return cast(S, _walked(result, derived)) if derived else result
 

@@ -141,7 +141,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
 
 
 class ComparisonReport(msgspec.Struct, frozen=True):
-    """base is null where it could not be read."""
+    """A comparison. base: null where it could not be read."""
 
     base: SideReport | None
     candidates: list[CandidateReport]

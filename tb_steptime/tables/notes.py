@@ -22,7 +22,7 @@ class ErrorReport(msgspec.Struct, frozen=True):
 
 
 def note_line(note: NoteText) -> str:
-    """Returns the fact and what follows from it, as plain text."""
+    """Returns the fact and its consequence as plain text."""
     return plain(full_text(note))
 
 

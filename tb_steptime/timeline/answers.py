@@ -12,11 +12,14 @@ TrackKind = Literal["steps", "phases", "excess", "thread", "loader", "calls", "s
 
 
 class Track(msgspec.Struct, frozen=True):
-    """One track of the picture. rows: number of nesting levels, at least one.
+    """One track of the picture.
 
-    group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
-    pinned: whether it stays in sight when the picture is scrolled: steps, phases, excess, the loader, and the busiest
-    streams. all_rows: number of nesting levels with every Python frame; more than `rows` where frames are folded.
+    group      the heading above it: "GPU 0", "Process 4711"
+    label      "Stream 7", "Thread 4711 (pt_autograd_0)"
+    rows       number of nesting levels, at least one
+    pinned     whether it stays visible when the picture is scrolled, as steps, phases, excess, the loader, and the
+               busiest streams do
+    all_rows   number of nesting levels with every Python frame; more than `rows` where frames are folded
     """
 
     id: int
@@ -29,11 +32,14 @@ class Track(msgspec.Struct, frozen=True):
 
 
 class Boxes(msgspec.Struct, frozen=True):
-    """Events as columns of equal length, ordered by track, row and start.
+    """Events as columns of equal length, ordered by track, row and start. Events that are too narrow to see are merged
+    into one box.
 
-    start_ns: relative to the window's start. Events that are too narrow to see are merged into one box. count: number
-    of its events; event: number of the longest one, by which its details are requested; name: place of that one's name
-    in `names`; colour: place in `colours`.
+    start_ns   relative to the window's start
+    count      number of its events
+    event      number of the longest one, by which its details are requested
+    name       place of that one's name in `names`
+    colour     place in `colours`
     """
 
     track: list[int]

@@ -51,8 +51,8 @@ def write_gaps(trace: Trace, columns: Columns) -> None:
 
 
 def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phrase] | None:
-    """Returns where the idle time before a device event begins, and its reason; None if the device was not idle, or the
-    reason is unknown. call: the place of the call that launched the event."""
+    """Returns where the idle time before a device event begins, and its reason, or None if the device was not idle, or
+    the reason is unknown. call: the place of the call that launched the event."""
     if not events.has("gap.event"):
         return None
     rows = slice(*np.searchsorted(events.column("gap.event"), (number, number + 1)).tolist())
@@ -70,7 +70,7 @@ def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phra
 
 
 def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_ns: int) -> str | None:
-    """Returns the event that covers most of this time on the launching thread; None if that explains nothing."""
+    """Returns the event that covers most of this time on the launching thread, or None if that explains nothing."""
     kinds = _CAUSES.get(reason)
     if kinds is None or call is None:
         return None
@@ -79,12 +79,13 @@ def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_
 
 
 def thread_of(events: EventFile, place: int) -> int:
-    """Returns the host thread of an event; -1 for none."""
+    """Returns the host thread of an event, or -1 for none."""
     return events.head.track_thread[events.head.line_track[events.line_of(place)]]
 
 
 def around(events: EventFile, place: int) -> list[int]:
-    """Returns the places of the events on its thread that enclose an event, outermost first; none without a thread."""
+    """Returns the places of the events on its thread that enclose an event, outermost first. There are none for an
+    event without a thread."""
     thread, own_line = thread_of(events, place), events.line_of(place)
     if thread < 0:
         return []
@@ -96,7 +97,8 @@ def around(events: EventFile, place: int) -> list[int]:
 
 
 def _goes_before(events: EventFile, outer: int, inner: int) -> bool:
-    """Orders two events with the same start and end: the one on the line above is the outer one."""
+    """Returns whether an event may enclose another one that lies within it. Of two events with the same start and end,
+    the one on the line above is the outer one."""
     same = events.start[outer] == events.start[inner] and events.length[outer] == events.length[inner]
     return not same or outer < inner
 
@@ -127,8 +129,8 @@ def calls_in(events: EventFile, place: int) -> Int64:
 
 
 def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns: int, end_ns: int) -> int | None:
-    """Returns the place of the event of these kinds that covers most of a time range on a thread; of equals the
-    outermost, and ops before calls."""
+    """Returns the place of the event of these kinds that covers most of a time range on a thread. Of events that cover
+    as much, the outermost counts, and ops come before calls."""
     best, most = None, 0
     for line in _lines(events, thread):
         opened = events.open_at(line, start_ns)
@@ -148,7 +150,7 @@ def _kind(events: EventFile, line: int) -> str:
     return events.head.tracks[events.head.line_track[line]].kind
 
 
-#: By reason of `metrics.idle`: with what the launching thread was in, and without.
+#: By reason of `metrics.idle`: the words with what the launching thread was in, and those without.
 _CLAUSES: dict[str, tuple[str, str]] = {
     "data_loading": ("the main process waited for a batch",) * 2,
     "blocking_call": ("the launching thread was blocked in {cause}", "the launching thread was blocked in a call"),
@@ -179,7 +181,7 @@ class IdlePart:
 
 
 def idle_sentence(parts: Sequence[IdlePart]) -> Phrase:
-    """Says why the device was idle, in a sentence. parts: the longest first; at least one."""
+    """Returns a sentence on why the device was idle. parts: at least one, the longest first."""
     values: dict[str, Quantity] = {"gap": ns(sum(part.ns for part in parts))}
     clauses = []
     for index, part in enumerate(parts):
@@ -214,7 +216,8 @@ _BY_TRACK: dict[TrackKind, str] = {
 
 
 def kind_name(events: EventFile, place: int) -> str:
-    """ "GPU kernel", "Python frame"; "Event" for what the trace has no word for."""
+    """Returns the kind of an event in words, such as "GPU kernel", or "Event" for one that the trace has no word
+    for."""
     track = events.head.tracks[events.head.line_track[events.line_of(place)]]
     if track.kind in _BY_TRACK:
         return _BY_TRACK[track.kind]
@@ -225,5 +228,5 @@ def kind_name(events: EventFile, place: int) -> str:
 
 
 def track_name(track: Track) -> str:
-    """With its group where the label alone says little: "GPU 0, Stream 7"."""
+    """Returns the track's label, with its group where the label alone says little: "GPU 0, Stream 7"."""
     return f"{track.group}, {track.label}" if track.kind in ("stream", "ranges") else track.label

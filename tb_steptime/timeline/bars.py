@@ -1,11 +1,11 @@
-"""Events as bars; bars that are too narrow to see are merged.
+"""Events as bars. Bars that are too narrow to see are merged.
 
 line        a b c   dddddddd ef      gg     detail |--|
 bars        aaaaa   dddddddd ee      gg     a, b, c and e, f are merged; the longest of them gives the name
 
-Bars are merged if both are narrower than the detail and begin in the same time bin of that length; then also neighbours
-of one colour with a gap shorter than the detail. So bars cover everything that the events cover, and beyond that only
-gaps shorter than the detail.
+Bars are merged if both are narrower than the detail and begin in the same time bin of that length. After that,
+neighbours of one colour are merged if the gap between them is shorter than the detail. So bars cover everything that
+the events cover, and beyond that only gaps shorter than the detail.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Bars:
 
     @staticmethod
     def from_events(line: int, start: Int64, length: Int64, colour: UInt8, first_place: int) -> Bars:
-        """Bars of single events that are neighbours in the event file."""
+        """Returns the bars of single events that are neighbours in the event file."""
         count = len(start)
         place = np.arange(first_place, first_place + count, dtype=np.int32)
         ones, of_line = np.ones(count, np.int32), np.full(count, line, np.int32)

@@ -36,7 +36,7 @@ MOST_NAMES = 3
 
 
 def write_queue(trace: Trace, columns: Columns) -> None:
-    """Writes the instants at which the depth changes, the depth from each on, and its integral up to each."""
+    """Writes the instants at which the depth changes, the depth from each instant on, and its integral up to each."""
     events, launches = trace.events, find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
     calls, first = np.unique(launches.call[linked], return_index=True)
@@ -53,7 +53,7 @@ def write_queue(trace: Trace, columns: Columns) -> None:
 
 
 def queue_depth(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -> Depth | None:
-    """Returns the queue depth in bins; None if no launch is recorded."""
+    """Returns the queue depth in bins, or None if no launch is recorded."""
     instant, depth = events.column("queue.instant"), events.column("queue.depth")
     if not len(instant):
         return None
@@ -104,7 +104,8 @@ def write_busy(trace: Trace, columns: Columns) -> None:
 
 
 def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyBins:
-    """Returns the window in this many bins, but none shorter than a nanosecond."""
+    """Returns the busy time of the window in this many bins, or in fewer where bins would be shorter than a
+    nanosecond."""
     bins = max(1, min(bins, MAX_BINS, end_ns - start_ns))
     edges = bin_edges(start_ns, end_ns, bins)
     busy = sum((lane.overlap_ns(edges[:-1], edges[1:]) for lane in _lanes(events)), np.zeros(bins, np.int64))
@@ -116,7 +117,8 @@ def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyB
 
 
 def _most(events: EventFile, first: int, end: int) -> list[KernelsNamed]:
-    """Returns names with the most time among kernels [first, past) in time order; of equals the first in the trace."""
+    """Returns the names with the most time among the kernels [first, end) in time order. Of names with the same time,
+    the first in the trace comes first."""
     names, name_of = np.unique(events.column("busy.kernel_name")[first:end], return_inverse=True)
     name_of = name_of.reshape(-1)
     count, total = np.bincount(name_of), np.zeros(len(names), np.int64)

@@ -95,7 +95,7 @@ class _Writing:
         )
 
     def _add(self, track: TrackEvents) -> TrackEvents | None:
-        """Writes the whole track; returns the part that is left when its stack is folded, if that is smaller."""
+        """Writes the whole track. Returns the part that remains when its stack is folded, if that is smaller."""
         number, names_from = len(self.tracks), len(self.names) if track.own_names else 0
         self.track_thread.append(track.thread)
         self.names += track.own_names
@@ -110,7 +110,8 @@ class _Writing:
         self.tracks[number] = msgspec.structs.replace(self.tracks[number], rows=rows)
 
     def _add_lines(self, number: int, track: TrackEvents, names_from: int, place: Int32) -> int:
-        """Writes the track's lines and returns their number. place: of each event, to be filled in."""
+        """Writes the track's lines and returns their number. place: an array to be filled in with the place of each
+        event."""
         line = stack_rows(track.table.start, track.table.dur, track.rows)
         count = np.bincount(line, minlength=LEFT_OUT + 1)[:MAX_ROWS]
         order = np.argsort(line, kind="stable").astype(np.int32)
@@ -166,9 +167,10 @@ def _in_blocks(start_ns: Int64, rows: Int32) -> Iterator[Int32]:
 
 
 def stack_rows(start_ns: Int64, dur_ns: Int64, rows: Int32) -> UInt8:
-    """Returns the first line on which there is room for each event, in order; events that nest get their depth.
+    """Returns the first line on which there is room for each event, in order. Events that nest get their depth.
 
-    rows: the rows of a track, sorted by (start, longer first), in larger columns. LEFT_OUT if there are too many lines.
+    rows: the rows of a track, sorted by (start, longer first), in larger columns. An event gets LEFT_OUT if there are
+    too many lines.
     """
     line = np.full(len(rows), LEFT_OUT, np.uint8)
     rest = np.arange(len(rows), dtype=np.int32)
@@ -230,8 +232,8 @@ _COPIES = (Kind.MEMCPY, Kind.MEMSET)
 
 
 def write_shown_names(trace: Trace, columns: Columns, first_string: int) -> list[str]:
-    """Writes, for each string of the trace, the number of the text shown in its place, -1 for itself. Returns the
-    additional strings; the first one gets the number first_string."""
+    """Writes, for each string of the trace, the number of the text shown in its place, -1 for the string itself.
+    Returns the additional strings, of which the first one gets the number first_string."""
     shown = np.full(len(trace.strings), -1, np.int32)
     added: dict[str, int] = {}
     for number, name in _shown(trace).items():
@@ -252,13 +254,14 @@ def _shown(trace: Trace) -> dict[int, str]:
 
 
 def _names(trace: Trace, *kinds: Kind) -> dict[int, str]:
-    """Returns the name by its number, of all events of these kinds."""
+    """Returns the names of all events of these kinds, by their numbers."""
     numbers = distinct_in(trace.events.name[trace.events.rows(*kinds)])
     return {number: trace.strings[number] for number in numbers.tolist()}
 
 
 def working_tree(frames: Iterable[str]) -> str:
-    """Returns the folder that holds all files of the user that frames name by a whole path, ending in "/"; "" for none.
+    """Returns the folder, ending in "/", that contains all files of the user that frames name by a whole path, or "" if
+    there are none.
 
     >>> working_tree(["/home/me/job/train.py(54): step", "/home/me/job/data/sets.py(7): item", "json/decoder.py(3): f"])
     '/home/me/job/'
@@ -269,7 +272,7 @@ def working_tree(frames: Iterable[str]) -> str:
 
 
 def shown_frame(frame: str, tree: str) -> str:
-    """Returns a frame's file below its package or the working tree; a module's call is the module.
+    """Returns a frame's file below its package or the working tree. For the call of a module it is the module.
 
     >>> shown_frame("/home/me/job/data/sets.py(7): item", "/home/me/job/"), shown_frame("nn.Module: Linear_3", "")
     ('data/sets.py(7): item', 'Linear_3')

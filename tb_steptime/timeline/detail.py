@@ -20,7 +20,7 @@ MAX_LAUNCHED = 8
 
 
 def event_detail(events: EventFile, number: int, *, folded: bool = False) -> EventDetail | None:
-    """Returns the details; None for an event that does not exist or is on no track. folded: rows are those of folded
+    """Returns the details, or None for an event that does not exist or is on no track. folded: rows are those of folded
     stacks."""
     places = events.place
     place = int(places[number]) if 0 <= number < len(places) else -1
@@ -55,7 +55,8 @@ def _call_of(events: EventFile, number: int) -> int | None:
 
 
 def _facts(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[EventFact]:
-    """The line that is the cause comes first: a panel shows the first facts, and the others when it is scrolled."""
+    """Yields the facts about an event. The line that caused it comes first, since a panel shows the first facts, and
+    the others when it is scrolled."""
     kind, length = int(events.column("kind")[place]), int(events.length[place])
     yield from _source_facts(events, place if call is None else call, outer)
     yield EventFact("Duration", ns(length))
@@ -87,7 +88,7 @@ def _call_facts(events: EventFile, place: int) -> Iterator[EventFact]:
 
 
 def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
-    """Facts about what an op or a range launched on the device."""
+    """Yields facts about what an op or a range launched on the device."""
     calls = calls_in(events, place)
     if not len(calls):
         return
@@ -111,8 +112,8 @@ def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact
 
 
 def _source_facts(events: EventFile, place: int, outer: Sequence[int]) -> Iterator[EventFact]:
-    """Yields the user's innermost module and line around an event; in the backward pass also those of the forward
-    op."""
+    """Yields the user's innermost module and line around an event, and in the backward pass those of the forward op,
+    too."""
     yield from _stack_facts(events, [*outer, place], "Module", "Source line")
     forward = _forward(events, [*outer, place])
     if forward is not None:
@@ -153,7 +154,7 @@ def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
 
 
 def _tied(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[tuple[str, int]]:
-    """Yields the related events: role and place of each."""
+    """Yields the role and the place of each related event."""
     kinds = events.column("kind")
     if call is not None:
         yield "Launched by", call
@@ -194,7 +195,7 @@ _PER_SECOND = 1_000_000_000
 
 
 def activity_facts(events: EventFile, place: int, call: int | None) -> Iterator[EventFact]:
-    """Facts about an activity. call: the place of the call that launched it."""
+    """Yields facts about an activity. call: the place of the call that launched it."""
     number = int(events.event[place])
     row = row_of(events, "activity", number)
     assert row is not None
@@ -265,5 +266,5 @@ def _filling_facts(events: EventFile, row: int) -> Iterator[EventFact]:
 
 
 def _value(events: EventFile, name: str, row: int, unknown: float) -> Any:
-    """Returns a kernel's value; `unknown` if no kernel of the trace has it."""
+    """Returns a kernel's value, or `unknown` if no kernel of the trace has it."""
     return events.column(f"kernel.{name}")[row] if events.has(f"kernel.{name}") else unknown

@@ -79,14 +79,14 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Columns:
-    """Writes columns piece by piece, each into a file of its own, and finally joins them in one file."""
+    """Writes columns block by block, each into a file of its own, and finally joins them in one file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.types: dict[str, np.dtype[Any]] = {}
 
     def add(self, name: str, values: npt.NDArray[Any]) -> None:
-        """Appends to the column."""
+        """Appends values to a column."""
         assert self.types.setdefault(name, values.dtype) == values.dtype, name
         with open(self.folder / name, "ab") as file:
             np.ascontiguousarray(values).tofile(file)
@@ -187,7 +187,7 @@ class EventFile:
 
     @property
     def place(self) -> Int32:
-        """The place of the event with each number; -1: it is not shown."""
+        """The place of the event with each number, -1 for one that is not shown."""
         return self.column("place")
 
     @property
@@ -202,7 +202,7 @@ class EventFile:
 
     @functools.cached_property
     def lower_strings(self) -> list[str]:
-        """All strings without regard to case, for searching."""
+        """The strings in lower case, for searching."""
         text, ends = bytes(self.column("strings.text")), self.column("strings.end").tolist()
         return [text[first:end].decode("utf-8").lower() for first, end in itertools.pairwise([0, *ends])]
 
@@ -220,13 +220,13 @@ class EventFile:
         return range(first, first + self.head.tracks[track].all_rows)
 
     def folded_lines(self, track: int) -> range:
-        """Its lines while its stack is folded: the same ones if there is nothing to fold."""
+        """Returns the lines of a track whose stack is folded. They are the same ones if there is nothing to fold."""
         lines, each = self.head.line_track, self.head.tracks[track]
         first = bisect.bisect_left(lines, track, lo=self.head.all_lines)
         return range(first, first + each.rows) if track in lines[first : first + 1] else self.lines(track)
 
     def row_of(self, place: int, *, folded: bool) -> int:
-        """Returns the row of an event, given its place among all; -1 if it is folded away."""
+        """Returns the row of an event, given its place among all, or -1 if it is folded away."""
         line = self.line_of(place)
         lines = self.folded_lines(self.head.line_track[line])
         if folded and lines.start >= self.head.all_lines:
@@ -253,7 +253,8 @@ class EventFile:
         return int(self.start[place]) + int(self.length[place])
 
     def bars(self, level: int, line: int, first_ns: int, last_ns: int) -> Bars:
-        """Returns the bars of a line that overlap [first_ns, last_ns), at a level of detail; level 0: single events."""
+        """Returns the bars of a line that overlap [first_ns, last_ns), at a level of detail. Level 0 has single
+        events."""
         bounds = self.column(f"level{level}.bounds")
         low, high = int(bounds[line]), int(bounds[line + 1])
         start = self.column("start" if level == 0 else f"level{level}.start")[low:high]
@@ -292,7 +293,7 @@ class EventFiles:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: str) -> EventFile | None:
-        """Returns the event file; None if it was not built, or was removed to make room."""
+        """Returns the event file, or None if it was not built, or was removed to make room."""
         with self.lock:
             if key in self.files:
                 self.files.move_to_end(key)
@@ -308,12 +309,12 @@ class EventFiles:
             return folder
 
     def give_up(self, folder: Path) -> None:
-        """Discards a folder into which nothing usable will be written."""
+        """Removes a folder into which nothing usable will be written."""
         self.unwritten.pop(folder, None)
         shutil.rmtree(folder, ignore_errors=True)
 
     def add(self, folder: Path) -> bool:
-        """Registers a new folder, and returns whether it contains a complete event file; others are removed if it needs
+        """Registers a new folder, and returns whether it contains a complete event file. Others are removed if it needs
         their space."""
         try:
             opened = EventFile.open(folder)
@@ -332,7 +333,7 @@ class EventFiles:
         return True
 
     def close(self) -> None:
-        """Forgets everything. Mapped files stay readable for requests in progress."""
+        """Drops all event files. Mapped files stay readable for requests in progress."""
         with self.lock:
             self.files.clear()
             self.sizes.clear()

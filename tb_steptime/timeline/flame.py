@@ -59,7 +59,10 @@ class FlamePage(msgspec.Struct, frozen=True):
 
 
 def column_text(values: Int32 | Int64) -> str:
-    """-1, 0, 1  ->  "-1,0,1" """
+    """Returns the numbers with commas between them.
+
+    -1, 0, 1  ->  "-1,0,1"
+    """
     return msgspec.json.encode(values.tolist())[1:-1].decode()
 
 
@@ -70,7 +73,7 @@ def numbers_of(text: str) -> Int64:
 def page_of(
     tree: FlameTree, labels: Sequence[tuple[FrameKind, str]], by: FlameBy, where: Where, smallest: int
 ) -> FlamePage:
-    """labels: kind and name of each label of the tree."""
+    """Returns the page of a tree. labels: kind and name of each label of the tree."""
     device, host, idle, allocated = (column_text(tree.total[each]) if each in tree.total else None for each in MEASURES)
     return FlamePage(
         by=by,
@@ -90,7 +93,7 @@ def page_of(
 
 
 def totals_of(page: FlamePage) -> dict[Measure, Int64]:
-    """Totals in the tree's form, for the measures that the page has."""
+    """Returns the totals in the tree's form, for the measures that the page has."""
     columns: dict[Measure, str | None] = {
         "device": page.device_ns, "host": page.host_ns, "idle": page.idle_ns, "bytes": page.allocated_bytes,
     }  # fmt: skip
@@ -105,7 +108,7 @@ def flame_choices(facts: OpsRecorded) -> list[tuple[FlameBy, Where]]:
 
 
 def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Writes the trees. names: number of existing strings; returns the strings that come after them."""
+    """Writes the trees, and returns the strings that they add. names: number of existing strings."""
     labels = Labels()
     for by, where in flame_choices(recorded(trace)):
         tree, stem = flame_tree(trace, by, where, labels), f"flame.{by}.{where}"
@@ -119,7 +122,7 @@ def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
 
 
 def flame_page(events: EventFile, by: str, where: str) -> FlamePage | None:
-    """Returns the page of a tree; None if there is no such tree. It contains only the labels of this tree."""
+    """Returns the page of a tree, or None if there is no such tree. It contains only the labels of this tree."""
     stem = f"flame.{by}.{where}"
     if not events.has(f"{stem}.parent"):
         return None

@@ -69,8 +69,7 @@ class MemoryPage(msgspec.Struct, frozen=True):
 
 
 def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Writes memory; nothing if it was not recorded. names: number of existing strings; returns the strings that come
-    after them."""
+    """Writes memory, if it was recorded, and returns the strings that it adds. names: number of existing strings."""
     places = memory_devices(trace)
     if not places:
         return []
@@ -117,8 +116,8 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
 def memory_page(
     events: EventFile, device: int, window: tuple[int, int], bins: int, at_ns: int | None
 ) -> MemoryPage | None:
-    """Returns the page of a device, by its place in the view, exact in at most this many bins. None if there is no such
-    device."""
+    """Returns the page of a device, by its place in the view, in exact values of at most this many bins. Returns None
+    if there is no such device."""
     device_curve = _curve(events, device)
     if device_curve is None:
         return None

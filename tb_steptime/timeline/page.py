@@ -26,8 +26,8 @@ def timeline_page(
     events: EventFile, start_ns: int, end_ns: int, detail_ns: int, *, folded: bool = False, most_boxes: int = MAX_BOXES
 ) -> TimelinePage:
     """Returns the events that overlap [start_ns, end_ns). The detail is the largest power of two up to the requested
-    one, or coarser if there would be too many boxes, in the extreme with one box per line. If there are even more lines
-    than boxes, the last lines get none, until the window is so narrow that fewer lines have events in it. folded:
+    one. It is coarser if there would be too many boxes, in the extreme with one box per line. If there are even more
+    lines than boxes, the last lines get none, until the window is so narrow that fewer lines have events in it. folded:
     without Python frames outside the user's code."""
     finest = max(detail_ns, (end_ns - start_ns) // MAX_COLUMNS, 1)
     detail_ns = 1 << (finest.bit_length() - 1)  # the largest power of two that is not greater
@@ -47,14 +47,14 @@ def timeline_page(
 
 
 def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, detail_ns: int) -> Bars:
-    """Bars of the lines in the window, from the coarsest level that is not coarser than the detail."""
+    """Returns the bars of the lines in the window, from the coarsest level that is not coarser than the detail."""
     level = sum(level_ns <= detail_ns for level_ns in events.head.levels)
     parts = [events.bars(level, line, start_ns, end_ns) for line in lines]
     return Bars.one_after_another([part for part in parts if len(part)] or [Bars.none()])
 
 
 def _names(events: EventFile, numbers: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Returns the names as shown on boxes; and as in the trace, "" if equal."""
+    """Returns the names as shown on boxes, and as in the trace, "" where these are equal."""
     full, shown = [events.string(number) for number in numbers], [events.shown_name(number) for number in numbers]
     differing = [name if name != other else "" for name, other in zip(full, shown, strict=True)]
     return _cut(shown), _cut(differing)

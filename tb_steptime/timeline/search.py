@@ -71,7 +71,7 @@ def search_page(events: EventFile, search: Search) -> SearchPage:
 
 
 def _matches(events: EventFile, text: str) -> Int64:
-    """Returns the places of the events whose name holds these words."""
+    """Returns the places of the events whose name contains these words."""
     if not text:
         return np.arange(0)
     return np.flatnonzero(_names_with(events, text)[events.name[: events.event_count]])

@@ -30,7 +30,8 @@ from tb_steptime.trace.table import Int32, ranges_from
 
 
 def write_ties(trace: Trace, columns: Columns, first_string: int) -> list[str]:
-    """Returns the strings that are needed besides the trace's own; the first one gets the number first_string."""
+    """Writes the relations. Returns the strings that are needed besides the trace's own, of which the first one gets
+    the number first_string."""
     strings = _Strings(first_string)
     _write_launches(trace, columns)
     _write_kernels(trace, columns, strings)
@@ -52,7 +53,7 @@ class _Strings:
         return -1 if string is None else self.numbers.setdefault(string, self.first + len(self.numbers))
 
     def numbers_of(self, place: npt.NDArray[Any], texts: Iterable[str]) -> Int32:
-        """Returns numbers of texts that are given by their place, -1 for none."""
+        """Returns the numbers of texts that are given by their place, -1 for none."""
         numbers = np.array([*(self.number(text) for text in texts), -1], np.int32)
         result: Int32 = numbers[place]
         return result
@@ -88,7 +89,7 @@ def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
 
 def _write_annotations(trace: Trace, columns: Columns, strings: _Strings) -> None:
     """Writes the annotations of activities, and for an activity that is shown on another lane the stream on which it
-    ran; -1 for others."""
+    ran. Others get -1."""
     table, texts = trace.annotations, trace.annotation_texts.strings
     if len(table):
         columns.add("noted.event", table.event.astype(np.int32))
@@ -118,7 +119,7 @@ def _write_stacks(trace: Trace, columns: Columns, strings: _Strings) -> None:
 
 
 def row_of(events: EventFile, column: str, number: int) -> int | None:
-    """Returns the row of an event in the columns of this family, "kernel" say; None: it is not among them."""
+    """Returns the row of an event in the columns of a family such as "kernel", or None if it is not among them."""
     if not events.has(f"{column}.event"):
         return None
     numbers = events.column(f"{column}.event")
@@ -127,7 +128,7 @@ def row_of(events: EventFile, column: str, number: int) -> int | None:
 
 
 def launched_by(events: EventFile, calls: Sequence[int] | Int32) -> Int32:
-    """Returns the activities that these calls launched, call by call; calls ascending."""
+    """Returns the activities that these calls launched, call by call. The calls are ascending."""
     numbers = events.column("call.event")
     first = np.searchsorted(numbers, calls)
     count = np.searchsorted(numbers, calls, side="right") - first

@@ -60,7 +60,7 @@ STEPS_GROUP = "Steps"
 RECORDER_GROUP = "Profiler"
 #: The heading above the threads that share a track.
 OTHERS_GROUP = "Others"
-#: Number of streams that stay in sight: more would leave no room for anything else.
+#: Number of pinned streams: more would leave no room for anything else.
 PINNED_STREAMS = 4
 #: Threads with tracks of their own; and streams, of all GPUs. A page holds every track, and each is written by itself.
 MOST_THREADS = MOST_STREAMS = 400
@@ -82,7 +82,7 @@ class Table(NamedTuple):
 
     name      row of the string table; where the track has names of its own, a place in those
     foreign   Python frames that are not of the user's code
-    first     the number of the first row, which is what an event is asked for by
+    first     the number of the first row, by which an event is requested
     """
 
     start: Int64
@@ -99,7 +99,7 @@ class TrackEvents:
     """One track before its events are put on lines.
 
     rows      int32, rows of the table, sorted by (start, longer first)
-    thread    that the events are of, a row of `Trace.threads`; -1 for none
+    thread    the thread of the events, a row of `Trace.threads`; -1 for none
     """
 
     kind: TrackKind
@@ -112,7 +112,7 @@ class TrackEvents:
     pinned: bool = False
 
     def folded(self) -> TrackEvents | None:
-        """Returns the track with its stack folded; None if there is nothing to fold."""
+        """Returns the track with its stack folded, or None if there is nothing to fold."""
         left = self.rows[~self.table.foreign[self.rows]]
         return None if len(left) == len(self.rows) else replace(self, rows=left)
 
@@ -145,7 +145,7 @@ def _steps(trace: Trace) -> TrackEvents:
 
 
 def _phases(trace: Trace) -> TrackEvents:
-    """Returns every phase of the host, in time order; the steps have the numbers before them."""
+    """Returns every phase of the host, in time order. The steps have the numbers before them."""
     phases = host_phases(trace)
     place = np.repeat(np.arange(len(phases)), [len(each) for each in phases.values()])
     start, end = (np.concatenate([getattr(each, side) for each in phases.values()]) for side in ("start", "end"))
@@ -198,7 +198,7 @@ def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int3
 
 
 def process_name(pid: str) -> str:
-    """Returns the process in words; a profiler writes 0 and -1 if it does not know the process.
+    """Returns the process in words. A profiler writes 0 or -1 for an unknown process.
 
     >>> process_name("4711"), process_name("-1")
     ('Process 4711', 'Process not recorded')
@@ -276,7 +276,7 @@ def _lanes(trace: Trace, rows: Int32) -> Int32:
 
 
 def _stream_label(trace: Trace, stream: int, rows: Int32) -> str:
-    """Returns the file's name of the track, if a user gave it a purpose ("DP"); else its number."""
+    """Returns the file's name of the track, if a user gave it a purpose ("DP"), or else its number."""
     name = trace.threads[int(trace.events.thread[rows[0]])].name.strip()
     if not _PLAIN_TRACK.fullmatch(name):
         return name
@@ -295,8 +295,8 @@ def _by_stream(lanes: Int32, rows: Int32) -> Iterator[tuple[int, Int32]]:
 
 
 def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, Int32]]:
-    """Yields the events of each host thread: the training loop's, then autograd's, then the others; of equals the
-    busiest first."""
+    """Yields the events of each host thread: those of the training loop, then those of autograd, then the others. Of
+    threads with one role the busiest comes first."""
     rows = trace.events.rows(*_ON_HOST, *CALL_KINDS).astype(np.int32)
     rows = rows[np.argsort(trace.events.thread[rows], kind="stable")]  # some jobs have a new thread in each step
     count = np.bincount(trace.events.thread[rows], minlength=len(trace.threads))
@@ -307,8 +307,8 @@ def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, In
 
 
 def _roles(trace: Trace) -> dict[int, str]:
-    """Threads whose role is known; without step marks the job's loop is on the thread with most ops. Its threads are
-    training threads only where the job is seen to train: a server does not."""
+    """Returns the threads whose role is known. Without step marks, the job's loop is on the thread with most ops. Its
+    threads are training threads only if the recording shows that the job trains, which a server does not."""
     events, main = trace.events, list(training_threads(trace))
     ops = events.rows(Kind.CPU_OP)
     if not main and len(ops):
@@ -318,8 +318,8 @@ def _roles(trace: Trace) -> dict[int, str]:
 
 
 def _label(thread: Thread, role: str | None) -> str:
-    """Returns the thread's role, or else its name in the trace: "thread 4711 (pt_data_pin)"; for a thread without a
-    name its number."""
+    """Returns the thread's role, or else its name in the trace: "thread 4711 (pt_data_pin)". For a thread without a
+    name it is the number."""
     name = f"{role} thread {thread.tid}" if role else thread.name.strip() or f"thread {thread.tid}"
     return name[:1].upper() + name[1:]
 
@@ -334,8 +334,8 @@ _PACKAGES = re.compile(
 
 
 def foreign_frames(trace: Trace) -> Bool:
-    """Marks by row of the event table the Python frames that are neither of the user's code nor the call of a
-    module."""
+    """Returns for each row of the event table whether it is a Python frame that is neither of the user's code nor the
+    call of a module."""
     foreign = trace.events.kind == Kind.PYTHON
     own = rows_named(trace, (Kind.PYTHON,), _is_own)
     foreign[own if len(own) else rows_named(trace, (Kind.PYTHON,), is_source)] = False
@@ -344,14 +344,15 @@ def foreign_frames(trace: Trace) -> Bool:
 
 
 def _is_own(frame: str) -> bool:
-    """
+    """Returns whether a frame is of the user's code.
+
     >>> [_is_own(frame) for frame in ("train.py(54): step", "timm/layers.py(3): forward", "data/sets.py(7): item")]
     [True, False, True]
     """
     return is_source(frame) and not is_installed(frame) and not _PACKAGES.match(frame)
 
 
-#: Tokens of meaning, as in `Metric.colour`; and of time that does not repeat. An event's colour is its place here.
+#: Colour tokens, as in `Metric.colour`, and that of time that does not repeat. An event's colour is its place here.
 COLOURS = ("other", "kernel", "tensor", "comm", "copy", "data", "cpu", "runtime", "blocking", "ink", "excess")
 PLACE = {colour: place for place, colour in enumerate(COLOURS)}
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 
-#: Size of a trace's text from which memory is what a user runs out of. Below it, the time that saving costs matters
+#: From this size of a trace's text on, memory is the scarce resource. Below it, the time that saving costs matters
 #: more.
 LARGE_TEXT_BYTES = 300_000_000
 #: Size in bytes from which freed blocks go back to the system. The columns of a large trace are larger; the temporary
 #: data for one block of text is far smaller. From this size on numpy asks for huge pages, each of which is cleared at
 #: once; in slightly smaller blocks every 4 KB would be a page fault.
 _LARGE_BYTES = 2**22
-#: The most that glibc can be asked to keep.
+#: The largest threshold that glibc accepts.
 _ANY_BYTES = 2**25
 #: Parameter numbers of mallopt(3).
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -20,7 +20,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 def give_back_large_blocks(text_bytes: int = LARGE_TEXT_BYTES) -> None:
     """Gives freed blocks of four megabytes or more back to the system, and keeps smaller ones. For a trace with less
-    text than LARGE_TEXT_BYTES, keeps all but the largest blocks. Does nothing with another C library.
+    text than LARGE_TEXT_BYTES, it keeps all but the largest blocks. It does nothing with another C library than glibc.
 
     glibc otherwise raises its threshold to the size of blocks freed before, up to 32 MB, and keeps everything smaller:
     a fortieth of the memory of a trace of 1 GB. Fixing the threshold costs a twentieth of the time, since fresh pages
@@ -36,6 +36,7 @@ def give_back_large_blocks(text_bytes: int = LARGE_TEXT_BYTES) -> None:
 
 
 def give_back_freed() -> None:
-    """Gives all freed memory back to the system, even that between blocks in use. No other C library has this."""
+    """Gives all freed memory back to the system, even that between blocks in use. It does nothing with another C
+    library than glibc."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

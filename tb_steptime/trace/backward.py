@@ -23,8 +23,8 @@ NODE = "autograd::engine::evaluate_function: "
 #: Prefix of nodes that C++ code created. They show only their own class, and their op has no sequence number.
 _CREATED_IN_CPP = "torch::autograd::"
 _ENDING = expression(r"Backwards?\d*$")
-#: Maximum number of threads that are told apart. nn.DataParallel uses a new thread per replica in each step. With more
-#: threads, the latest op of any thread is taken.
+#: Maximum number of threads that are distinguished. nn.DataParallel uses a new thread per replica in each step. With
+#: more threads, the latest op of any thread is taken.
 _MOST_THREADS = 64
 
 
@@ -112,7 +112,7 @@ def _fitting(trace: Trace, nodes: Int64, answer: Int32) -> int:
 
 
 def named_for(node: str, op: str) -> bool:
-    """Whether the node is named for the op.
+    """Returns whether the node is named for the op.
 
     >>> named_for("autograd::engine::evaluate_function: NllLossBackward0", "aten::nll_loss_forward")
     True

@@ -43,14 +43,14 @@ SM_LIMITS: dict[tuple[int, int], SmLimits] = {
     (12, 1): SmLimits(24, 1536, 100 * _KIB),
 }
 
-#: The least for which Triton, and so torch.compile, has code: below it torch raises GPUTooOldForTriton
+#: Minimum capability for which Triton, and so torch.compile, generates code: below it torch raises GPUTooOldForTriton
 #: (torch/_dynamo/device_interface.py).
 TRITON_CAPABILITY = (7, 0)
 
 
 def has_triton(working: Sequence[int], devices: Mapping[int, Device]) -> bool:
-    """Whether torch.compile has code for NVIDIA's GPUs that work, all listed ones if none is known to; True where the
-    capability is not known."""
+    """Returns whether torch.compile generates code for these working GPUs of NVIDIA, or for all listed ones if none is
+    known to work. A GPU of unknown capability counts as supported."""
     capabilities = [devices[each].compute_capability for each in working or devices if each in devices]
     return all(capability is None or capability >= TRITON_CAPABILITY for capability in capabilities)
 
@@ -66,7 +66,7 @@ _INTEGRATED = {(6, 2), (7, 2), (8, 7), (10, 1), (12, 1)}
 
 def link_bytes_per_ns(device: Device) -> float | None:
     """Returns the peak rate at which memory is copied between the host and this GPU in one direction. A card with fewer
-    lanes is slower. None if it is not known; for AMD's GPUs the numbers of a capability mean something else."""
+    lanes is slower. Returns None if the rate is not known: the capability numbers of AMD's GPUs mean something else."""
     capability = device.compute_capability
     if capability is None or capability in _INTEGRATED or "AMD" in device.name:
         return None

@@ -34,7 +34,7 @@ Reduce = Callable[..., tuple[bytes, bytes, bytes]]
 
 
 def extension() -> Any:
-    """Returns the extension module; None if it was not built or TB_STEPTIME_PURE is set."""
+    """Returns the extension module, or None if it was not built or TB_STEPTIME_PURE is set."""
     if os.environ.get(PURE, "0") not in ("", "0"):
         return None
     try:
@@ -45,13 +45,13 @@ def extension() -> Any:
 
 
 def sweep_function() -> Sweep | None:
-    """C's sweep of a graph; None without the extension."""
+    """Returns C's sweep of a graph, or None without the extension."""
     built = extension()
     return cast(Sweep, built.sweep) if built else None
 
 
 def reduce_function() -> Reduce | None:
-    """C's reduction of a graph; None without the extension."""
+    """Returns C's reduction of a graph, or None without the extension."""
     built = extension()
     return cast(Reduce, built.reduce) if built else None
 
@@ -65,8 +65,8 @@ def one_pass(name: str, fills: Sequence[type], *columns: _Column, for_each: int 
     """Runs the named pass of `passes.c` on the columns, which must have the types that it expects, and returns the
     columns that it fills. The first column determines the number of rows.
 
-    fills: the types of the columns that it fills; for_each: maximum number of output rows per input row. None: Python
-    has to do it.
+    fills: the types of the columns that it fills; for_each: maximum number of output rows per input row. Returns None
+    if Python has to do it.
     """
     rows = len(columns[0])
     if rows < LEAST_ROWS or not (built := extension()):

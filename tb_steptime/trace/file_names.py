@@ -15,8 +15,8 @@ _OF_OTHER_ENGINE = expression(r"(?:^|_)dp[1-9]\d*_.*rank", re.IGNORECASE)
 
 
 def rank_in_name(name: str) -> int | None:
-    """Returns the rank in the name of a file or worker; None if there is none, or if it does not identify a rank of the
-    whole job.
+    """Returns the rank in the name of a file or worker, or None if there is none, or if it does not identify a rank of
+    the whole job.
 
     >>> [rank_in_name(name) for name in ("rank-34.host", "TP-3-EP-3", "TP-0-PP-1", "dp1_tp0_rank0", "gpubox_4711")]
     [34, 3, None, None, None]

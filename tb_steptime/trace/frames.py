@@ -25,7 +25,8 @@ _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 @shared
 def module_frames(trace: Trace) -> Int64:
-    """Returns rows of the Python frames that call an nn.Module, in time order; without any, of Lightning's marks."""
+    """Returns the rows of the Python frames that call an nn.Module, in time order. A trace without such frames may have
+    Lightning's marks of modules, which are returned then."""
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
     if len(frames):
         return frames
@@ -73,7 +74,7 @@ def innermost_module(hierarchy: str) -> str | None:
 
 @shared
 def source_frames(trace: Trace) -> Int64:
-    """Returns rows of the Python frames of files outside torch and Python's library, in time order."""
+    """Returns the rows of the Python frames of files outside torch and Python's library, in time order."""
     return rows_named(trace, (Kind.PYTHON,), is_source)
 
 
@@ -87,7 +88,7 @@ def short_frame(frame: str) -> str:
 
 
 def is_installed(frame: str) -> bool:
-    """Whether the path shows that the file belongs to an installed package, or to Python's library.
+    """Returns whether the path shows that the file belongs to an installed package, or to Python's library.
 
     >>> is_installed("/env/lib/python3.11/site-packages/timm/layers.py(3): forward"), is_installed("net.py(3): f")
     (True, False)
@@ -96,7 +97,7 @@ def is_installed(frame: str) -> bool:
 
 
 def is_file(frame: str) -> bool:
-    """Whether this is a frame of a Python file. Frames of built-in functions and of module calls are not.
+    """Returns whether this is a frame of a Python file. Frames of built-in functions and of module calls are not.
 
     >>> is_file("torch/nn/functional.py(9): gelu"), is_file("<built-in function sleep>")
     (True, False)
@@ -105,7 +106,7 @@ def is_file(frame: str) -> bool:
 
 
 def is_outside_torch(frame: str) -> bool:
-    """Whether this is a frame of a Python file that does not belong to torch.
+    """Returns whether this is a frame of a Python file that does not belong to torch.
 
     >>> is_outside_torch("queue.py(9): get"), is_outside_torch("torch/nn/functional.py(9): gelu")
     (True, False)
@@ -114,7 +115,8 @@ def is_outside_torch(frame: str) -> bool:
 
 
 def is_source(frame: str) -> bool:
-    """Whether this frame is in a file that the user may have written: none of torch, of Python or of the recorder.
+    """Returns whether this frame is in a file that the user may have written: none of torch, of Python or of the
+    recorder.
 
     >>> is_source("tb_steptime/record/loaders/production.py(9): fetch")
     False

@@ -1,4 +1,4 @@
-"""Groups of kernels with equal keys, and the sums, means and extremes of each group. Vectorised.
+"""Groups of kernels with equal keys, and the sums, means and extremes of each group, computed on whole columns.
 
 kernel   0 1 2 3 4        key      a b a a b
 place    0 1 0 0 1        group 0: rows 0, 2, 3; group 1: rows 1, 4
@@ -19,7 +19,7 @@ SCATTERED = 8
 
 
 class Groups(msgspec.Struct, frozen=True, eq=False):
-    """place[i] is the group of row i; first[g] the first row of group g."""
+    """Rows in groups. place[i] is the group of row i; first[g] is the first row of group g."""
 
     place: Int64
     first: Int64
@@ -56,8 +56,9 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return exact_sums(self.place, values, len(self))
 
     def deviation(self, values: Int64, step: Int64, steps: int) -> Float64:
-        """Returns the standard deviation, for each group, of its sums per step over `steps` steps; a group may have no
-        row in some of them. NaN if there is only one step. step: any number that is the same for all rows of a step."""
+        """Returns the standard deviation, for each group, of its sums per step over `steps` steps. A group may have no
+        row in some of them. The deviation is NaN if there is only one step. step: any number that is the same for all
+        rows of a step."""
         if steps < 2:
             return np.full(len(self), np.nan)
         parts = Groups.of(self.place, step)
@@ -87,17 +88,17 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
 
 
 def none_if_nan(value: float) -> float | None:
-    """None for NaN."""
+    """Returns the value, or None for NaN."""
     return None if math.isnan(value) else value
 
 
 def exact_sums(place: Int32 | Int64, values: Bool | Int64 | Float64, size: int) -> Int64:
-    """Returns the sum of the values at each place; exact as long as sums stay below 2**53."""
+    """Returns the sum of the values at each place. It is exact as long as sums stay below 2**53."""
     return np.rint(np.bincount(place, values, minlength=size)).astype(np.int64)
 
 
 def among_largest(values: Int64, counted: Bool, most: int) -> Bool:
-    """Says which of the values that count are among the `most` largest of these; of equal ones the first."""
+    """Returns which of the values that count are among the `most` largest of these. Of equal values the first count."""
     order, kept = np.argsort(-values, kind="stable"), np.zeros(len(values), bool)
     kept[order[counted[order]][:most]] = True
     return kept
@@ -133,7 +134,7 @@ def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
 
 
 def _ranked(keys: Int32 | Int64 | UInt8) -> Int64:
-    """As the inverse of np.unique, without numpy's masked arrays. There are usually few distinct keys."""
+    """Returns the inverse of np.unique, without numpy's masked arrays. There are usually few distinct keys."""
     if computed := one_pass("number_keys", (np.int64, np.int64), keys.astype(np.int64, copy=False)):
         place, different = computed
         return _ranked_by_sorting(different[: int(place.max(initial=-1)) + 1]).take(place)

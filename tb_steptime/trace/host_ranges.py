@@ -38,7 +38,7 @@ def host_ranges(trace: Trace) -> Intervals:
 
 
 def is_host_range(trace: Trace) -> Bool:
-    """Returns which events are ops or named ranges of the host. Marks of steps and of the loader are no work."""
+    """Returns which events are ops or named ranges of the host. Marks of steps and of the loader do not count."""
     events = trace.events
     marks = loader_names(trace).copy()
     marks[events.name[step_marks(trace)]] = True
@@ -64,7 +64,7 @@ _OPTIMIZER_MARK = expression(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
 
 
 def user_ranges(trace: Trace) -> Int64:
-    """Returns rows of the host's named ranges, without step marks, in time order."""
+    """Returns the rows of the host's named ranges, without step marks, in time order."""
     return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
 
 
@@ -100,17 +100,18 @@ LOADING_OVERHEAD = expression(r"Lazy Function Loading$|Runtime Triggered Module 
 
 
 def garbage_collections(trace: Trace) -> Int64:
-    """Returns rows of the recorded garbage collections, in time order. A recorded one lies within the call for it."""
+    """Returns the rows of the recorded garbage collections, in time order. A recorded one lies within the call for
+    it."""
     return rows_named(trace, (Kind.PYTHON,), GARBAGE_COLLECTION.match)
 
 
 def loading_calls(trace: Trace) -> Int64:
-    """Returns rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
+    """Returns the rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
     return rows_named(trace, CALL_KINDS, LOADING_CALL.match)
 
 
 def loading_overheads(trace: Trace) -> Int64:
-    """Returns rows of the profiler's track for the loading of code, in time order."""
+    """Returns the rows of the profiler's track for the loading of code, in time order."""
     return rows_named(trace, (Kind.OVERHEAD,), LOADING_OVERHEAD.match)
 
 
@@ -126,26 +127,26 @@ def loader_names(trace: Trace) -> Bool:
 
 @shared
 def loader_rows(trace: Trace) -> Int64:
-    """Returns rows of the waits for a batch, in time order: those of the threads that run the steps."""
+    """Returns the rows of the waits for a batch, in time order: those of the threads that run the steps."""
     rows = marked_waits(trace)
     return rows[_by_loop(trace, rows)]
 
 
 def reads_elsewhere(trace: Trace) -> bool:
-    """Whether other threads wait for batches, and the thread of the steps never does. If all threads are recorded, so
-    is that of a prefetcher, whose waits do not count as waits of the training loop."""
+    """Returns whether other threads wait for batches, and the thread of the steps never does. If all threads are
+    recorded, so is that of a prefetcher, whose waits do not count as waits of the training loop."""
     rows = marked_waits(trace)
     return len(rows) > 0 and not _by_loop(trace, rows).any()
 
 
 def marked_waits(trace: Trace) -> Int64:
-    """Returns rows of the waits for a batch of all threads, in time order."""
+    """Returns the rows of the waits for a batch of all threads, in time order."""
     rows = np.flatnonzero(loader_names(trace).take(trace.events.name))
     return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 
 
 def _by_loop(trace: Trace, rows: Int64) -> Bool:
-    """Returns which of these rows are of a thread that marks steps; without such marks, any may be."""
+    """Returns which of these rows are of a thread that marks steps. Without such marks, all rows count."""
     threads = distinct(trace.events.thread[step_marks(trace)])
     return is_in(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
 
@@ -169,8 +170,8 @@ def iterator_of(mark: str) -> str:
 
 @shared
 def compiling(trace: Trace) -> Intervals:
-    """Returns when torch.compile works on any thread, or looks for its code. It traces forward and backward passes of
-    tensors without data, on which ops and autograd nodes are recorded as if they ran."""
+    """Returns when torch.compile works on any thread, or looks up compiled code. It traces forward and backward passes
+    of tensors without data, on which ops and autograd nodes are recorded as if they ran."""
     marks = (Kind.CPU_OP, Kind.USER)
     rows = rows_named(trace, marks, lambda name: COMPILES.match(name) or name.startswith("TorchDynamo "))
     return Intervals.of_events(trace.events, rows)

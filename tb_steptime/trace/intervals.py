@@ -23,7 +23,7 @@ from tb_steptime.text.notes import MOST_RANGES
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.table import EventTable, Float64, Int32, Int64, ranges_from
 
-#: The instant of what does not happen any more, and one before all others.
+#: The instant of an event that does not happen any more, and an instant before all others.
 NEVER, BEFORE_ALL = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
@@ -39,7 +39,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def of(*pairs: tuple[int, int]) -> Intervals:
-        """Returns the union of a few (start, end) pairs; for windows and tests."""
+        """Returns the union of a few (start, end) pairs. Windows and tests use it."""
         array = np.array(pairs, np.int64).reshape(-1, 2)
         return Intervals.union(array[:, 0], array[:, 1])
 
@@ -66,7 +66,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def joined(several: Iterable[Intervals]) -> Intervals:
-        """Returns the union of any number of them, which may overlap; empty without any."""
+        """Returns the union of any number of intervals, which may overlap. It is empty without any."""
         parts = [each for each in several if len(each)]
         if len(parts) <= 1:
             return parts[0] if parts else Intervals.empty()
@@ -129,7 +129,8 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return Intervals(start[keep], end[keep])
 
     def covered_before(self, instants: Int64) -> Int64:
-        """Covered time before each instant, in ns. Differences of these are exact overlaps with any windows."""
+        """Returns the covered time before each instant, in ns. Differences of these are exact overlaps with any
+        windows."""
         return self._before(instants, np.cumsum(self.end - self.start))
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
@@ -167,7 +168,8 @@ def longest_ranges(start: Int64, end: Int64) -> tuple[tuple[int, int], ...]:
 
 
 def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]:
-    """Shares a window out: an instant goes to the first layer that covers it. The last element is what no layer covers.
+    """Divides a window among layers: an instant goes to the first layer that covers it. The last element is what no
+    layer covers.
 
     The parts are disjoint and their totals sum to the window's.
 
@@ -185,7 +187,7 @@ def weighted_overlap(start: Int64, end: Int64, weight: Float64, edges: Int64) ->
     """Returns the sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not
     sampled. Weights must not be negative."""
     rounded = np.diff(_weighted_before(start, end, weight, edges))
-    return np.asarray(np.maximum(rounded, 0), np.float64)  # rounding may leave -1e-11 of nothing
+    return np.asarray(np.maximum(rounded, 0), np.float64)  # rounding may leave -1e-11 in place of 0
 
 
 def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64) -> Float64:
@@ -207,7 +209,8 @@ def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
 
 
 def sums_before(values: Float64) -> Float64:
-    """Returns cumulative sums: of the values before each one, and finally of all: one entry more than values."""
+    """Returns the sum of the values before each value, and finally the sum of all: one entry more than there are
+    values."""
     sums = np.zeros(len(values) + 1)
     np.cumsum(values, out=sums[1:])
     return sums

@@ -17,7 +17,7 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels
 
 @shared
 def annotated(trace: Trace) -> KernelLabels | None:
-    """Returns the labels that annotations give; None if there are no annotations. A module is named by its qualified
+    """Returns the labels that annotations give, or None if there are no annotations. A module is named by its qualified
     name, or by the innermost scope if only that was annotated."""
     table, size = trace.annotations, len(trace.kernels)
     row = np.searchsorted(table.event, trace.kernels.event)
@@ -34,7 +34,7 @@ def annotated(trace: Trace) -> KernelLabels | None:
 
 @shared
 def kernel_labels(trace: Trace) -> KernelLabels | None:
-    """Returns the labels of this recording's kernels; None where no kernel has one."""
+    """Returns the labels of this recording's kernels, or None where no kernel has one."""
     noted = annotated(trace)
     if noted is None or trace.kernel_labels is None:
         return noted or trace.kernel_labels
@@ -55,7 +55,7 @@ def _take(column: Int32, rows: Int64) -> Int32:
 
 
 def _over(labels: KernelLabels, others: KernelLabels) -> KernelLabels:
-    """Returns the given labels; where they are empty, those of `others`."""
+    """Returns the given labels, or those of `others` where they are empty."""
     first = len(labels.texts)
 
     def chosen(own: Int32, other: Int32) -> Int32:

@@ -177,5 +177,5 @@ class StepPace(msgspec.Struct, frozen=True):
 
     @property
     def times(self) -> float:
-        """How many times as long a recorded step takes as a plain one."""
+        """The length of a recorded step divided by that of a plain one."""
         return self.recorded_ns / max(1, self.plain_ns)

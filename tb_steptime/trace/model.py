@@ -1,4 +1,5 @@
-"""Trace: the input of every metric and analysis. Columns, not objects; written by the reader, never changed.
+"""Trace: the input of every metric and analysis. It consists of columns, not objects; the reader writes them, and
+nothing changes them.
 
 Only newer profilers write nodes of CUDA graphs, the user's annotations of them, edges between nodes, and measured
 counters. A table is empty where the file has no such data.
@@ -165,8 +166,8 @@ class AnnotationTable(msgspec.Struct, frozen=True, eq=False):
 
 
 class DependencyTable(msgspec.Struct, frozen=True, eq=False):
-    """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. One row
-    per edge.
+    """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. There is
+    one row per edge.
 
     before, after   int32, rows of the event table; sorted by after, then before
     """
@@ -289,7 +290,7 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     on_disk: ColumnsOnDisk | None = None
 
     def let_go(self) -> None:
-        """Drops columns that wait on disk from memory for now. To be called after reading many rows of them."""
+        """Drops columns that wait on disk from memory for now. It is called after many rows of them were read."""
         if self.on_disk:
             self.on_disk.let_go()
 
@@ -302,21 +303,22 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
         return self.strings[int(self.events.name[row])]
 
     def device_name(self, device: int) -> str:
-        """Returns the device's name in the trace, or else its kind and number, the kind alone without one."""
+        """Returns the device's name in the trace, or else its kind and number, or the kind alone if there is no
+        number."""
         listed = self.devices.get(device)
         numbered = f"{self.job.accelerator} {device}" if device >= 0 else self.job.accelerator
         return (listed.name if listed else "") or numbered
 
 
 def is_cut_short(notes: Iterable[Note]) -> bool:
-    """Whether the reader notes that events after some place in the file are missing. Kineto writes GPU activities
-    last."""
+    """Returns whether the reader notes that events after some place in the file are missing. Kineto writes GPU
+    activities last."""
     return any(note.id in ("truncated-file", "corrupt-file") for note in notes)
 
 
 def recording_at(trace: Trace, instants: Int64) -> Int64:
-    """The place of the recording that each instant is in, or that began last before it, in a file that several were
-    joined into; 0 everywhere in any other file."""
+    """Returns the place of the recording that each instant is in, or that began last before it, in a file that several
+    were joined into. The place is 0 everywhere in any other file."""
     if len(trace.windows) < 2:
         return np.zeros(len(instants), np.int64)
     return np.maximum(np.searchsorted(trace.windows.start, instants, side="right") - 1, 0)
@@ -384,8 +386,8 @@ def _stored(trace: Trace, result: T) -> T:
 
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]) -> Int64:
-    """Returns rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for such a
-    name, as the match of an expression is."""
+    """Returns the rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for
+    such a name, such as the match of an expression."""
     names = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
     result = _wanted(trace, names, wanted)
     if not result.any():  # most names that are searched for occur in few traces
@@ -424,7 +426,7 @@ class Launches(msgspec.Struct, frozen=True, eq=False):
     call: Int32
 
     def calls_of(self, activities: Int32 | Int64) -> Int64:
-        """Returns the row of the call that launched each of these rows of device activities; -1 for none."""
+        """Returns the row of the call that launched each of these rows of device activities, or -1 for none."""
         return self.call[np.searchsorted(self.activity, activities)].astype(np.int64)
 
 
@@ -448,7 +450,8 @@ def find_launches(trace: Trace) -> Launches:
 
 @shared
 def calls_that_launch(trace: Trace, *kinds: Kind) -> Int64:
-    """Returns rows of the calls that launch activities of these kinds, or of any if none is given, in time order."""
+    """Returns the rows of the calls that launch activities of these kinds, or of any if none is given, in time
+    order."""
     launches = find_launches(trace)
     calls = launches.call[is_in(trace.events.kind[launches.activity], kinds)] if kinds else launches.call
     return distinct_in(calls[calls >= 0]).astype(np.int64)

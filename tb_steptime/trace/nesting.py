@@ -27,7 +27,7 @@ from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, values_at
 
 
 class Nesting(msgspec.Struct, frozen=True, eq=False):
-    """For each row the number of rows that enclose it, and the innermost of these, -1 for none."""
+    """For each row, depth is the number of rows that enclose it, and parent is the innermost of these, -1 for none."""
 
     depth: Int32
     parent: Int32
@@ -45,7 +45,7 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
     depth = _depth(start_ns, end_ns)
     parent = np.full(len(depth), -1, np.int32)
     deepest = int(depth.max(initial=0))
-    levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_looking(depth, deepest)
+    levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_comparing(depth, deepest)
     above = next(levels)
     for level in levels:
         parent[level] = above[np.searchsorted(above, level) - 1]
@@ -58,7 +58,7 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
 _MANY_LEVELS = 500
 
 
-def _rows_by_looking(depth: Int32, deepest: int) -> Iterator[Int64]:
+def _rows_by_comparing(depth: Int32, deepest: int) -> Iterator[Int64]:
     return (np.flatnonzero(depth == level) for level in range(deepest + 1))
 
 
@@ -124,7 +124,7 @@ def self_times(trace: Trace, rows: Int64) -> Int64:
 
 def parent_places(trace: Trace, rows: Int32 | Int64) -> Int32:
     """Returns for each of these rows of the event table, ascending, the place among them of its innermost enclosing row
-    on its thread; -1 for none."""
+    on its thread, or -1 for none."""
     on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int32)
     for thread in distinct_in(on).tolist():
         on_thread = np.flatnonzero(on == thread).astype(np.int32)
@@ -155,7 +155,7 @@ def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
     return ends
 
 
-#: Returns rows of the event table, ascending; always the same ones for a given trace.
+#: A function that returns rows of the event table, ascending, and always the same ones for a given trace.
 RowsOf = Callable[[Trace], Int64]
 
 
@@ -188,7 +188,7 @@ Around = Int64 | RowsOf
 
 
 def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
-    """Returns for each row of `inside` the innermost row of `around` open on its thread when it starts; -1 for none.
+    """Returns for each row of `inside` the innermost row of `around` open on its thread when it starts, or -1 for none.
 
     All are rows of the event table; -1 in `inside` stays -1.
     """
@@ -200,7 +200,7 @@ def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
 
 
 def innermost_at(trace: Trace, around: Around, thread: Int32, instants: Int64) -> Int64:
-    """Returns for each instant on a thread the innermost row of `around` that is open there then; -1 for none."""
+    """Returns for each instant on a thread the innermost row of `around` that is open there then, or -1 for none."""
     result = np.full(len(instants), -1, np.int64)
     rows = np.empty(0, np.int64) if callable(around) else around
     on = trace.events.thread.take(rows)
@@ -230,7 +230,8 @@ _FEW = 8
 
 
 def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """Returns the innermost of some intervals, by (start, longer first), that is open at each instant; -1 for none."""
+    """Returns the innermost of some intervals, by (start, longer first), that is open at each instant, or -1 for
+    none."""
     if len(instants) * _FEW > len(start):
         return _open_at(start, end, instants)
     near = _near(start, end, instants)
@@ -245,13 +246,14 @@ def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
 
 
 def _last_begun(start: Int64, instants: Int64) -> Int64:
-    """Returns the place of the last interval begun at each instant, the innermost of those that begin then; or -1."""
+    """Returns the place of the last interval begun at each instant, the innermost of those that begin then, or -1 if
+    none has begun."""
     place: Int64 = np.searchsorted(start, instants, side="right") - 1
     return place
 
 
 def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], Int32]) -> None:
-    """Moves each place up to the innermost enclosing interval that is still open at its instant, in place."""
+    """Moves each place, in place, up to the innermost enclosing interval that is still open at its instant."""
     if not len(end):
         return
     over = np.flatnonzero((place >= 0) & (end[place] <= instants))
@@ -263,8 +265,8 @@ def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], In
 
 
 def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """Returns rows of the intervals that are open at some instant. Only few of a million frames enclose the few calls,
-    and computing the nesting of all would be costly."""
+    """Returns the rows of the intervals that are open at some instant. Only few of a million frames enclose the few
+    calls, and computing the nesting of all would be costly."""
     instants = np.sort(instants)
     return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
 
@@ -306,7 +308,7 @@ def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
 
 
 def _top(parent: Int32, place: Int64) -> Int64:
-    """Follows parents from each place to the top."""
+    """Moves each place, in place, up to the topmost one that its parents lead to, and returns the places."""
     inside = np.flatnonzero(parent[place] >= 0)
     while len(inside):
         place[inside] = parent[place[inside]]

@@ -31,8 +31,8 @@ from tb_steptime.trace.table import KEPT_ROWS
 
 T = TypeVar("T")
 
-#: Minimum number of rows for columns to wait on disk: a trace of about 2 GB. Smaller traces fit in memory, and skipping
-#: this saves a twentieth of the time.
+#: Minimum number of rows for columns to wait on disk: those of a trace of about 0.4 GB. Smaller traces fit in memory,
+#: and skipping this saves a twentieth of the time.
 LARGE_ROWS = KEPT_ROWS
 #: Columns smaller than this stay in memory.
 _SMALL_BYTES = 1 << 20
@@ -58,7 +58,7 @@ class ColumnsOnDisk:
         return stored
 
     def let_go(self) -> None:
-        """Drops the pages of the files from memory, if there are many. May be called at any time."""
+        """Drops the pages of the files from memory, if there are many. It may be called at any time."""
         self._let_go_above(_MOST_BYTES)
 
     @contextlib.contextmanager
@@ -66,7 +66,7 @@ class ColumnsOnDisk:
         """Opens a context in which a thread drops the pages from memory while a measurement still reads the columns.
         One that reads a few columns in every row would otherwise keep half a gigabyte of a trace of 10 GB."""
         over = threading.Event()
-        thread = threading.Thread(target=self._look, args=(over,), daemon=True)
+        thread = threading.Thread(target=self._watch, args=(over,), daemon=True)
         thread.start()
         try:
             yield
@@ -74,7 +74,7 @@ class ColumnsOnDisk:
             over.set()
             thread.join()
 
-    def _look(self, over: threading.Event) -> None:
+    def _watch(self, over: threading.Event) -> None:
         while not over.wait(_SECONDS_BETWEEN):
             self._let_go_above(_MOST_BYTES_WITHIN)
 
@@ -132,7 +132,7 @@ def _again(value: Any, items: list[Any]) -> Any:
 
 
 def _mapped_bytes() -> int:
-    """Returns the bytes of all file mappings that this process has in memory; 0 if the system does not tell."""
+    """Returns the bytes of all file mappings that this process has in memory, or 0 if the system does not tell."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[2]) * mmap.PAGESIZE

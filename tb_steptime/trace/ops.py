@@ -6,7 +6,7 @@
                       |call|
     device                    kkkkkkkkk
 
-An activity without an op has a reason for that and is never dropped.
+An activity without an op has a reason for that, and is never dropped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Rows = Int32 | Int64
 class NoOp(enum.IntEnum):
     """Why an activity has no op."""
 
-    LINKED = 0  # it has one
+    LINKED = 0  # the activity has an op
     NO_LAUNCH = 1  # launched before the recording, or by a call that the trace has lost
     GRAPH = 2  # launched with a captured graph, outside any op
     OUTSIDE = 3  # launched by a call outside any recorded op
@@ -81,14 +81,14 @@ class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Int64:
-        """Where each kernel comes from on the host: its call, or else its op."""
+        """The row on the host from which each kernel comes: its call, or else its op."""
         return np.where(self.call >= 0, self.call, self.op).astype(np.int64)
 
 
 @shared
 def activity_ops(trace: Trace) -> Int32:
     """Returns for each row of `find_launches` the innermost op that launched it: the one with its external id, or else
-    the one around its launch; -1 for none."""
+    the one around its launch, or -1 for none."""
     launches = find_launches(trace)
     op = op_by_id(trace, op_rows(trace), launches.activity, launches.call)
     return np.where(op >= 0, op, innermost(trace, op_rows, np.where(op >= 0, -1, launches.call))).astype(np.int32)
@@ -104,7 +104,7 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
 
 def kernel_op_names(trace: Trace, rows: Rows) -> Int32:
     """Returns for each of these kernels the name of the innermost op that it works for, as a row of the string table:
-    the op in its label, or the op that launched it. For a kernel without an op, minus its `NoOp`."""
+    the op in its label, or the op that launched it. A kernel without an op gets minus its `NoOp`."""
     origins, labels = kernel_origins(trace), kernel_labels(trace)
     op, reason = origins.op[rows], origins.reason[rows].astype(np.int32)
     named = np.where(op >= 0, trace.events.name[op], -reason).astype(np.int32)
@@ -128,7 +128,7 @@ class Places(msgspec.Struct, frozen=True, eq=False):
 
 
 def places(trace: Trace, rows: Rows) -> Places:
-    """Returns the places of calls, ops or any other host events; -1 in `rows` stays -1."""
+    """Returns the places of calls, ops or any other host events. Rows of -1 get places of -1."""
     rows = rows.astype(np.int64)
     op = op_at(trace, rows)
     return Places(
@@ -141,8 +141,8 @@ def places(trace: Trace, rows: Rows) -> Places:
 
 
 def op_at(trace: Trace, rows: Int64) -> Int64:
-    """Returns for an op its own row; for a call, the op with its external id, or else the innermost op around it; -1
-    for none."""
+    """Returns the row of an op for the op itself, and for a call the op with its external id, or else the innermost op
+    around it. The row is -1 if there is no op."""
     op: Int64 = rows.copy()
     others = np.flatnonzero((rows >= 0) & (trace.events.kind[rows] != Kind.CPU_OP))
     if len(others):
@@ -153,8 +153,8 @@ def op_at(trace: Trace, rows: Int64) -> Int64:
 
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:
-    """Returns for each host row inside a node of the backward pass the op that created the node; -1 if unknown, or if a
-    checkpoint recomputes the row there. The result is less than the row: no op creates its own node."""
+    """Returns for each host row inside a node of the backward pass the op that created the node, or -1 if unknown, or
+    if a checkpoint recomputes the row there. The result is less than the row: no op creates its own node."""
     nodes = backward_nodes(trace)
     node = _node(trace, rows)
     forward = np.full(len(rows), -1, np.int32)
@@ -196,14 +196,14 @@ def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
 
 
 def kernel_modules(trace: Trace) -> Int64:
-    """Returns the row of the innermost module frame around each kernel's launch; -1 for none."""
+    """Returns the row of the innermost module frame around each kernel's launch, or -1 for none."""
     return innermost(trace, module_frames, kernel_origins(trace).place)
 
 
 def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
-    """Returns for each activity or call the op with its external id, if that id can be trusted; else -1.
+    """Returns for each activity or call the op with its external id, if that id can be trusted, and -1 otherwise.
 
-    call: the call that launched the activity, -1 if unknown; for a call, the call itself.
+    call: the call that launched the activity, -1 if unknown. For a call it is the call itself.
 
     Producers of 2022 and 2023 wrote the correlation id in its place, which may happen to equal some op's number. So the
     op must contain the launch; and if no launch is known, the id must differ from the correlation id.
@@ -218,7 +218,7 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 
 
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
-    """Returns the row of the op with each external id; -1 for none."""
+    """Returns the row of the op with each external id, or -1 for none."""
     numbers = trace.events.external_id.take(ops)
     with_id = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
     ops, numbers = ops[with_id], numbers[with_id]
@@ -231,7 +231,7 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
 
 @shared
 def graph_calls(trace: Trace) -> Int64:
-    """Returns rows of the calls that launch a whole graph, in time order."""
+    """Returns the rows of the calls that launch a whole graph, in time order."""
     return rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
 
 

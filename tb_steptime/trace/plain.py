@@ -1,8 +1,8 @@
 """Reads a pickle that contains only plain values: dicts, lists, tuples, texts, bytes, numbers, booleans and None.
 
-Protocols 2 to 5, as Python and PyTorch's C++ write them. Everything that would import, call or build something is
-refused, and so is what no snapshot has: lists and dicts nested deeper than `DEEPEST`, a reference to containers of more
-than `SHARED_HEIGHT` levels, numbers of more than `LONGEST_NUMBER` bytes.
+It reads protocols 2 to 5, which Python and PyTorch's C++ write. Everything that would import, call or build something
+is refused, and so is what no snapshot has: lists and dicts nested deeper than `DEEPEST`, a reference to containers of
+more than `SHARED_HEIGHT` levels, numbers of more than `LONGEST_NUMBER` bytes.
 
 C handles the frequent opcodes (`trace/kineto/native/plain.c`) and leaves whatever is rare, odd or refused to the walk
 here. The walk knows all opcodes, and is used alone if the extension was not built.
@@ -28,9 +28,10 @@ LONGEST_NUMBER = 64
 #: Bytes that are given to C at once; it gets the next block when less than its longest opcode is left of this one.
 BLOCK_BYTES, _OPCODE_BYTES = 1 << 20, 10
 
-#: What a snapshot is read from.
+#: The source of a snapshot.
 Pickled = bytes | mmap.mmap
-#: What a complete dict is replaced by: itself, or another value that stands for it from then on.
+#: A function from a complete dict to its replacement: the dict itself, or another value that stands for it from then
+#: on.
 Take = Callable[["Record"], Any]
 
 #: A list that contains only references, from its beginning to its end.
@@ -77,7 +78,7 @@ _CONTAINERS = (list, dict, tuple)
 
 
 def _height(value: Any, most: int) -> int:
-    """Nesting depth of the containers in a value, including itself; `most` + 1 if it is more."""
+    """Returns the nesting depth of the containers in a value, including itself, or `most` + 1 if it is more."""
     if not isinstance(value, _CONTAINERS):
         return 0
     if most < 0:
@@ -96,7 +97,7 @@ class _Walk:
         self._block, self._block_start = b"", 0
 
     def value(self) -> Any:
-        """Walks the opcodes, the frequent ones first."""
+        """Walks the opcodes, and returns the value. The frequent opcodes are tested first."""
         data, memo, stack, marks = self._data, self._memo, list[Any](), list[list[Any]]()
         position, run_of = 0, _RUN.match
         u16, i32, u32, f64 = (struct.Struct(each).unpack_from for each in ("<H", "<i", "<I", ">d"))

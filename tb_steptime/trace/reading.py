@@ -56,13 +56,13 @@ def read_trace(
 
 
 def is_pftrace(path: str | AnyPath) -> bool:
-    """Whether the file opens as a Perfetto trace. Raises TraceError where it cannot be read."""
+    """Returns whether the file opens as a Perfetto trace. Raises TraceError where it cannot be read."""
     return is_perfetto(head_of(any_path(path), _OPENING_BYTES))
 
 
 def looks_like_trace(path: str | AnyPath) -> bool:
-    """Whether the file's first part looks like a trace of PyTorch's profiler; False for a file that cannot be read at
-    all."""
+    """Returns whether the file's first part looks like a trace of PyTorch's profiler. Returns False for a file that
+    cannot be read at all."""
     try:
         head = head_of(any_path(path))
     except TraceError:
@@ -71,7 +71,8 @@ def looks_like_trace(path: str | AnyPath) -> bool:
 
 
 def plan_slice(path: str | AnyPath, first: int, last: int, on_progress: OnProgress = ignore_progress) -> SlicePlan:
-    """See `kineto.slices`. Raises TraceError for a `.pftrace`, too: steps are cut out of JSON alone."""
+    """Plans a slice as `kineto.slices` does. Raises TraceError for a `.pftrace`, too: steps are cut out of JSON
+    alone."""
     if is_pftrace(path):
         hint = "Open the whole file at ui.perfetto.dev, or record JSON: export_chrome_trace('trace.json.gz')."
         raise TraceError("Steps cannot be cut out of a .pftrace file", path, hint)

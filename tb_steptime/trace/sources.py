@@ -20,7 +20,7 @@ from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in,
 
 
 class Words(msgspec.Struct, frozen=True, eq=False):
-    """A text, or none, for each of some rows; equal texts have the same number.
+    """A text, or none, for each of some rows. Equal texts have the same number.
 
     number   int32, row of texts; -1 for none
     """
@@ -97,8 +97,8 @@ def _hierarchies_of_ops(trace: Trace) -> Int32:
 
 
 def _texts_of_ops(trace: Trace, table: StackTable) -> Int32:
-    """Returns for each op the text of itself, or of the innermost op around it that has one, as a row of the texts; -1
-    for none."""
+    """Returns for each op the text of itself, or of the innermost op around it that has one, as a row of the texts, or
+    -1 for none."""
     ops = op_rows(trace)
     has_text = is_in(ops, table.event)
     holder = ops.copy()
@@ -121,7 +121,8 @@ def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | N
 
 
 def _source(stack: str) -> str | None:
-    """
+    """Returns the innermost frame of a call stack that is outside torch and Python's library, or None.
+
     >>> _source("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
     'net.py(7): forward'
     """

@@ -20,21 +20,22 @@ MEANINGLESS_FRACTION = 0.05
 
 @shared
 def all_marks(trace: Trace) -> Int64:
-    """Returns rows of all step marks, whatever they enclose; no two at the same time."""
+    """Returns the rows of all step marks, whatever they enclose. No two are at the same time."""
     rows = rows_named(trace, (Kind.USER,), STEP_MARK.match)
     return _one_at_a_time(trace, rows) if len(rows) else rows
 
 
 @shared
 def step_marks(trace: Trace) -> Int64:
-    """Returns rows of the host-side step marks, in time order: no two at the same time, and none if the marks are
-    meaningless."""
+    """Returns the rows of the host-side step marks, in time order. No two are at the same time. There are none if the
+    marks are meaningless."""
     marks = all_marks(trace)
     return marks[:0] if len(marks) and mean_nothing(trace, marks) else marks
 
 
 def mean_nothing(trace: Trace, marks: Int64) -> bool:
-    """Whether the marks do not enclose the device's work: they contain next to none of it, and most contain no launch.
+    """Returns whether the marks do not enclose the device's work: they contain next to none of it, and most contain no
+    launch.
 
     mark     #|                                |          one of 22 us in a recording with 85 ms of work: `prof.step()`
     device   kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk         was called after it, or the host's part was not recorded
@@ -65,8 +66,8 @@ def mean_nothing(trace: Trace, marks: Int64) -> bool:
 
 
 def _hold_launches(trace: Trace, marks: Int64, call: Int32) -> bool:
-    """Whether half of the marks contain a launch, as in nearly all traces. Decided by row numbers, of which few have to
-    be looked up."""
+    """Returns whether half of the marks contain a launch, as in nearly all traces. Row numbers decide, of which few
+    have to be looked up."""
     launching = np.sort(call)
     end = np.searchsorted(trace.events.start_ns, trace.events.ends(marks))
     hold_launch = np.searchsorted(launching, end) > np.searchsorted(launching, marks)
@@ -74,8 +75,8 @@ def _hold_launches(trace: Trace, marks: Int64, call: Int32) -> bool:
 
 
 def _one_at_a_time(trace: Trace, marks: Int64) -> Int64:
-    """A process has one profiler, so marks at the same time come from several processes whose files were merged. Only
-    the marks of the thread with the most marks, then with the most events, are kept.
+    """Returns the marks of one thread if some are at the same time. A process has one profiler, so such marks come from
+    several processes whose files were merged. The thread with the most marks counts, then that with the most events.
 
     process 1  |---- #5 ----|---- #6 ----|
     process 2     |---- #5 ----|---- #6 ----|     not twice as many steps of half the length

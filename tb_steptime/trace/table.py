@@ -61,7 +61,8 @@ class StringTable:
         return self.strings[index]
 
     def get(self, index: int) -> str | None:
-        """Returns the string of this number; None for a negative one, which columns have where there is no string."""
+        """Returns the string of this number, or None for a negative one, which columns have where there is no
+        string."""
         return self.strings[index] if index >= 0 else None
 
     def __len__(self) -> int:
@@ -78,7 +79,7 @@ KEPT_ROWS, _KEPT_PART = 1_000_000, 16
 def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
     """Returns the distinct values among numbers from 0 on, ascending, such as names, threads and rows.
 
-    As np.unique, without its copies and its sort: one byte for each number up to the greatest.
+    It does what np.unique does, without its copies and its sort: it needs one byte for each number up to the greatest.
 
     >>> distinct_in(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -91,7 +92,7 @@ def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
 
 
 def distinct(values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
-    """np.unique of one column; as `median`, without numpy's masked arrays.
+    """Returns np.unique of one column, like `median` without numpy's masked arrays.
 
     >>> distinct(np.array([3, -1, 3])).tolist()
     [-1, 3]
@@ -106,7 +107,7 @@ _FEW, _SCATTERED = 8, 8
 
 
 def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool = False) -> Bool:
-    """np.isin of whole numbers; as `median`, without numpy's masked arrays, and mostly without sorting.
+    """Returns np.isin of whole numbers, like `median` without numpy's masked arrays, and mostly without sorting.
 
     >>> is_in(np.array([3, 1, 2]), (1, 3)).tolist()
     [True, True, False]
@@ -129,7 +130,7 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
 
 
 def ranges_from(first: Int64, count: Int64) -> Int64:
-    """Returns the numbers from each first one on, as many as it counts.
+    """Returns the numbers from each first one on, as many as `count` says.
 
     >>> ranges_from(np.array([5, 2]), np.array([3, 1])).tolist()
     [5, 6, 7, 2]
@@ -139,12 +140,12 @@ def ranges_from(first: Int64, count: Int64) -> Int64:
 
 
 def places_in(rows: Int64, searched: Int64) -> Int64:
-    """Returns where each wanted row is among ascending ones, which hold it; -1 for a negative one."""
+    """Returns the place of each row among ascending ones, which contain it, or -1 for a negative row."""
     return np.where(searched >= 0, np.searchsorted(rows, searched), -1)
 
 
 def values_at(column: npt.NDArray[np.integer], places: npt.NDArray[np.integer]) -> Int64:
-    """Returns the column's values at these places, int64; -1 where the place is negative, which stands for "none".
+    """Returns the column's values at these places, int64, or -1 where the place is negative, which stands for "none".
 
     >>> values_at(np.array([7, 8]), np.array([1, -1])).tolist()
     [8, -1]
@@ -158,7 +159,8 @@ def values_at(column: npt.NDArray[np.integer], places: npt.NDArray[np.integer]) 
 
 
 def median(values: npt.ArrayLike) -> float:
-    """As np.median, which would import numpy's masked arrays first: that takes as long as a tenth of numpy.
+    """Returns what np.median does. That function would first import numpy's masked arrays, which takes a tenth as long
+    as numpy itself.
 
     >>> median([4, 1, 3]), median([4, 1, 2, 3])
     (3.0, 2.5)
@@ -173,7 +175,8 @@ def median(values: npt.ArrayLike) -> float:
 
 
 def percentile(values: npt.ArrayLike, percent: float) -> float:
-    """As np.percentile of at least one value, linear between two of them; as `median`, without numpy's masked arrays.
+    """Returns np.percentile of at least one value, linear between two of them, like `median` without numpy's masked
+    arrays.
 
     >>> percentile([4, 1, 3], 75)
     3.5
@@ -224,7 +227,7 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.start_ns + self.dur_ns
 
     def ends(self, rows: Int32 | Int64) -> Int64:
-        """`end_ns[rows]`; for a large trace without making a column for all events."""
+        """Returns `end_ns[rows]`, for a large trace without making a column for all events."""
         if len(self) < KEPT_ROWS:
             return self._kept_ends.take(rows)
         ends: Int64 = self.start_ns.take(rows)
@@ -232,7 +235,7 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
         return ends
 
     def rows(self, *kinds: Kind) -> Int64:
-        """Returns the row numbers of the events of these kinds, in time order. Not to be changed."""
+        """Returns the row numbers of the events of these kinds, in time order. The array must not be changed."""
         by_kind = [self._cached_rows[kind] for kind in kinds]
         cached = [rows for rows in by_kind if rows is not None]
         if len(cached) == len(by_kind):
@@ -248,7 +251,7 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _cached_rows(self) -> list[Int64 | None]:
-        """By kind; None for those that are not kept."""
+        """The rows by kind, None for those that are not kept."""
         blocks = range(0, len(self), _AT_ONCE)
         count = np.zeros(len(Kind), np.int64)
         for first in blocks:
@@ -267,7 +270,7 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def names_by_kind(self) -> Bool:
-        """Has some event of this kind (row) this name (column)?"""
+        """Whether some event of this kind (row) has this name (column)."""
         count = int(self.name.max(initial=-1)) + 1
         present = np.zeros(len(Kind) * count, bool)
         for first in range(0, len(self), _AT_ONCE):
@@ -401,7 +404,7 @@ def no_stacks() -> StackTable:
 
 
 class KernelTable(msgspec.Struct, frozen=True, eq=False):
-    """What only kernels carry; one row per kernel, `event` gives its row in the event table (ascending).
+    """What only kernels have: one row per kernel. `event` gives its row in the event table, ascending.
 
     grid, block          int32 or int64 (n, 3), to be multiplied in 64 bits; -1 where not said
     registers            int32, per thread; -1 where not said

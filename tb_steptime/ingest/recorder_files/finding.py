@@ -64,7 +64,8 @@ class SeenRecords(msgspec.Struct, frozen=True):
 
 
 def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
-    """Whether the files that belong to a trace are those that its summary was made with, as far as that matters."""
+    """Returns whether the files that belong to a trace are those that its summary was made with, as far as that
+    matters."""
     by_digest = {each.file: each for each in seen.files}
     for name in files_of(recorder_files(folder), seen.pids, seen.host)[:MAX_FILES]:
         file = by_digest.get(digest_of(name))
@@ -76,8 +77,8 @@ def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
 
 
 def _is_as_seen(path: AnyPath, earlier: SeenFile) -> bool:
-    """Whether the file is unchanged. A copied directory has new modification times; then the content decides. A file
-    that is gone counts as unchanged."""
+    """Returns whether the file is unchanged. A copied directory has new modification times, and then the content
+    decides. A file that is gone counts as unchanged."""
     stamp = stamp_of(path)
     if stamp is None:
         return True
@@ -87,7 +88,7 @@ def _is_as_seen(path: AnyPath, earlier: SeenFile) -> bool:
 
 
 def seen_file(path: AnyPath, stamp: os.stat_result | RemoteStat, *, complete: bool) -> SeenFile:
-    """A recorder's file as it was read. stamp: the file's state from before it was read."""
+    """Returns a recorder's file as it was read. stamp: the file's state from before it was read."""
     digest = "" if complete else _content_digest(path)
     later = stamp_of(path)
     if later is None or (later.st_size, later.st_mtime_ns) != (stamp.st_size, stamp.st_mtime_ns):
@@ -96,7 +97,7 @@ def seen_file(path: AnyPath, stamp: os.stat_result | RemoteStat, *, complete: bo
 
 
 def _content_digest(path: AnyPath) -> str:
-    """Returns an empty text where the file cannot be read."""
+    """Returns the digest of a file's content, which is empty where the file cannot be read."""
     try:
         return hashlib.blake2b(content_of(path), digest_size=9).hexdigest()
     except OSError:
@@ -112,10 +113,10 @@ def content_of(path: AnyPath) -> bytes:
 
 
 def recorder_files(folder: AnyPath) -> tuple[str, ...]:
-    """Names of the recorder's files in a folder; none where it cannot be read."""
+    """Returns the names of the recorder's files in a folder, or none where it cannot be read."""
     try:
         if isinstance(folder, RemotePath):
-            with _ASKING[folder]:  # all spans of a folder ask at once, and one of them lists it for all
+            with _ASKING[folder]:  # all spans of a folder request it at once, and one of them lists it for all
                 return _listed_remote(folder, int(time.monotonic() / LISTED_SECONDS))
         return _listed(str(folder), folder.stat().st_mtime_ns)
     except OSError:
@@ -124,9 +125,9 @@ def recorder_files(folder: AnyPath) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
-    """Lists a folder, cached by its time, which changes when files come or go: thousands of its traces may ask. A link
-    is followed only within the folder: what it leads to may belong to another user, or not be meant for everyone who
-    may read the summary."""
+    """Lists a folder. The list is cached by the folder's time, which changes when files come or go, since thousands of
+    its traces may request it. A link is followed only within the folder: its target may belong to another user, or not
+    be meant for everyone who may read the summary."""
     with os.scandir(folder) as entries:
         own = [
             each for each in entries if NAME.fullmatch(each.name) and (not each.is_symlink() or _stays(each, folder))
@@ -140,13 +141,14 @@ def _stays(link: os.DirEntry[str], folder: str) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _listed_remote(folder: RemotePath, period: int) -> tuple[str, ...]:
-    """Lists a folder of a store, cached by period, since such a folder has no modification time."""
+    """Lists a folder of a store. The list is cached by period, since such a folder has no modification time."""
     return tuple(name for name in folder.names() if NAME.fullmatch(name))
 
 
 def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> list[str]:
-    """Returns the files that processes with these IDs, or their workers, wrote; only those of the trace's machine, if
-    there are any: on several machines, processes of one job may have the same ID. host: `host_of` the trace."""
+    """Returns the files that processes with these IDs, or their workers, wrote. If there are any of the trace's
+    machine, only those are returned, because processes of one job may have the same ID on several machines. host:
+    `host_of` the trace."""
     matches = ((name, NAME.fullmatch(name)) for name in names)
     of_job = [(name, digest_of(match["host"])) for name, match in matches if match and int(match["pid"]) in pids]
     host_matches = any(each == host for _, each in of_job)
@@ -172,7 +174,7 @@ def without_host(name: str) -> str:
 
 
 def process_ids(trace: Trace) -> list[int]:
-    """Returns the processes whose ops are in the trace; usually one."""
+    """Returns the IDs of the processes whose ops are in the trace. There is usually one."""
     rows = trace.events.rows(Kind.CPU_OP, Kind.USER)
     threads = distinct_in(trace.events.thread[rows]).tolist()
     return sorted({int(trace.threads[each].pid) for each in threads if trace.threads[each].pid.isdecimal()})

@@ -46,10 +46,12 @@ _AHEAD = 1  # index in the values of a CLOCK row
 class RecorderFile(msgspec.Struct, frozen=True, eq=False):
     """The content of a file that can still be read.
 
-    loader: its number in its process, from 1, counted over all recorders; 0 until all files are read. header: see
-    `record.recordings`. rows: in order of sequence number, with times in ns from an origin; unknown times are
-    UNKNOWN_TIME. clock_steps: how often the wall clock was set meanwhile. lost_bytes: bytes that failed their checksum
-    or were cut off. overwritten_rows: rows that later ones replaced because the file was full.
+    loader             its number in its process, from 1, counted over all recorders; 0 until all files are read
+    header             see `record.recordings`
+    rows               in order of sequence number, with times in ns from an origin; unknown times are UNKNOWN_TIME
+    clock_steps        how often the wall clock was set meanwhile
+    lost_bytes         bytes that failed their checksum or were cut off
+    overwritten_rows   rows that later ones replaced because the file was full
     """
 
     name: str
@@ -78,14 +80,14 @@ def read_all(folder: AnyPath, names: Sequence[str], origin_ns: int = 0) -> tuple
 
 
 def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:
-    """Numbers the loaders of a process over all its recorders; each recorder counts its own loaders from 0."""
+    """Numbers the loaders of a process over all its recorders, since each recorder counts its own loaders from 0."""
     keys = [(each.header.get("recorder_start_ns", 0), each.header.get("loader", 0)) for each in read]
     numbers = {key: number for number, key in enumerate(sorted(set(keys)), 1)}
     return [msgspec.structs.replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
 
 
 def decode(content: bytes, name: str = "", origin_ns: int = 0) -> RecorderFile:
-    """Raises FormatError where the header cannot be used."""
+    """Decodes the content of a file. Raises FormatError where the header cannot be used."""
     header = layout.LOADER.decode_header(content)
     rows_at = layout.LOADER.rows_begin(content)
     rows = _valid_rows(content, rows_at)
@@ -124,7 +126,8 @@ def _on_wall_clock(rows: Rows, origin_ns: int) -> Rows:
 
 
 def _ahead_ns(rows: Rows) -> Int64:
-    """Returns what to add to each row's times, according to the last CLOCK row before it, or the first one after it."""
+    """Returns the time to add to those of each row, according to the last CLOCK row before it, or the first one after
+    it."""
     clocks = np.flatnonzero(rows["kind"] == layout.CLOCK)
     if not len(clocks):
         return np.zeros(len(rows), np.int64)
@@ -170,7 +173,8 @@ def _read_loaders(folder: AnyPath, names: Sequence[str], origin_ns: int) -> tupl
 
 
 def _reaches_beyond(read: Sequence[RecorderFile], name: str, high: int) -> bool:
-    """Whether a file's last row is later than the trace's last step, or its process has ended."""
+    """Returns whether a file's last row, which may be that of its process's end, is later than the trace's last
+    step."""
     rows = next((each.rows for each in read if each.name == name), None)
     if rows is None or not len(rows):
         return False
@@ -283,8 +287,8 @@ def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:
 
 
 def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[ProducedBatches, ReceivedBatches]:
-    """Returns the batches that were produced, or that the loop waited for, between these times; of each batch both
-    rows, if it has both."""
+    """Returns the batches that were produced, or that the loop waited for, between these times. A batch that has both
+    rows is returned with both."""
     produced, received = _produced(read), _received([each for each in read if each.header.get("process") == "main"])
     is_produced = (produced.end_ns > low) & (produced.start_ns < high)
     is_received = (received.returned_ns > low) & (received.next_called_ns < high)
@@ -332,8 +336,9 @@ def _produced(read: Sequence[RecorderFile]) -> ProducedBatches:
 
 
 def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
-    """mains: files of the training process. It has a batch of a loader without workers as soon as it is produced; the
-    loop pins the batch itself, or it is not pinned at all, so there is no second row."""
+    """Returns the received batches. mains: files of the training process, which has a batch of a loader without workers
+    as soon as it is produced. There is no second row for such a batch, since the loop pins it itself, or it is not
+    pinned at all."""
     loader, rows = _rows(mains, layout.RECEIVED)
     received = ReceivedBatches(loader, *_fields(rows, "pass_number", "batch"), *rows["values"][:, 1:6].T)
     loader, rows = _rows(mains, layout.PRODUCED)
@@ -374,7 +379,7 @@ def read_line_samples(read: Sequence[RecorderFile]) -> LineSamples:
 
 
 def names_of(rows: Rows) -> dict[tuple[int, int], str]:
-    """Returns (pid, number of a location) -> its name, except names of which a part is lost."""
+    """Returns the name of each location by its pid and number, except names of which a part is lost."""
     parts: dict[tuple[int, int], dict[int, bytes]] = defaultdict(dict)
     for row in rows[rows["kind"] == layout.NAMED]:
         text = row["values"][1:].astype("<i8").tobytes()
@@ -383,7 +388,8 @@ def names_of(rows: Rows) -> dict[tuple[int, int], str]:
 
 
 def _joined(parts: dict[int, bytes]) -> str | None:
-    """Returns None where a part is missing, in the middle or at the end: only the last part is padded with zeros."""
+    """Joins the parts of a name. Returns None where a part is missing, in the middle or at the end: only the last part
+    is padded with zeros."""
     content = b"".join(parts[number] for number in sorted(parts))
     whole = sorted(parts) == list(range(len(parts))) and content.endswith(b"\0")
     return content.rstrip(b"\0").decode(errors="replace") if whole else None

@@ -34,8 +34,8 @@ ENOUGH_STEPS = 40
 NEAR_STEPS = 200
 #: How many of a job's first steps are left out, because they are slow by nature.
 FIRST_STEPS = 5
-#: Fraction of the steps that are at least as fast as the percentile for gates, so few that busy processes beside the
-#: job lengthen none of them; and how many they are at least, so that it is not the luck of a single step.
+#: Fraction of the steps that are at least as fast as the percentile for gates, so few that other busy processes
+#: lengthen none of them, and the least number of these steps, so that a single fast step does not decide.
 FAST, LEAST_FAST = 0.01, 2
 #: Number of standard deviations that include 95 % of the normal distribution. The number of steps shorter than the
 #: median has about this distribution.
@@ -69,7 +69,7 @@ def read_steps(path: AnyPath) -> TimedSteps:
 
 
 def decode_steps(content: bytes) -> TimedSteps:
-    """Raises FormatError where the header cannot be used."""
+    """Decodes the content of a file of steps. Raises FormatError where the header cannot be used."""
     header, rows_at = layout.STEPS.decode_header(content), layout.STEPS.rows_begin(content)
     body = content[rows_at:]
     rows: Rows = np.frombuffer(body, _ROW, len(body) // _ROW.itemsize)
@@ -96,7 +96,7 @@ def _valid(body: bytes, rows: Rows) -> Bool:
 
 
 def read_files(folder: AnyPath, names: Sequence[str]) -> list[TimedSteps]:
-    """Returns the files that can be read; a file that cannot be read only means that its additions are missing."""
+    """Returns the files that can be read. A file that cannot be read only means that its additions are missing."""
     timed = []
     for name in names:
         with contextlib.suppress(OSError, FormatError):
@@ -105,7 +105,7 @@ def read_files(folder: AnyPath, names: Sequence[str]) -> list[TimedSteps]:
 
 
 def is_enough(steps: TimedSteps, after_ns: int) -> bool:
-    """Whether enough steps were timed after this epoch time to tell what is usual: further steps would change
+    """Returns whether enough steps were timed after this epoch time to show what is usual. Further steps would change
     little."""
     later = steps.plain[steps.plain["end_ns"] > after_ns]
     return bool(later["steps"].sum() >= ENOUGH_STEPS)
@@ -136,7 +136,7 @@ def _near(rows: Rows, recorded: Rows) -> Rows:
 
 
 class _Median(NamedTuple):
-    """The median of so many steps, with its 95 % interval."""
+    """The median of a number of steps, with its 95 % interval."""
 
     ns: int
     low_ns: int
@@ -145,8 +145,8 @@ class _Median(NamedTuple):
 
     @staticmethod
     def of_rows(rows: Rows) -> _Median:
-        """The interval lies between two order statistics: the number of steps that are shorter than the true median
-        varies by chance."""
+        """Returns the median of these steps. Its interval lies between two order statistics, since the number of steps
+        that are shorter than the true median varies by chance."""
         steps = int(rows["steps"].sum())
         spread = _DEVIATIONS * math.sqrt(steps) / 2
         middle, low, high = _in_order(rows, [steps / 2, steps / 2 - spread, steps / 2 + spread])
@@ -154,8 +154,8 @@ class _Median(NamedTuple):
 
 
 def _in_order(rows: Rows, ranks: Sequence[float]) -> list[int]:
-    """Returns the durations, ns, that so many steps do not exceed; each step of a group counts with the group's
-    mean."""
+    """Returns, for each rank, the duration in ns that this many steps do not exceed. Each step of a group counts with
+    the group's mean."""
     mean_ns = rows["duration_ns"] / rows["steps"]
     order = np.argsort(mean_ns)
     upto = np.cumsum(rows["steps"][order])

@@ -88,7 +88,7 @@ class SummaryHead(msgspec.Struct, frozen=True):
     names: GraphNames = GraphNames()
 
     def place(self, view: str) -> int:
-        """Where a view's member begins, counted from the end of the head. Raises KeyError."""
+        """Returns where a view's member begins, counted from the end of the head. Raises KeyError."""
         views = list(self.view_bytes)
         if view not in views:
             raise KeyError(view)
@@ -131,9 +131,9 @@ def _digest(trace: AnyPath, size: int) -> str:
 
 
 def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
-    """Whether the summary was measured by today's definitions, with the peak rates that are given now, from exactly
-    this trace, the recorder's files that are there now, and the recording that names the kernels in its CUDA graphs.
-    Raises OSError."""
+    """Returns whether the summary was measured by today's definitions, with the peak rates that are given now, from
+    exactly this trace, the recorder's files that are there now, and the recording that names the kernels in its CUDA
+    graphs. Raises OSError."""
     return (
         head.definitions == DEFINITIONS
         and head.told_peaks == user_peaks_digest()
@@ -145,14 +145,15 @@ def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
 
 
 def names_are_current(names: GraphNames, trace: AnyPath) -> bool:
-    """Whether the recording that named the kernels in CUDA graphs is unchanged, or gone: in both cases its names stay
-    valid. Raises OSError."""
+    """Returns whether the recording that named the kernels in CUDA graphs is unchanged or gone. In both cases its names
+    stay valid. Raises OSError."""
     return all(named_by(path, names) for path in _naming(names, trace))
 
 
 def names_stamp(names: GraphNames, trace: AnyPath) -> tuple[tuple[int, int], ...]:
-    """Size and time in ns of the recording that named the kernels in CUDA graphs; empty where it is gone or not known.
-    This is cheaper than `names_are_current`, which reads the file's ends. Raises OSError."""
+    """Returns the size, and the time in ns, of the recording that named the kernels in CUDA graphs. The result is empty
+    where it is gone or not known. This is cheaper than `names_are_current`, which reads the file's ends. Raises
+    OSError."""
     stamps = [path.stat() for path in _naming(names, trace)]
     return tuple((each.st_size, each.st_mtime_ns) for each in stamps)
 
@@ -168,7 +169,7 @@ def _naming(names: GraphNames, trace: AnyPath) -> list[Path]:
 
 
 def named_by(path: Path, names: GraphNames) -> bool:
-    """Whether a file has the same content as when it named the kernels in CUDA graphs. Raises OSError."""
+    """Returns whether a file has the same content as when it named the kernels in CUDA graphs. Raises OSError."""
     size = path.stat().st_size
     return size == names.bytes and _digest(path, size) == names.digest
 
@@ -179,8 +180,8 @@ def user_peaks_digest() -> str:
 
 
 def is_of(recorded: TraceStamp, trace: AnyPath) -> bool:
-    """Whether a file is the one that was measured. A copied directory has new modification times; then the ends of the
-    file decide. Raises OSError."""
+    """Returns whether a file is the one that was measured. A copied directory has new modification times, and then the
+    ends of the file decide. Raises OSError."""
     stat = trace.stat()
     if stat.st_size != recorded.bytes:
         return False

@@ -40,8 +40,8 @@ from tb_steptime.ingest.summaries.writing import cache_directory, in_cache, plac
 
 @functools.cache
 def _kinds() -> dict[str, type[msgspec.Struct]]:
-    """Returns the types of the results, by view. Imports the analyses late, so that code that only looks for a summary
-    does not wait for them."""
+    """Returns the types of the results, by view. The analyses are imported late, so that code that only looks for a
+    summary does not wait for them."""
     from tb_steptime.analyses import ANALYSES
 
     return {each.id: each.result for each in ANALYSES}
@@ -91,7 +91,7 @@ class StoredResults(Mapping[str, msgspec.Struct]):
 
 
 def read_summary(path: AnyPath) -> MeasuredSpan:
-    """The measured span of a summary file. Raises TraceError where this release cannot read it."""
+    """Returns the measured span of a summary file. Raises TraceError where this release cannot read it."""
     return _span(_opened(path), path.name.removesuffix(SUFFIX))
 
 
@@ -117,8 +117,8 @@ def fresh_summary(trace: AnyPath, beside: AnyPath | None = None) -> MeasuredSpan
 
 
 def _places(trace: AnyPath, beside: AnyPath | None) -> tuple[AnyPath, ...]:
-    """Returns where the trace's summary may be. A store whose listing a moment ago did not have it need not be asked
-    again."""
+    """Returns where the trace's summary may be. A store is not asked again if its last listing did not have the
+    summary."""
     next_to_it, in_cache = places_for(trace)
     if beside is None and isinstance(trace, RemotePath) and trace.listed:
         return (in_cache,)
@@ -126,7 +126,7 @@ def _places(trace: AnyPath, beside: AnyPath | None) -> tuple[AnyPath, ...]:
 
 
 def is_newer(path: AnyPath) -> bool:
-    """Whether a later release wrote this summary, which is then left as it is."""
+    """Returns whether a later release wrote this summary, which is then left as it is."""
     try:
         return _format(_head_line(local_copy(path))[0]) > FORMAT
     except (OSError, ValueError, zlib.error):
@@ -209,8 +209,7 @@ def local_copy(path: AnyPath) -> Path:
 
 
 def fetch_all(paths: Sequence[RemotePath]) -> None:
-    """Fetch copies of all files, as far as possible: an error here is reported later, by the code that reads the
-    file."""
+    """Fetches copies of all files, as far as possible. An error is reported later, by the code that reads the file."""
 
     def fetch(path: RemotePath) -> None:
         with contextlib.suppress(OSError):

@@ -28,7 +28,7 @@ from tb_steptime.ingest.summaries.layout import (
 
 
 def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
-    """The bytes of a summary file; the same input gives the same bytes."""
+    """Returns the bytes of a summary file. The same input gives the same bytes."""
     views = {view: member(msgspec.json.encode(result)) for view, result in measured.results.items()}
     lengths = {view: len(content) for view, content in views.items()}
     facts = msgspec.structs.replace(measured.facts, file="")
@@ -48,7 +48,7 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
 
 
 def places_for(trace: AnyPath) -> tuple[AnyPath, Path]:
-    """Returns the place next to the trace, and the one in the user's cache directory, named by the trace's real path or
+    """Returns the place next to the trace, and that in the user's cache directory, named by the trace's real path or
     address."""
     name = hashlib.blake2b(identity(trace).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return trace.with_name(trace.name + SUFFIX), cache_directory() / (name + SUFFIX)
@@ -72,7 +72,7 @@ def cache_directory() -> Path:
 
 
 def in_cache(path: Path, content: bytes) -> None:
-    """Write a file of the cache. Nobody else may read it, because it holds measurements of traces that others may not
+    """Writes a file of the cache. Nobody else may read it, because it holds measurements of traces that others may not
     be allowed to read. Raises OSError."""
     folder = cache_directory()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -82,7 +82,8 @@ def in_cache(path: Path, content: bytes) -> None:
 
 
 def write_summary(content: bytes, places: Iterable[AnyPath]) -> AnyPath:
-    """Write to the first of the places that can be written to, and return it. Raises OSError when none can.
+    """Writes a summary to the first of the places that can be written to, and returns that place. Raises OSError if
+    none can.
 
     A reader sees the old file or the whole new one. Next to its trace it may be read by everyone who may read the
     trace, elsewhere by this user alone.
@@ -106,7 +107,7 @@ def _write(place: AnyPath, content: bytes) -> None:
 
 
 def _mode_of(trace: AnyPath) -> int:
-    """Returns a file mode that gives read and write access to everyone who has it to the trace; only to this user where
-    there is no trace file."""
+    """Returns a file mode that gives read and write access to everyone who has it to the trace, or only to this user
+    where there is no trace file."""
     others = stat.S_IMODE(trace.stat().st_mode) & 0o066 if isinstance(trace, Path) and is_file(trace) else 0
     return 0o600 | others

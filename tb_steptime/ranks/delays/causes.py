@@ -83,7 +83,7 @@ _SLOWER_CPU, _MOSTLY_SLOWER = 1.3, 0.5
 
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
     """Returns the causes for which the rank at this place delays each of the others by `delay_ns` a step, over these
-    steps; the largest first."""
+    steps, the largest first."""
     compared = _Compared(spans, place, steps)
     candidates = [compared.cause(id, metrics) for id, metrics in parts_of(spans[place])]
     if on_device(spans[place]):
@@ -141,8 +141,8 @@ class _Compared:
         return cause if mostly else None
 
     def explained(self, cause: Cause) -> Cause:
-        """Changes the cause to interruptions, or to more work, if that is most of the excess time; to what the rank is
-        sent by the others, if it is sent more."""
+        """Changes the cause to interruptions, or to more work, if that is most of the excess time, or to the data that
+        the others send to the rank, if they send it more."""
         sent_more = cause.id in ("more_work", "cpu_work")
         if sent_more and (factor := received_factor(self.spans, self.place)) is not None:
             return msgspec.structs.replace(cause, id="more_received", factor=factor)
@@ -188,12 +188,12 @@ class _Compared:
         return msgspec.structs.replace(cause, id="slower_cpu") if slower else cause
 
     def _usual(self, column: Int64) -> RankSpan:
-        """Returns the one of the other ranks whose kernels take the median time."""
+        """Returns that one of the other ranks whose kernels take the median time."""
         others: list[int] = [other for other in np.argsort(column, kind="stable").tolist() if other != self.place]
         return self.spans[others[(len(others) - 1) // 2]]
 
     def _per_rank(self, metric: str, *, zero: bool = False) -> Int64 | None:
-        """Returns the mean over the steps on each rank in ns; None where a rank does not measure the metric, unless
+        """Returns the mean over the steps on each rank in ns, or None where a rank does not measure the metric, unless
         that stands for zero."""
         means = np.array([_mean_ns(span, metric, self.steps) for span in self.spans])
         if zero:
@@ -205,8 +205,8 @@ class _Compared:
 
 
 def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
-    """Returns the interrupted time in ns a step by call or kernel, for those with most of it; the rest is under None.
-    Empty where it was not stored."""
+    """Returns the interrupted time in ns a step by call or kernel, for those with most of it. The rest is under None.
+    The result is empty where it was not stored."""
     result = span.results.get("overview")
     if not isinstance(result, OverviewResult):
         return {}
@@ -221,7 +221,7 @@ def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
 
 def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64) -> Int64 | None:
     """Returns by how much this cause takes longer on the rank than on the median of the others, for each of these of
-    the job's steps; None where it is unknown for one of them."""
+    the job's steps, or None where it is unknown for one of them."""
     of_host: dict[CauseId, CauseId] = {"cpu_interrupted": "host", "slower_cpu": "host"}
     if not on_device(spans[place]):
         of_host |= {"more_work": "cpu_work", "more_received": "cpu_work"}
@@ -242,7 +242,7 @@ def parts_of(span: RankSpan, *, with_kernels: bool = False) -> list[tuple[CauseI
 
 
 def on_device(span: RankSpan) -> bool:
-    """Whether kernels ran in its steps."""
+    """Returns whether kernels ran in its steps."""
     return _KERNELS in span.figures and bool(np.nansum(span.figures[_KERNELS]))
 
 
@@ -282,7 +282,7 @@ def _rows(span: RankSpan, steps: Sequence[str]) -> Int64:
 
 
 def _since_exchange(span: RankSpan, rows: Int64) -> Int64:
-    """Returns these rows of steps, and those of the steps just before each that exchange nothing: what a rank does in
+    """Returns these rows of steps, and those of the steps just before each that exchange nothing. What a rank does in
     them delays the next exchange, too.
 
     steps       0    1    2    3    4    5    6    7
@@ -323,7 +323,8 @@ class KernelExcess:
 
 
 def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
-    """Returns None where one of them has no kernels to compare. Raises what reading results raises."""
+    """Compares the kernels of two ranks. Returns None where one of them has no kernels to compare. Raises what reading
+    results raises."""
     ours, theirs = _places(own), _places(other)
     if not ours or not theirs:
         return None
@@ -355,7 +356,7 @@ _PART_OF_ALL, _MOSTLY_EXPLAINED = 0.2, 0.5
 
 
 def _are_of_larger_inputs(ours: dict[_Place, _Launches], theirs: dict[_Place, _Launches]) -> bool:
-    """Whether the same launches take longer on one rank because it launches more blocks."""
+    """Returns whether the same launches take longer on one rank because it launches more blocks."""
     lost, with_more_blocks, explained = 0.0, 0.0, 0.0
     for key in ours.keys() & theirs.keys():
         own, other = ours[key], theirs[key]
@@ -373,7 +374,7 @@ def _most(ns: dict[_Place, float]) -> str | None:
 
 
 def _places(span: RankSpan) -> dict[_Place, _Launches]:
-    """Returns the launches by kernel, op, shapes, module and phase; without collectives, which wait."""
+    """Returns the launches by kernel, op, shapes, module and phase. Collectives are left out, because they wait."""
     result = span.compare_result
     steps = max(1, sum(step.whole for step in result.steps))
     computing = [place for place in result.kernels if not is_collective(place.name)]
@@ -403,7 +404,8 @@ _LONGER, _BEYOND_CPU = 2.0, 1.5
 
 
 def has_more_work(span: RankSpan, other: RankSpan) -> bool:
-    """Returns False where too few ops that do not touch elements show how fast the CPU is."""
+    """Returns whether one rank has more work than the other. Returns False where too few ops that do not touch elements
+    show how fast the CPU is."""
     own, base = _ops(span), _ops(other)
     factors = [
         own[name][1] / own[name][0] * base[name][0] / base[name][1]
@@ -441,8 +443,8 @@ _MORE = 1.1
 
 
 def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
-    """Returns how many times as many bytes the rank at this place exchanges in all-to-alls as the median of the others;
-    None where it does not exchange more, or where bytes are not recorded. NCCL's arguments give the larger of what a
+    """Returns how many times as many bytes the rank at this place exchanges in all-to-alls as the median of the others,
+    or None where it does not exchange more, or where bytes are not recorded. NCCL's arguments give the larger of what a
     rank sends and receives in one of them. Those of gloo give what it sends: a rank that receives more also sends more
     back."""
     bytes_by_rank = [_bytes_a_step(span) for span in spans]
@@ -454,7 +456,7 @@ def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
 
 
 def _bytes_a_step(span: RankSpan) -> float:
-    """Returns the bytes of all-to-alls in a step; 0 if none has any recorded."""
+    """Returns the bytes of all-to-alls in a step, or 0 if none has any recorded."""
     exchanges = span.ranks_result.exchanges
     size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in exchanges.classes]
     if not any(size):

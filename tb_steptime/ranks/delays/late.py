@@ -53,7 +53,7 @@ WORTH_NAMING = 0.05
 def balance_of(
     first: LateRank | None, group: LateGroup | None, waits_ns: int, step_ns: float, ranks: int, *, straggles: bool
 ) -> Balance:
-    """How evenly the ranks work.
+    """Returns how evenly the ranks work.
 
     first       the rank that makes the others wait most, of this many ranks
     straggles   it does so by more than chance (`is_straggler`)
@@ -71,8 +71,8 @@ def balance_of(
 
 
 def is_straggler(first: LateRank, arrivals: Arrivals, excess: Int64 | None, steps: Int64) -> bool:
-    """Whether a rank is late by more than chance. first: the rank that makes the others wait most; excess: how much
-    longer its main cause takes on it than on the others, for each of these steps, in ns."""
+    """Returns whether a rank is late by more than chance. first: the rank that makes the others wait most; excess: how
+    much longer its main cause takes on it than on the others, for each of these steps, in ns."""
     least = MOST_OF_WAITS if len(arrivals.matched) > 2 else MOST_OF_WAITS_OF_TWO
     often = first.late_steps >= MOST_OF_STEPS * first.steps
     little = first.own_wait_ns <= OWN_WAITS * first.wait_ns
@@ -86,7 +86,7 @@ def is_straggler(first: LateRank, arrivals: Arrivals, excess: Int64 | None, step
 
 def late_ranks(arrivals: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64, waits: StepWaits) -> list[LateRank]:
     """Returns the ranks that make others wait, most first. matched_steps: places among the job's steps; waits: those in
-    these steps."""
+    the matched steps."""
     caused, whole, wait_ns = arrivals.caused_ns, int(arrivals.wait_ns.sum()), waits.caused_ns()
     order = [
         place for place in np.argsort(-caused, kind="stable").tolist() if caused[place] >= WORTH_NAMING * whole > 0
@@ -139,23 +139,23 @@ LEAST_SHARE, LEAST_SHARE_OF_FEW = 0.03, 0.10
 
 
 def is_steady(cost: Int64) -> bool:
-    """Whether the cost is about the same in each step. cost: of each step, ns."""
+    """Returns whether the cost is about the same in each step. cost: of each step, ns."""
     least = next(share for steps, share in _STEADY if len(cost) >= steps)
     low, high = np.percentile(cost, (25, 75)).tolist()
     return bool(low >= least * high)
 
 
 def is_explained(cost: Int64, excess: Int64) -> bool:
-    """Whether a cause explains what the rank costs the others. excess: how much longer the cause takes on the rank than
-    on the others, in each step, ns."""
+    """Returns whether a cause explains what the rank costs the others. excess: how much longer the cause takes on the
+    rank than on the others, in each step, ns."""
     usual = float(np.median(cost))
     often = float(np.percentile(cost, 25)) >= _HALF_OF_USUAL * usual
     return often and is_steady(excess) and float(np.median(excess)) >= EXPLAINED * usual > 0
 
 
 def worth_naming_ns(steps: int, step_ns: float) -> float:
-    """Returns how long per step a rank has to make the others wait to be named, in a recording of this many matched
-    steps."""
+    """Returns the least time per step for which a rank has to make the others wait to be named, in a recording of this
+    many matched steps."""
     return (LEAST_SHARE_OF_FEW if steps < FEW_STEPS else LEAST_SHARE) * step_ns
 
 
@@ -170,7 +170,8 @@ def worth_naming_one_ns(late: LateRank, ranks: int, step_ns: float) -> float:
 
 
 def is_always_last(late: LateRank, ranks: int) -> bool:
-    """Whether the rank is the latest in every step, and hardly ever one of this many would be by chance.
+    """Returns whether the rank is the latest in every step, which would hardly ever happen by chance with this many
+    ranks.
 
     >>> late = LateRank(5, 1.0, late_steps=7, steps=7, caused_share=1.0, wait_ns=0, own_wait_ns=0, gain_ns=0)
     >>> is_always_last(late, 4), is_always_last(late, 2)
@@ -180,8 +181,8 @@ def is_always_last(late: LateRank, ranks: int) -> bool:
 
 
 def causes_of_turns(spans: Sequence[RankSpan], exposed_ns: Int64, steps: Int64) -> list[Cause]:
-    """Returns the causes, the largest first. exposed_ns: (steps, ranks), waits of the others that end with each rank's
-    arrival; steps: places of the matched steps."""
+    """Returns the causes for which ranks that take turns are late, the largest first. exposed_ns: (steps, ranks), waits
+    of the others that end with each rank's arrival; steps: places of the matched steps."""
     steps = steps[exposed_ns[steps].any(axis=1)]
     if not len(steps):
         return []
@@ -195,14 +196,14 @@ def causes_of_turns(spans: Sequence[RankSpan], exposed_ns: Int64, steps: Int64) 
 
 
 def _values(spans: Sequence[RankSpan], metrics: Sequence[str]) -> Float64:
-    """Returns (ranks, steps), NaN where one of the metrics is not known."""
+    """Returns the sums of the metrics, (ranks, steps), with NaN where one of them is not known."""
     values: Float64 = np.sum([matrix_values(spans, metric) for metric in metrics], axis=0)
     return values
 
 
 def _cause(cause: Cause, values: Float64, late_rank: Int64) -> Cause:
-    """The cause with its times on the rank that is late in each step, and on the others; unchanged, with zero times, if
-    no value is known. values: (ranks, steps); late_rank: the late rank of each step."""
+    """Returns the cause with its times on the rank that is late in each step, and on the others. It is unchanged, with
+    zero times, if no value is known. values: (ranks, steps); late_rank: the late rank of each step."""
     columns = np.arange(len(late_rank))
     own = values[late_rank, columns]
     others = values.copy()
@@ -234,7 +235,7 @@ class _Cost:
 def late_group(
     matched: Sequence[MatchedGroup], arrivals: Arrivals, spans: Sequence[RankSpan], steps: Int64
 ) -> LateGroup | None:
-    """Returns None where no ranks are late together. steps: places of the matched steps."""
+    """Returns the ranks that are late together, or None where there are none. steps: places of the matched steps."""
     waited = arrivals.waited_ns[steps]
     for host, places in _candidates(spans, waited):
         is_late = np.isin(np.arange(len(spans)), places)
@@ -269,8 +270,8 @@ def _candidates(spans: Sequence[RankSpan], waited: Int64) -> Iterator[tuple[str 
 
 
 def _cost(matched: Sequence[MatchedGroup], is_late: Bool, shape: tuple[int, ...]) -> _Cost:
-    """What late ranks cost the others. is_late: (ranks,), which ranks these are; shape: numbers of the job's steps and
-    ranks."""
+    """Returns what late ranks cost the others. is_late: (ranks,), which ranks these are; shape: numbers of the job's
+    steps and ranks."""
     steps, others = shape[0], max(1, int((~is_late).sum()))
     caused, whole, own, gain = (np.zeros(steps, np.int64) for _ in range(4))
     for group in matched:
@@ -288,7 +289,7 @@ def _cost(matched: Sequence[MatchedGroup], is_late: Bool, shape: tuple[int, ...]
 
 
 def _all_late(waited: Int64, is_late: Bool) -> bool:
-    """Whether each of these ranks waits little, for whichever rank."""
+    """Returns whether each of these ranks waits little, whichever rank it waits for."""
     means = waited.mean(axis=0)
     return bool(means[is_late].max() <= OWN_WAITS * float(np.median(means[~is_late])))
 
@@ -306,7 +307,7 @@ def _is_late(cost: _Cost, is_late: Bool, steps: Int64) -> bool:
 
 
 def _group(cost: _Cost, steps: Int64) -> LateGroup:
-    """Returns the group without ranks and host."""
+    """Returns the group, without its ranks and host."""
     caused, whole = cost.caused[steps], cost.all[steps]
     wait_ns = round(float(caused.mean()))
     return LateGroup(

@@ -68,8 +68,9 @@ class Chain:
 def chains(
     passes: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int], *, missing: bool = False
 ) -> list[Chain]:
-    """The pipelines of a job of which all stages were recorded. passes: the ranks that have passes; ranks: messages of
-    all ranks of the job; numbers: the numbers of all ranks. missing: some ranks of the job were not recorded."""
+    """Returns the pipelines of a job of which all stages were recorded. passes: the ranks that have passes; ranks:
+    messages of all ranks of the job; numbers: the numbers of all ranks. missing: some ranks of the job were not
+    recorded."""
     by_place = {each.place: each for each in passes}
     partly = {each.place for each in passes if _peers(ranks[each.place]) - {*numbers}}
     if all((each.stage >= 0).all() for each in passes):
@@ -84,13 +85,13 @@ def chains(
 
 
 def _peers(rank: Instances) -> set[int]:
-    """The numbers of the ranks that it sends to or receives from."""
+    """Returns the numbers of the ranks that it sends to or receives from."""
     return {one.peer for one in rank.classes if one.peer is not None}
 
 
 def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
-    """Groups ranks by their stages; where several ranks compute the same stages, the n-th of each belongs to chain
-    n."""
+    """Yields the ranks of each chain, by their stages. Where several ranks compute the same stages, the n-th of each
+    belongs to chain n."""
     by_stages: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
     for each in passes:
         by_stages[tuple(sorted(set(each.stage.tolist())))].append(each)
@@ -102,8 +103,8 @@ def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
 def _by_messages(
     passes: Mapping[int, RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]
 ) -> Iterator[list[int]]:
-    """Yields places of ranks that send to each other in a line or a ring; if ranks do not record their peers, all ranks
-    in order."""
+    """Yields the places of ranks that send to each other in a line or a ring. If ranks do not record their peers, all
+    ranks are yielded in order."""
     place = {number: at for at, number in enumerate(numbers)}
     peers = {at: {place[peer] for peer in _peers(ranks[at]) if peer in place} - {at} for at in passes}
     if not any(peers.values()):
@@ -136,7 +137,7 @@ def _in_line(first: int, peers: Mapping[int, set[int]]) -> list[int]:
 
 def _of_members(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Chain | None:
     """Considers the assignments of stages, one or several per rank, in which all passes are in order, and returns the
-    first that follows a known schedule, else the first."""
+    first that follows a known schedule, or else the first."""
     candidates = [chain for numbered_so in _numberings(members, passes) if (chain := _chain(numbered_so)) is not None]
     return next((chain for chain in candidates if followed(chain.orders).id is not None), next(iter(candidates), None))
 
@@ -153,7 +154,8 @@ def _numberings(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Ite
 
 
 def _chain(members: Sequence[RankPasses]) -> Chain | None:
-    """Returns None for fewer than two ranks, and where passes of a stage are missing or begin before what they need."""
+    """Returns the chain of these ranks. Returns None for fewer than two ranks, and where passes of a stage are missing
+    or begin before what they need."""
     steps_and_programs = programs(members) if len(members) > 1 else None
     if steps_and_programs is None or not _is_whole([one for each in steps_and_programs[1] for one in each.passes]):
         return None
@@ -165,7 +167,8 @@ def _chain(members: Sequence[RankPasses]) -> Chain | None:
 
 
 def _is_whole(passes: Sequence[Pass]) -> bool:
-    """Whether every stage computes every micro-batch both forward and backward; backward passes may be split."""
+    """Returns whether every stage computes every micro-batch both forward and backward. Backward passes may be
+    split."""
     stages, batches = ({one[field] for one in passes} for field in (1, 2))
     grid = {(stage, batch) for stage in stages for batch in batches}
     forward = {(one.stage, one.micro_batch) for one in passes if one.kind == FORWARD}
@@ -175,7 +178,8 @@ def _is_whole(passes: Sequence[Pass]) -> bool:
 
 def _offsets(rank_programs: Sequence[Program]) -> list[int] | None:
     """Returns the offsets of the ranks' clocks with which each pass begins after the one that it needs on another rank,
-    in both directions; 0 where the clocks agree already."""
+    in both directions. An offset is 0 where the clocks agree already. Returns None where no offsets put the passes in
+    order."""
     slack = _slack(rank_programs)
     if any(slack.get((a, b), 0) + slack.get((b, a), 0) < -_TOLERANCE_NS for a, b in slack):
         return None
@@ -231,7 +235,8 @@ class FollowedSchedule(NamedTuple):
 
 
 def followed(orders: Orders) -> FollowedSchedule:
-    """The schedule that these orders follow. orders: the recorded ones of the ranks, sorted by their first stage."""
+    """Returns the schedule that these orders follow. orders: the recorded ones of the ranks, sorted by their first
+    stage."""
     if any(one.kind in (INPUTS, WEIGHTS) for order in orders for one in order):
         return FollowedSchedule("zero_bubble", orders, [])
     several = max(len({one.stage for one in order}) for order in orders) > 1
@@ -259,15 +264,15 @@ def _all_forward_first(order: Sequence[Pass]) -> bool:
 
 
 def one_forward_one_backward(order: Sequence[Pass], ahead: int) -> list[Pass]:
-    """Returns the same passes in the order of 1F1B: `ahead` forward passes, then a backward pass and a forward pass in
-    turns."""
+    """Returns the same passes in the order of 1F1B: `ahead` forward passes, then a backward and a forward pass
+    alternately."""
     forward, backward = ([one for one in order if one.kind == kind] for kind in (FORWARD, BACKWARD))
     turns = [one for two in zip(backward, forward[ahead:], strict=False) for one in two]
     return [*forward[:ahead], *turns, *backward[len(forward[ahead:]) :]]
 
 
 def interleaved(orders: Orders) -> Orders | None:
-    """Returns the order in which PyTorch and Megatron run these passes; None where ranks have different numbers of
+    """Returns the orders in which PyTorch and Megatron run these passes, or None where ranks have different numbers of
     stages, or stages are not assigned to the ranks in turn."""
     stages = [sorted({one.stage for one in order}) for order in orders]
     ranks, chunks = len(orders), len(stages[0])
@@ -284,8 +289,8 @@ def interleaved(orders: Orders) -> Orders | None:
 
 
 def _interleaved(rank: int, ranks: int, stages: Sequence[int], batches: int, at_once: int) -> list[Pass]:
-    """The order that the interleaved schedule prescribes for a rank. at_once: number of micro-batches that one stage
-    computes before the next one's turn."""
+    """Returns the order that the interleaved schedule prescribes for a rank. at_once: number of micro-batches that one
+    stage computes before the next one's turn."""
     total = batches * len(stages)
     ahead = min(total, (len(stages) - 1) * at_once + 2 * (ranks - 1 - rank))
     turns = [number // at_once % len(stages) for number in range(total)]

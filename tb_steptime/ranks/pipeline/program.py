@@ -103,8 +103,8 @@ def _ready(each: Instances, step: Int64, start: Int64, end: Int64) -> Int64:
 
 
 def programs(chain: Sequence[RankPasses]) -> tuple[list[int], list[Program]] | None:
-    """Takes ranks whose passes have stage and micro-batch. Returns the steps, ascending, in which all of them compute
-    the same passes as in most steps, and these passes. None where there are no such steps."""
+    """Returns the steps, ascending, in which all ranks compute the same passes as in most steps, and these passes, or
+    None where there are no such steps. The passes of these ranks have stage and micro-batch."""
     orders = [_orders(each) for each in chain]
     steps = set.intersection(*(set(order) for order in orders))
     if not steps:
@@ -132,7 +132,7 @@ def _program(each: RankPasses, order: Sequence[Pass], steps: Sequence[int]) -> P
 
 
 def numbered(each: RankPasses, stage_of: Mapping[int, int]) -> RankPasses:
-    """Adds missing stages, by the place of the rank, and micro-batches: where no label names them, or they begin with 0
+    """Adds missing stages, by the place of the rank, and micro-batches. Where no label names them, or they begin with 0
     again within a step, the n-th pass of its kind and stage in a step is of micro-batch n."""
     stage = np.where(each.stage >= 0, each.stage, stage_of.get(each.place, 0))
     micro_batch = each.micro_batch
@@ -142,8 +142,8 @@ def numbered(each: RankPasses, stage_of: Mapping[int, int]) -> RankPasses:
 
 
 def looped(each: RankPasses, rank: int, ranks: int, chunks: int) -> RankPasses | None:
-    """Adds the stages and micro-batches of a rank that computes several stages, in turns of as many micro-batches as
-    there are ranks; returns None where the passes do not divide evenly."""
+    """Adds the stages and micro-batches of a rank that computes several stages alternately, each for as many
+    micro-batches as there are ranks. Returns None where the passes do not divide evenly."""
     number = _places(each.step, each.kind, np.zeros(len(each.kind), np.int64))
     turn = number // ranks % chunks
     chunk = np.where(each.kind == FORWARD, turn, chunks - 1 - turn)
@@ -188,13 +188,13 @@ def lengths_of(programs: Sequence[Program]) -> dict[Pass, Int64]:
 
 
 def needs(one: Pass, known: Mapping[Pass, object] | frozenset[Pass], last: int) -> Pass | None:
-    """Returns the pass of another kind or stage whose result this one needs; None where it is the first of all, or that
-    pass is not recorded. last: the last stage."""
+    """Returns the pass of another kind or stage whose result this one needs, or None where it is the first of all, or
+    that pass is not recorded. last: the last stage."""
     return next((other for other in _needs(one, last) if other in known), None)
 
 
 def _needs(one: Pass, last: int) -> Iterator[Pass]:
-    """Yields candidates; the first one that exists counts."""
+    """Yields the candidates for `needs`, of which the first one that exists counts."""
     kind, stage, batch = one
     if kind == FORWARD:
         yield Pass(FORWARD, stage - 1, batch)
@@ -208,7 +208,8 @@ def _needs(one: Pass, last: int) -> Iterator[Pass]:
 
 
 def replay(orders: Orders, lengths: Lengths) -> ReplayedSteps | None:
-    """Returns None where passes wait for each other in a cycle, so that the order could not run."""
+    """Replays the passes in these orders. Returns None where passes wait for each other in a cycle, so that the order
+    could not run."""
     known, last = (
         frozenset(one for order in orders for one in order),
         max(one.stage for order in orders for one in order),

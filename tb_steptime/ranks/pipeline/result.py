@@ -76,14 +76,18 @@ class PipelineStep(msgspec.Struct, frozen=True):
 
 
 class Pipeline(msgspec.Struct, frozen=True):
-    """The slowest of the job's chains of stages; chains: their number. Means over `steps` steps, ns.
+    """The slowest of the job's chains of stages. Times are means over `steps` steps in ns. window_ns = work_ns plus the
+    four causes, and step_ns = window_ns + other_ns.
 
-    schedule: None, with a reason, where the order of passes is not that of a known schedule. odd_ranks: ranks that
-    compute in another order than the schedule. micro_batches: number per step. window_ns: from the first begin of a
-    pass to the last end of one; it is work_ns plus the four causes, and step_ns = window_ns + other_ns. work_ns:
-    computing time of a stage with its own time between passes, mean over the stages. perfect_ns: estimated length of a
-    step without any bubble: the work of its slowest stage, and other_ns. rows: in the order of stages. shown: the step
-    whose window is closest to the median; None if it has too many passes for a picture.
+    chains          number of chains of stages in the job
+    schedule        None, with a reason, where the order of passes is not that of a known schedule
+    odd_ranks       ranks that compute in another order than the schedule
+    micro_batches   number per step
+    window_ns       from the first begin of a pass to the last end of one
+    work_ns         computing time of a stage with its own time between passes, mean over the stages
+    perfect_ns      estimated length of a step without any bubble: the work of its slowest stage, and other_ns
+    rows            in the order of stages
+    shown           the step whose window is closest to the median; None if it has too many passes for a picture
     """
 
     schedule: ScheduleId | None
@@ -110,5 +114,5 @@ class Pipeline(msgspec.Struct, frozen=True):
         return sum(self.costs().values())
 
     def costs(self) -> dict[BubbleCause, int]:
-        """What each cause costs the step of the job."""
+        """Returns what each cause costs the step of the job."""
         return {cause: getattr(self, f"{cause}_ns") for cause in CAUSES}

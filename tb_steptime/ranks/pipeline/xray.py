@@ -54,7 +54,7 @@ MOST_SHOWN = 6_000
 def pipeline(
     spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Sequence[str], *, missing: bool = False
 ) -> Pipeline | None:
-    """Returns the chain of stages whose step is longest; None for a job without one. spans: by rank; ranks: the
+    """Returns the chain of stages whose step is longest, or None for a job without one. spans: by rank; ranks: the
     exchanges of each; names: of the job's steps; missing: some ranks were not recorded. Raises what reading results
     raises."""
     recorded, first = rank_passes(spans, ranks, names), 1 if len(names) >= FEWEST_STEPS else 0
@@ -70,8 +70,9 @@ def pipeline(
 
 
 def within_stages(matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup]) -> list[MatchedGroup]:
-    """Returns the groups without those among several stages of a pipeline, as for the norm of all gradients: their
-    ranks wait while it fills and drains, as its schedule prescribes. messages: those between its ranks."""
+    """Returns the groups without those among several stages of a pipeline, such as those for the norm of all gradients.
+    Their ranks wait while the pipeline fills and drains, as its schedule prescribes. messages: those between its
+    ranks."""
     lines: list[set[int]] = []  # ranks that send to each other, directly or through others
     for each in messages:
         line = set(each.members.tolist())
@@ -122,8 +123,8 @@ def _rounded(parts: Sequence[float]) -> list[int]:
 
 
 def _row(chain: Chain, idle: Bubbles, rank: int, spans: Sequence[RankSpan], names: Sequence[str]) -> StageRow:
-    """Each part takes at most what the step has left, and the rest is other time: the recorded step may end while its
-    last messages are under way."""
+    """Returns the row of a rank. Each part takes at most what the step has left, and the rest is other time: the
+    recorded step may end while its last messages are in transit."""
     each = chain.programs[rank]
     span, causes = spans[each.place], idle.of_rank(rank)
     step_ns = round(float(_step_ns(span, [names[step] for step in chain.steps]).mean()))
@@ -175,7 +176,7 @@ class Bubbles:
     replays: Sequence[ReplayedSteps]
 
     def of_rank(self, rank: int) -> dict[BubbleCause, Float64]:
-        """Returns a rank's idle time by cause; with its work these sum to the length."""
+        """Returns a rank's idle time by cause. With its work these sum to the length."""
         ordering, transfer = self.costs["ordering"], self.costs["transfer"]
         idle = np.maximum(0, self.length - ordering - transfer - self.work[rank])
         schedule = np.minimum(idle, self.costs["schedule"])
@@ -183,8 +184,8 @@ class Bubbles:
 
 
 def bubbles(chain: Chain, expected: Orders) -> Bubbles | None:
-    """The idle time of a chain's ranks by cause; None if the recorded order could not run. expected: the order that the
-    schedule prescribes."""
+    """Returns the idle time of a chain's ranks by cause, or None if the recorded order could not run. expected: the
+    order that the schedule prescribes."""
     programs, lengths = chain.programs, lengths_of(chain.programs)
     arriving = replay(chain.orders, lengths)
     if arriving is None:
@@ -207,8 +208,8 @@ def bubbles(chain: Chain, expected: Orders) -> Bubbles | None:
 
 
 def _balanced(programs: Sequence[Program], lengths: dict[Pass, Int64], work: Float64) -> dict[Pass, Float64]:
-    """Returns lengths with each pass as long as the mean of its kind. Where backward passes are split, which may differ
-    between stages, passes are scaled so that each rank has the mean work."""
+    """Returns the lengths if each pass takes as long as the mean of its kind. Where backward passes are split, which
+    may differ between stages, passes are scaled so that each rank has the mean work."""
     kinds = {one.kind for one in lengths}
     if kinds & {INPUTS, WEIGHTS}:
         share = work.mean(axis=0) / np.maximum(1, work)
@@ -233,7 +234,7 @@ def bubble_pieces(chain: Chain, idle: Bubbles, step: int) -> list[BubblePiece]:
         gap_end = np.append(each.ready[step], end)
         room = np.maximum(0, gap_end - gap_begin)
         costs = {cause: float(values[step]) for cause, values in idle.of_rank(row).items()}
-        shares = _shared_out(room.astype(np.float64), costs, _hints(idle, row, step))
+        shares = _fill_gaps(room.astype(np.float64), costs, _hints(idle, row, step))
         pieces += _pieces(row, gap_begin - begin, room, shares)
     return pieces
 
@@ -254,10 +255,11 @@ def _hints(rank_idle: Bubbles, row: int, step: int) -> dict[BubbleCause, Float64
     }
 
 
-def _shared_out(
+def _fill_gaps(
     room: Float64, costs: dict[BubbleCause, float], hints: dict[BubbleCause, Float64]
 ) -> dict[BubbleCause, Float64]:
-    """Returns how much of each gap every cause fills: first where its replay is idle, then wherever there is room."""
+    """Returns how much of each gap every cause fills. A cause fills gaps first where its replay is idle, then wherever
+    there is room."""
     left, shares = room.copy(), {}
     for cause in CAUSES:
         first = np.minimum(left, hints[cause])
@@ -270,7 +272,7 @@ def _shared_out(
 
 
 def _pieces(row: int, begin: Int64, room: Int64, shares: dict[BubbleCause, Float64]) -> list[BubblePiece]:
-    """Cuts each gap at whole ns; causes follow each other in the order of CAUSES, and fill the gap completely."""
+    """Cuts each gap at whole ns. The causes follow each other in the order of CAUSES, and fill the gap completely."""
     edges = np.cumsum([np.zeros(len(room)), *(shares[cause] for cause in CAUSES)], axis=0)
     cuts = np.minimum(np.rint(edges).astype(np.int64), room)
     cuts[-1] = room

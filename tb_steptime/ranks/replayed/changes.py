@@ -63,8 +63,8 @@ class _Change:
 
 
 def job_replay(job: ReplayedJob, late_groups: Sequence[Sequence[int]]) -> JobReplay | Reason:
-    """The job's step after changes; a reason if ranks meet in contradictory orders, or there are too many collectives.
-    Raises what reading results raises. late_groups: groups of ranks that make the others wait."""
+    """Returns the job's step after changes, or a reason if ranks meet in contradictory orders or there are too many
+    collectives. Raises what reading results raises. late_groups: groups of ranks that make the others wait."""
     if sum(len(graph.kind) for graph in job.graphs) > MOST_CALLS:
         return Reason("too_many_exchanges", {"most": count(MOST_CALLS)})
     replayed = job.swept()
@@ -133,8 +133,8 @@ def _swept(job: ReplayedJob, variants: Sequence[Sequence[RankGraph] | None]) -> 
 
 
 def _hidden(job: ReplayedJob) -> _Change | None:
-    """Replays with the exchanges of data parallelism beside the ranks' own work, one after the other in each group.
-    Returns None where there are no such exchanges."""
+    """Replays with the exchanges of data parallelism, one after the other in each group, in parallel with the ranks'
+    own work. Returns None where there are no such exchanges."""
     meetings = job.joined.meetings
     beside = np.isin(
         meetings.group, [place for place, role in enumerate(group_roles(job.matched, job.spans)) if role in HIDEABLE]
@@ -156,7 +156,7 @@ _MOST_CALLS = 400_000
 
 
 def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason | None]:
-    """Returns the larger jobs, and the reason if they are not known. step_ns: as replayed."""
+    """Returns the larger jobs, and the reason if they are not known. step_ns: the replayed step."""
     roles = group_roles(job.matched, job.spans)
     growing = [larger for larger, role in zip(job.matched, roles, strict=True) if role in _GROWING]
     grows = np.array([role in _GROWING for role in roles] + [False] * len(job.messages), bool)
@@ -172,7 +172,7 @@ def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason
         return [], Reason("larger_job_has_too_many_calls")
     larger = []
     for times in TIMES:
-        copies = [_turned(graph, job.counted, copy) for copy in range(times) for graph in job.graphs]
+        copies = [_rotated(graph, job.counted, copy) for copy in range(times) for graph in job.graphs]
         joined = JoinedRanks(_meetings(job, times, grows), list(job.joined.offsets_ns) * times)
         replayed = joined.replayed(copies, joined.meetings.transfer_ns)
         if replayed is not None:
@@ -181,9 +181,9 @@ def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason
     return larger, None
 
 
-def _turned(graph: RankGraph, steps: Int64, places: int) -> RankGraph:
-    """Returns the rank's graph with its counted steps shifted by a number of places; the same graph where the steps are
-    not all alike."""
+def _rotated(graph: RankGraph, steps: Int64, places: int) -> RankGraph:
+    """Returns the rank's graph with its counted steps shifted by a number of places, or the same graph where the steps
+    are not all alike."""
     moved = np.roll(steps, -places * max(1, len(steps) // max(TIMES)))
     nodes = [np.flatnonzero(graph.step == step) for step in steps.tolist()]
     kinds = [graph.kind[own[graph.is_call[own]] - graph.steps] for own in nodes]
@@ -208,7 +208,7 @@ def _turned(graph: RankGraph, steps: Int64, places: int) -> RankGraph:
 
 
 def _meetings(job: ReplayedJob, times: int, grows: Bool) -> Meetings:
-    """Returns the collectives of `times` as many ranks: those of growing groups join all copies of their ranks."""
+    """Returns the collectives of `times` as many ranks. Those of growing groups join all copies of their ranks."""
     meetings, ranks = job.joined.meetings, len(job.graphs)
     larger = grows[meetings.group]
     number = np.arange(len(meetings))
@@ -229,7 +229,8 @@ def _meetings(job: ReplayedJob, times: int, grows: Bool) -> Meetings:
 
 
 def _longer(job: ReplayedJob, times: int) -> Float64:
-    """Returns the factor by which each meeting's transfer grows with `times` as many ranks; 1 where none is known."""
+    """Returns the factor by which each meeting's transfer grows with `times` as many ranks. It is 1 where none is
+    known."""
     meetings, longer = job.joined.meetings, np.ones(len(job.joined.meetings))
     for group, group_matches in enumerate(job.matched):
         size = group_matches.group.size or len(group_matches.group.ranks) or len(group_matches.members)
@@ -240,7 +241,8 @@ def _longer(job: ReplayedJob, times: int) -> Float64:
 
 
 def _factor(kind: str, ranks: int, times: int) -> float:
-    """
+    """Returns how many times as long a transfer takes with `times` as many ranks.
+
     >>> _factor("all_reduce", 2, 4), _factor("broadcast", 2, 4)
     (1.75, 1.0)
     """

@@ -33,10 +33,16 @@ _LOADER = "data_loading_exposed"
 
 @dataclass(frozen=True, eq=False)
 class RankGraph:
-    """The reduced graph of one rank. paths: see `Paths`. step: place of each node's step among the job's; own_ns:
-    duration of each node, not 0 for collectives that are not joined to other ranks; kind: a number for each collective,
-    the same on all ranks. began_ns, ended_ns: recorded times of the job's steps, -1 for a step that the rank does not
-    have; origin_ns: epoch time; steps: number of the rank's steps."""
+    """The reduced graph of one rank.
+
+    paths                see `Paths`
+    step                 place of each node's step among the job's
+    own_ns               duration of each node, not 0 for collectives that are not joined to other ranks
+    kind                 a number for each collective, the same on all ranks
+    began_ns, ended_ns   recorded times of the job's steps, -1 for a step that the rank does not have
+    origin_ns            epoch time
+    steps                number of the rank's steps
+    """
 
     paths: PathColumns
     step: Int64
@@ -49,7 +55,7 @@ class RankGraph:
 
     @property
     def is_call(self) -> Bool:
-        """Marks the nodes that are collectives."""
+        """A mask of the nodes that are collectives."""
         number = np.arange(len(self.step))
         result: Bool = (number >= self.steps) & (number < len(self.step) - self.steps)
         return result
@@ -69,8 +75,9 @@ class RankGraph:
 
 
 def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:
-    """Returns the graphs of all ranks with this change, those that it does not change as in a later step; None where it
-    changes none of them, or the steps of a rank are not known. Raises what reading results raises."""
+    """Returns the graphs of all ranks with this change. A graph that the change leaves as it is is that of a later
+    step. Returns None where it changes none of them, or the steps of a rank are not known. Raises what reading results
+    raises."""
     on_device = by_device(spans)
     kinds: dict[_CallKind, int] = {}
     paths = [_paths(span, variant, on_device=on_device) for span in spans]
@@ -83,12 +90,12 @@ def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Varian
 
 
 def by_device(spans: Sequence[RankSpan]) -> bool:
-    """Whether all ranks have a graph of host and devices. Raises what reading results raises."""
+    """Returns whether all ranks have a graph of host and devices. Raises what reading results raises."""
     return all(span.ranks_result.reduced.recorded.after.count for span in spans)
 
 
 def unexplained(span: RankSpan) -> float:
-    """The share of a span's recording that the replay does not explain; 0 where nothing ran on a device."""
+    """Returns the share of a span's recording that the replay does not explain, or 0 where nothing ran on a device."""
     return span.ranks_result.reduced.unexplained
 
 
@@ -119,14 +126,15 @@ def _graph(
 
 
 def _call_kind(each: ExchangeClass, rank: int) -> _CallKind:
-    """Messages are also distinguished by whether they are sent or received, and whether the peer is an earlier or a
-    later rank. Bytes do not distinguish exchanges in which they may differ over ranks."""
+    """Returns the properties in which exchanges of one kind agree. Messages are also distinguished by whether they are
+    sent or received, and whether the peer is an earlier or a later rank. Bytes do not distinguish exchanges in which
+    they may differ over ranks."""
     direction = None if each.peer is None else (each.sends, each.peer > rank)
     return each.kind, None if each.kind in UNEVEN else each.bytes, direction
 
 
 def _paths(span: RankSpan, variant: Variant, *, on_device: bool) -> PathColumns | None:
-    """Returns None where the variant changes nothing, or is not known."""
+    """Returns the paths of a variant, or None where it changes nothing or is not known."""
     if variant == "recorded":
         return _recorded_paths(span, on_device=on_device)
     if on_device:
@@ -161,7 +169,7 @@ def _of_job(values: Int64, of_step: Int64, steps: int) -> Int64:
 
 def in_place_of(graph: RankGraph, other: RankGraph, steps: Int64) -> RankGraph:
     """Returns the rank's graph with the other rank's work in these of the job's steps. The two do the same steps. The
-    rank begins its first step when it did before."""
+    rank begins its first step at the same time as before."""
     replaced = np.zeros(int(graph.step.max(initial=0)) + 1, bool)
     replaced[steps[steps < len(replaced)]] = True
     own_paths = ~replaced[graph.path_step] | (graph.paths.before == START)
@@ -177,8 +185,8 @@ _RETURN, _END, _BEGIN, _CALL = range(4)
 
 
 def paths_of_own_time(span: RankSpan, spared_ns: Int64 | None = None) -> PathColumns:
-    """Nodes are those of `Paths`. spared_ns: by how much the rank's own work is shortened in each step. Raises what
-    reading results raises."""
+    """Returns the paths of a rank's own time between its collectives. The nodes are those of `Paths`. spared_ns: by how
+    much the rank's own work is shortened in each step. Raises what reading results raises."""
     exchanges = span.ranks_result.exchanges
     start, length = unpacked(exchanges.start) * START_UNIT_NS, np.maximum(unpacked(exchanges.length), 1)
     exposed = unpacked(exchanges.exposed)

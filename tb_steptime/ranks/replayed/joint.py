@@ -28,14 +28,19 @@ from tb_steptime.trace.table import Bool, Float64, Int64, distinct
 
 @dataclass(frozen=True, eq=False)
 class Meetings:
-    """Collectives that several ranks leave together, and messages.
+    """Collectives that several ranks leave together, and messages. There are m of them, with these columns (m,):
 
-    (m,): group: place among the matched groups, messages after collectives; of: place in its classes; step: place among
-    the job's; transfer_ns: from the last arrival to the end; stalled_ns: the part of it that is far beyond others like
-    it.
+    group         place among the matched groups, messages after collectives
+    of            place in its classes
+    step          place among the job's
+    transfer_ns   from the last arrival to the end
+    stalled_ns    the part of it that is far beyond others like it
 
-    For each rank at each of them: meeting: its number; rank: the rank's place; call: the collective's place among the
-    rank's.
+    For each rank at each of them:
+
+    meeting   its number
+    rank      the rank's place
+    call      the collective's place among the rank's
     """
 
     group: Int64
@@ -54,7 +59,8 @@ class Meetings:
 def meetings_of(
     matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup] = (), offsets_ns: Sequence[int] = ()
 ) -> Meetings:
-    """The meetings of the ranks in all groups. offsets_ns: what converts each rank's times to those of the first."""
+    """Returns the meetings of the ranks in all groups. offsets_ns: values that convert each rank's times to those of
+    the first."""
     columns: list[tuple[Int64, ...]] = []
     first = 0
     for group, calls in enumerate([*matched, *messages]):
@@ -98,14 +104,14 @@ class JoinedRanks:
         return JoinedRanks(meetings_of(matched, messages, offsets), [begin - min(begins) for begin in begins])
 
     def apart(self, graphs: Sequence[RankGraph]) -> StepTimes:
-        """Returns when the steps of all ranks begin and end if none waits for another one."""
+        """Returns when the steps of all ranks begin and end if no rank waits for another one."""
         alone = JoinedRanks(meetings_of([]), self.offsets_ns).replayed(graphs, np.empty(0, np.int64))
         assert alone is not None  # only ranks that meet can contradict each other
         return alone
 
     def replayed(self, graphs: Sequence[RankGraph], transfer_ns: Int64) -> StepTimes | None:
-        """Returns when the steps of all ranks begin and end. transfer_ns: of each meeting. None where ranks meet in
-        contradictory orders."""
+        """Returns when the steps of all ranks begin and end. Returns None where ranks meet in contradictory orders.
+        transfer_ns: that of each meeting."""
         sizes = np.array([len(graph.step) for graph in graphs], np.int64)
         first = np.cumsum(np.append(0, sizes))
         count = int(first[-1])
@@ -130,7 +136,8 @@ class JoinedRanks:
 
 @dataclass(frozen=True, eq=False)
 class StepTimes:
-    """(ranks, the job's steps), ns on one clock; -1 for a step that a rank does not have."""
+    """When steps begin and end: (ranks, the job's steps), in ns on one clock, -1 for a step that a rank does not
+    have."""
 
     began_ns: Int64
     ended_ns: Int64
@@ -148,7 +155,7 @@ class StepTimes:
 
 
 def ends(own_ns: Int64, release_ns: Int64, before: Int64, after: Int64, lag_ns: Int64) -> Int64 | None:
-    """Returns when each node ends, whatever the order of their numbers; None where nodes wait for each other in a
+    """Returns when each node ends, whatever the order of their numbers, or None where nodes wait for each other in a
     cycle."""
     order = _in_order(len(own_ns), before, after)
     if order is None:
@@ -162,7 +169,7 @@ def ends(own_ns: Int64, release_ns: Int64, before: Int64, after: Int64, lag_ns: 
 
 
 def _in_order(count: int, before: Int64, after: Int64) -> Int64 | None:
-    """Returns the nodes in topological order, level by level; None where there is a cycle."""
+    """Returns the nodes in topological order, level by level, or None where there is a cycle."""
     by_before = np.argsort(before, kind="stable")
     targets = after[by_before]
     first = np.cumsum(np.append(0, np.bincount(before, minlength=count)))
@@ -207,7 +214,8 @@ class ReplayedJob:
         messages: Sequence[MatchedGroup],
         steps: Int64,
     ) -> ReplayedJob | None:
-        """Returns None where the ranks have no common step whose end is known. Raises what reading results raises."""
+        """Returns the job, or None where the ranks have no common step whose end is known. Raises what reading results
+        raises."""
         graphs = rank_graphs(spans, names, "recorded")
         if graphs is None:
             return None
@@ -223,7 +231,7 @@ class ReplayedJob:
         return replace(self, graphs=self.changed(graphs))
 
     def changed(self, graphs: Sequence[RankGraph]) -> list[RankGraph]:
-        """Returns the ranks' graphs with the counted steps of these."""
+        """Returns the ranks' graphs with the counted steps of the given graphs."""
         return [in_place_of(own, other, self.counted) for own, other in zip(self.graphs, graphs, strict=True)]
 
     @cached_property
@@ -232,7 +240,7 @@ class ReplayedJob:
 
     @cached_property
     def counted(self) -> Int64:
-        """Places of the steps that are counted and changed. Earlier steps stay as recorded."""
+        """The places of the steps that are counted and changed. Earlier steps stay as recorded."""
         return np.arange(int(self.steps[0]), int(self.steps[-1]) + 1)
 
     @cached_property
@@ -251,7 +259,7 @@ class ReplayedJob:
         return longest
 
     def _ends(self, replayed: StepTimes) -> Int64:
-        """Returns (ranks, 1 + counted steps): when each rank begins the counted steps, and when it ends each of them.
+        """Returns when each rank begins the counted steps, and when it ends each of them: (ranks, 1 + counted steps).
         Stages of a pipeline end one after the other, so there is one row for them, with the last end."""
         ends = np.column_stack((self._begins(replayed), replayed.ended_ns[:, self.counted]))
         return ends.max(axis=0, keepdims=True) if self.messages else ends
@@ -265,8 +273,8 @@ class ReplayedJob:
         return begins
 
     def swept(self, graphs: Sequence[RankGraph] | None = None, transfer_ns: Int64 | None = None) -> StepTimes | None:
-        """Replays with other graphs or transfer times; None stands for the recorded ones. Returns None where ranks meet
-        in contradictory orders."""
+        """Replays the job with other graphs or transfer times. None stands for the recorded ones. Returns None where
+        ranks meet in contradictory orders."""
         meetings = self.joined.meetings
         transfer = meetings.transfer_ns if transfer_ns is None else transfer_ns
         return self.joined.replayed(self.graphs if graphs is None else graphs, transfer)
@@ -291,7 +299,7 @@ class ReplayedJob:
 
     @cached_property
     def alone_ns(self) -> Int64:
-        """(ranks, counted steps): the time of each rank without exchanges and without waiting for others."""
+        """The time of each rank without exchanges and without waiting for others: (ranks, counted steps)."""
         counted = [np.isin(graph.step, self.counted) for graph in self.graphs]
         graphs = [
             replace(graph, own_ns=np.where(is_counted, 0, graph.own_ns))
@@ -303,19 +311,20 @@ class ReplayedJob:
 
     @cached_property
     def alike(self) -> Int64:
-        """Returns a number for each rank; ranks with the same number do the same in the same steps."""
+        """A number for each rank. Ranks with the same number do the same in the same steps."""
         numbers: dict[tuple[bytes, bytes], int] = {}
         keys = [(graph.step.tobytes(), graph.kind.tobytes()) for graph in self.graphs]
         return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
     def as_the_others(self, places: Sequence[int], *, longer: bool) -> list[RankGraph] | None:
         """Returns graphs in which these ranks do, in each step, the work of that one of the others whose own time in it
-        is the median; of two in the middle, the longer or the shorter. A stage of a pipeline, which may have no similar
-        rank, does its own work in that time. None where there is no such rank.
+        is the median. Of two in the middle, `longer` takes the longer one. A stage of a pipeline, which may have no
+        similar rank, does its own work in that time. Returns None where there is no such rank.
 
         The longest step of such a rank then takes as long as the longest step of the others, its second longest as long
-        as theirs, and so on. Ranks go on taking turns: a rank that took as long as another one in every step would
-        never wait for it, nor the other for this one."""
+        as theirs, and so on. Ranks still take turns: a rank that took as long as another one in every step would never
+        wait for it, nor the other for this one.
+        """
         graphs = list(self.graphs)
         for place in places:
             others = np.setdiff1d(np.flatnonzero(self.alike == self.alike[place]), places)
@@ -364,7 +373,7 @@ class ReplayedJob:
         return self._in_time(self.graphs[place], np.minimum(median_ns / own_ns, 1))
 
     def _in_time(self, graph: RankGraph, times: Float64) -> RankGraph:
-        """Returns the graph with its own work of each counted step so many times as long."""
+        """Returns the graph in which its own work of each counted step takes this many times as long."""
         of_step = np.ones(int(graph.step.max(initial=0)) + 1)
         of_step[self.counted] = times
         before, after, lag = graph.paths
@@ -380,6 +389,6 @@ class ReplayedJob:
 
 
 def _middle(count: int, longer: bool) -> int:
-    """Returns the place of the median among so many in ascending order; of two in the middle, the later or the
-    earlier."""
+    """Returns the place of the median among this many values in ascending order. Of two in the middle, `longer` takes
+    the later one."""
     return count // 2 if longer else (count - 1) // 2

@@ -88,7 +88,7 @@ _MARKS = ("ProfilerStep#", "enumerate(DataLoader)#", "enumerate(DataPipe)#", "Op
 
 
 def kind_of(category: object, name: str) -> int:
-    """The Kind of an event, or LEFT_OUT if it is not an event of the program."""
+    """Returns the Kind of an event, or LEFT_OUT if it is not an event of the program."""
     word = str(category).strip().lower()
     kind = _KINDS.get(word)
     if kind is None:
@@ -101,12 +101,12 @@ def kind_of(category: object, name: str) -> int:
 
 
 def is_window(category: object) -> bool:
-    """Whether the row says from when to when the profiler recorded: Kineto writes one for each export."""
+    """Returns whether the row says from when to when the profiler recorded: Kineto writes one for each export."""
     return str(category).strip().lower() == _WINDOW
 
 
 def category_of(category: object, name: str, process: object) -> object:
-    """The category of an event, also in exports of the autograd profiler, which write none.
+    """Returns the category of an event, also in exports of the autograd profiler, which write none.
 
     >>> category_of(None, "aten::mm", "CPU functions"), category_of(None, "aten::mm", 7)
     ('cpu_op', None)
@@ -117,7 +117,7 @@ def category_of(category: object, name: str, process: object) -> object:
 
 
 def are_foreign(kinds: Iterable[int], categories: Iterable[object]) -> bool:
-    """Whether no event with these kinds and categories is one of torch.profiler.
+    """Returns whether no event with these kinds and categories comes from torch.profiler.
 
     >>> are_foreign([Kind.KERNEL, Kind.OTHER], ["Session", "Node", "Kernel"]), are_foreign([Kind.KERNEL], ["Kernel"])
     (True, False)
@@ -127,18 +127,19 @@ def are_foreign(kinds: Iterable[int], categories: Iterable[object]) -> bool:
 
 
 def arrows_to_devices(text: bytes) -> set[str]:
-    """Categories of the arrows from ops to their kernels, in text of such an export."""
+    """Returns the categories of the arrows from ops to their kernels, in text of an export of the autograd profiler."""
     return {category.decode() for category in _ARROW.findall(text)}
 
 
 def leaves_kernels_out(categories: Iterable[object]) -> bool:
-    """Whether arrows lead from ops to kernels that such an export writes without what tells when they ran."""
+    """Returns whether arrows lead from ops to kernels. An export of the autograd profiler has no rows for these
+    kernels."""
     return any(str(category).startswith("cpu_to_") for category in categories)
 
 
 def accelerator_of(categories: Iterable[object]) -> str:
-    """PyTorch's name for the devices whose makers' words occur in these categories; "GPU" if none occurs, or only that
-    of MTIA beside PrivateUse1, the backend of makers without a word of their own.
+    """Returns PyTorch's name for the devices whose makers' words occur in these categories. The name is "GPU" if none
+    occurs, or only that of MTIA beside PrivateUse1, the backend of makers without a word of their own.
 
     >>> accelerator_of(["cpu_op", "xpu_runtime"])
     'XPU'

@@ -119,7 +119,7 @@ class Columns:
     """
 
     def __init__(self, *, times_only: bool = False) -> None:
-        """times_only: leave out kernels' launch shapes and other data that only some rows have."""
+        """Makes empty columns. times_only: leave out kernels' launch shapes and other data that only some rows have."""
         self._times_only = times_only
         self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
@@ -150,7 +150,7 @@ class Columns:
         self.begin()
 
     def begin(self) -> None:
-        """Reset the counts for another part of the file. Labels and texts keep their numbers."""
+        """Resets the counts for another part of the file. Labels and texts keep their numbers."""
         self.pairs = Pairs()
         self.thread_names: dict[tuple[str, str], str] = {}
         self.process_labels: set[str] = set()
@@ -162,7 +162,7 @@ class Columns:
         return len(self.start)
 
     def add(self, block: EventBlock) -> None:
-        """Take the rows of a block of events."""
+        """Takes the rows of a block of events."""
         self.timeless_count += block.timeless_count
         if block.timed:
             self._add_timed(block.timed, block.start_ns, block.full)
@@ -182,7 +182,7 @@ class Columns:
         self._labelled = None
 
     def add_columns(self, added: dict[str, bytes]) -> None:
-        """Take rows that are already in columns, keyed by the attribute names of `__init__`, with `external_2021`
+        """Takes rows that are already in columns, keyed by the attribute names of `__init__`, with `external_2021`
         beside `external`; columns of `memory` are keyed "memory.<name>"."""
         external, external_2021 = (array("q", added.pop(name)) for name in ("external", "external_2021"))
         self._add_external(external, external_2021, array("i", added["label"]))
@@ -191,7 +191,7 @@ class Columns:
                 _column(name)(self).frombytes(values)
 
     def has_stacks(self) -> bool:
-        """Whether there are Python frames or call stacks of ops."""
+        """Returns whether there are Python frames or call stacks of ops."""
         return len(self.stacked) > 0 or "python_function" in self.labels.categories
 
     def threads(self) -> list[Thread]:
@@ -201,16 +201,16 @@ class Columns:
         return StringTable(list(self.labels.name_numbers))
 
     def take(self, name: str) -> npt.NDArray[Any]:
-        """Return a column, without a copy; it is empty here afterwards."""
+        """Returns a column, without a copy; it is empty here afterwards."""
         values = getattr(self, name)
         setattr(self, name, array(values.typecode))
         return np.frombuffer(values, values.typecode) if len(values) else np.empty(0, values.typecode)
 
     def may_have_more_args(self, block: EventBlock) -> bool:
-        """Whether any event of a block that was read with `PlainArgs` may have arguments that these leave out.
+        """Returns whether any event of a block that was read with `PlainArgs` may have arguments that these leave out.
 
-        Annotations occur on nodes of graphs and on activities that were moved to a lane; queues where there is no
-        stream; kinds of copies where the name gives none. Instants with a duration are events of the allocator.
+        Annotations occur on nodes of graphs and on activities that were moved to a lane, queues where there is no
+        stream, and kinds of copies where the name gives none. Instants with a duration are events of the allocator.
         """
         if not block.timed:
             return False
@@ -226,7 +226,8 @@ class Columns:
         return [each.original_stream for each in sampled].count(None) < len(sampled)
 
     def _labels_of(self, rows: list[Any]) -> array[int]:
-        """Label numbers of the rows. They are requested twice for each block, so the last result is kept."""
+        """Returns the label numbers of the rows. They are requested twice for each block, so the last result is
+        kept."""
         if self._labelled and self._labelled[0] is rows:
             return self._labelled[1]
         labels = self.labels
@@ -372,7 +373,7 @@ class Columns:
         self.occupancy += floats([arg.occupancy_percent for arg in args])
 
     def _add_calls(self, calls: Int64, first: int, args: list[Args]) -> None:
-        """Add those of a block's calls that record the shape of their launch."""
+        """Adds the calls of a block that record the shape of their launch."""
         places = [place for place in calls.tolist() if args[place].grid is not None]
         if places:
             shaped = [args[place] for place in places]
@@ -382,7 +383,7 @@ class Columns:
             self.shaped_memory += integers([arg.shared_memory for arg in shaped])
 
     def add_collectives(self, rows: Int64, args: list[Args]) -> None:
-        """Add those of these rows of a block that name their collective: few, in most traces none."""
+        """Adds the rows of a block that name their collective. There are few of them, and none in most traces."""
         names = [arg.exchange for arg in args]
         if names.count(None) == len(names):
             return
@@ -422,18 +423,18 @@ class Columns:
 
 
 def _are_of_graphs(nodes: list[Any]) -> bool:
-    """Whether any of these is a node of a graph: Kineto writes 0 for activities that no graph launched."""
+    """Returns whether any of these is a node of a graph: Kineto writes 0 for activities that no graph launched."""
     return nodes.count(UNKNOWN) + nodes.count(0) < len(nodes)
 
 
 def _lane(row: Any, args: Args) -> Any:
-    """The lane on which the file shows the activity."""
+    """Returns the lane on which the file shows the activity."""
     return row.tid if args.stream is None else args.stream
 
 
 def _stream(row: Any, args: Args) -> object:
-    """The stream on which the device ran the activity. If the activity was moved to a lane, the file also records the
-    original stream."""
+    """Returns the stream on which the device ran the activity. If the activity was moved to a lane, the file also
+    records the original stream."""
     if args.original_stream is not None:
         return folded(args.original_stream)
     has_queue = isinstance(args, Args) and (args.sycl_queue is not None or args.l0_queue is not None)
@@ -451,7 +452,7 @@ def _text(track: object) -> str:
 
 
 def _durations(us: list[float | None]) -> Int64:
-    """Durations in ns; NO_DURATION for values that do not fit int64."""
+    """Returns the durations in ns, with NO_DURATION for values that do not fit int64."""
     values = np.array(us, np.float64)
     exact = np.abs(values) < 2.0**52
     if exact.all():
@@ -486,7 +487,8 @@ class Pairs:
         self.open.setdefault(thread, []).append(row)
 
     def end(self, thread: int, time_ns: int | None) -> int | None:
-        """The row of the begin of this end. An end without a time is ignored."""
+        """Returns the row of the begin to which this end belongs, or None if there is none. An end without a time is
+        ignored."""
         if time_ns is None:
             self.timeless_count += 1
             return None

@@ -30,16 +30,16 @@ class Sink(Protocol):
     """Receives what is found, in the order of the file."""
 
     def events(self, text: bytes) -> bool:
-        """Comma-separated events; False when they do not decode, and then nothing has been taken."""
+        """Takes comma-separated events. Returns False if they do not decode; then nothing was taken."""
 
     def event(self, text: bytes) -> bool:
-        """One event that did not decode together with others; False if it cannot be read at all."""
+        """Takes one event that did not decode together with others. Returns False if it cannot be read at all."""
 
     def lost(self) -> None:
-        """An event is damaged beyond reading."""
+        """Counts an event that is damaged beyond reading."""
 
     def value(self, key: str, text: bytes) -> None:
-        """A value other than events."""
+        """Takes a value other than events."""
 
 
 class Outline:
@@ -59,7 +59,8 @@ class Outline:
 
 
 class _PartEnds(Exception):
-    """The text of a part ended among events. seamless: the last cut is where one process would have made it."""
+    """Raised where the text of a part ends within the list of events. seamless: the last cut is where one process would
+    have made it."""
 
     def __init__(self, seamless: bool) -> None:
         super().__init__()
@@ -67,14 +68,14 @@ class _PartEnds(Exception):
 
 
 def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
-    """Read a whole file into a sink, and its shape into the outline."""
+    """Reads a whole file into a sink, and its shape into the outline."""
     _walk_file(Feed(chunks), sink, outline)
 
 
 def walk_part(
     chunks: Iterator[bytes] | Iterator[memoryview], sink: Sink, outline: Outline, behind: bytes, last: bool
 ) -> bool:
-    """Read one part of a file, making the same calls of the sink as `walk` makes for it. Returns False if they differ.
+    """Reads one part of a file, making the same calls of the sink as `walk` makes for it. Returns False if they differ.
 
     behind   for a part that begins with an event, what the file opens with, "{" or "["; empty for the first part
     last     the chunks end with the end of the file, not with the brace of the event with which the next part begins
@@ -91,7 +92,7 @@ def walk_part(
 
 
 def opening_of(head: bytes) -> bytes:
-    """The first character of a file other than space: "{" or "[" for a trace."""
+    """Returns the first character of a file other than space: "{" or "[" for a trace."""
     text = head.removeprefix(_BYTE_ORDER_MARK)
     start = skip_space(text)
     return text[start : start + 1]
@@ -114,7 +115,7 @@ def _walk_file(feed: Feed, sink: Sink, outline: Outline) -> None:
 
 
 def _walk_on(feed: Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
-    """Continue from within the list of events."""
+    """Continues from within the list of events."""
     outline.is_json = outline.has_events = True
     closed = _walk_events(feed, sink)
     outline.whole = _walk_object(feed, sink, outline, entered=closed) if opening == b"{" else closed
@@ -122,15 +123,15 @@ def _walk_on(feed: Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
 
 
 def _read_to_the_end(feed: Feed) -> None:
-    """Read the rest, so that sizes and the checksum of a compressed file are known."""
+    """Reads the rest, so that sizes and the checksum of a compressed file are known."""
     feed.text = b""
     while feed.more():
         feed.text = b""
 
 
 def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None = None) -> bool:
-    """Read entries up to the closing brace. Where the text is not a valid entry, search for events and continue with
-    them.
+    """Reads entries up to the closing brace. Where the text is not a valid entry, events are searched for, and reading
+    continues with them.
 
     entered: if the feed is already within or behind the list of events, whether the list was read to its end.
     """
@@ -152,7 +153,8 @@ def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None 
 
 
 def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
-    """Read one key and its value. False if the text is not a valid entry; the feed is then just before the error."""
+    """Reads one key and its value. Returns False if the text is not a valid entry; the feed is then just before the
+    error."""
     key = _take_value(feed)
     if key is None or feed.next_sign() != b":":
         return False
@@ -168,7 +170,7 @@ def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
 
 
 def _take_value(feed: Feed) -> bytes | None:
-    """The text of the next value of any type; None if the file ends within it."""
+    """Returns the text of the next value of any type, or None if the file ends within it."""
     if feed.next_sign() in (b'"', b"{", b"["):
         while (end := closing(feed.text, 0)) is None:
             if len(feed.text) > _LONG_VALUE_BYTES or not feed.double():
@@ -181,7 +183,7 @@ def _take_value(feed: Feed) -> bytes | None:
 
 
 def _find_events(feed: Feed) -> bool:
-    """Move to just before the next event, wherever it is; False if there is none."""
+    """Moves to just before the next event, wherever it is. Returns False if there is none."""
     while True:
         match = _EVENTS_LIST.search(feed.text)
         start = match.end() if match else next_start(feed.text)
@@ -194,7 +196,7 @@ def _find_events(feed: Feed) -> bool:
 
 
 def _walk_events(feed: Feed, sink: Sink) -> bool:
-    """Read events to the end of their list; False if the file ends first."""
+    """Reads events to the end of their list. Returns False if the file ends first."""
     while True:
         cut = last_cut(feed.text)
         accepted = cut is not None and sink.events(feed.text[: cut[0]])
@@ -209,7 +211,8 @@ def _walk_events(feed: Feed, sink: Sink) -> bool:
 
 
 def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
-    """Take the events of the text brace by brace; True if their list was closed. final: no more text will follow."""
+    """Takes the events of the text brace by brace. Returns True if their list was closed. final: no more text will
+    follow."""
     while True:
         scan = whole_events(feed.text)
         _give(feed.text, scan.spans, sink)
@@ -229,8 +232,8 @@ def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
 
 
 def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
-    """Pass on the events all at once, or if that fails in halves, so that a damaged event costs a few calls and not one
-    per event."""
+    """Passes the events on all at once. If that fails, it does the same with each half of them, so that a damaged event
+    costs a few calls and not one per event."""
     if not spans or sink.events(text[spans[0][0] : spans[-1][1]]):
         return
     if len(spans) == 1:
@@ -242,8 +245,8 @@ def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
 
 
 def _give_one(event: bytes, sink: Sink) -> None:
-    """Pass on an odd event; or a damaged one, and the events that it seems to contain because it lacks a quote or a
-    brace."""
+    """Passes on one event. If it is damaged, it counts as lost, and the events that it seems to contain, because it
+    lacks a quote or a brace, are passed on."""
     if sink.event(event):
         return
     sink.lost()
@@ -254,8 +257,8 @@ def _give_one(event: bytes, sink: Sink) -> None:
 
 
 def _skip(feed: Feed, sink: Sink) -> None:
-    """Skip an event that is broken off, or so damaged that all text behind it seems to be part of it. Look for the base
-    time."""
+    """Skips an event that is broken off, or so damaged that all text after it seems to be part of it. The base time is
+    still read if it is in that text."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:
         sink.value(match[1][1:-1].decode(), feed.text[match.end() : scalar_end(feed.text, match.end())])
@@ -263,7 +266,7 @@ def _skip(feed: Feed, sink: Sink) -> None:
 
 
 class Feed:
-    """Grows by chunks at its end and is consumed from its beginning.
+    """Text that grows by chunks at its end and is consumed from its beginning.
 
     goes_on     the chunks are a part of a file, and end with the brace that opens the next part
     end_count   how often more text was requested after the last chunk
@@ -276,18 +279,15 @@ class Feed:
         self._chunks = chunks
 
     def more(self) -> bool:
-        """Add the next chunk; False at the end of the file, or of the part."""
+        """Adds the next chunk. Returns False at the end of the file, or of the part."""
         chunk = next(self._chunks, None)
         self.text += chunk or b""
         self.end_count += chunk is None
         return chunk is not None
 
     def double(self) -> bool:
-        """Read until the text is twice as long, so that rescanning after each doubling costs no more than twice the
-        length.
-
-        False at the end of the file.
-        """
+        """Reads until the text is twice as long, so that rescanning after each doubling costs no more than twice the
+        length. Returns False at the end of the file."""
         size = len(self.text)
         while len(self.text) < 2 * size and self.more():
             pass
@@ -298,11 +298,11 @@ class Feed:
         return head
 
     def drop(self, size: int) -> None:
-        """As `take`, without a copy of the removed text."""
+        """Drops this much text from the beginning, without the copy that `take` makes of it."""
         self.text = self.text[size:]
 
     def next_sign(self) -> bytes:
-        """The next byte that is not a space, comma or zero; empty at the end of the file."""
+        """Returns the next byte that is not a space, comma or zero. It is empty at the end of the file."""
         while True:
             self.drop(skip_space(self.text))
             if self.text or not self.more():

@@ -1,9 +1,9 @@
-"""What newer profilers write besides activities: annotations of graph kernels, measured counters, edges of graphs.
+r"""What newer profilers write besides activities: annotations of graph kernels, measured counters, edges of graphs.
 
 The user annotates the kernels of a CUDA graph; copies whose own name does not describe them get full names, too.
 
 {"module_fqn": "layers.0", "autograd_phase": "backward"}      the keys spread in an activity's arguments
-{"annotation": "[{\\"name\\": \\"layer\\"}, {\\"module_fqn\\": \\"layers.0\\"}]"}   JSON of scopes, the innermost last
+{"annotation": "[{\"name\": \"layer\"}, {\"module_fqn\": \"layers.0\"}]"}   JSON of scopes, the innermost last
 {"annotation": "attention"}                                   plain text
 
 Hardware counters of GPUs are sampled about every millisecond: samples in the order of the file -> columns sorted by
@@ -11,8 +11,8 @@ time.
 
     {"ph": "C", "pid": "GPU 0 Counters", "name": "SM Active (%)", "ts": 12.345, "args": {"": 61.5}}
 
-Written by CUPTI's monitor, and by Kineto if metrics were requested. Counters from other sources, such as MTIA's queues,
-have numeric process ids.
+CUPTI's monitor writes them, and so does Kineto if metrics were requested. Counters from other sources, such as MTIA's
+queues, have numeric process ids.
 
 Arrows say which node of a CUDA graph waited for which: ends in the order of the file -> pairs of events.
 
@@ -53,7 +53,7 @@ BARE = ("Memcpy", "Memset")
 
 
 class GraphAnnotation(NamedTuple):
-    """Texts; None if not recorded."""
+    """The texts of an annotation; None if not recorded."""
 
     module: str | None = None
     name: str | None = None
@@ -61,7 +61,7 @@ class GraphAnnotation(NamedTuple):
 
 
 def annotated(args: Sequence[Args]) -> list[int]:
-    """Places of the activities that have an annotation or were moved to a lane."""
+    """Returns the places of the activities that have an annotation or were moved to a lane."""
     return [
         place
         for place, each in enumerate(args)
@@ -75,7 +75,7 @@ def annotated(args: Sequence[Args]) -> list[int]:
 
 
 def noted(args: Args) -> GraphAnnotation:
-    """The annotation: the keys in the arguments themselves, or else those inside the annotation text."""
+    """Returns the annotation: the keys in the arguments themselves, or else those inside the annotation text."""
     inside = _in_annotation(args.annotation) if isinstance(args.annotation, str) else GraphAnnotation()
     spread = (args.module, args.scope, args.autograd)
     return GraphAnnotation(
@@ -105,7 +105,8 @@ _KEYS = {"module": "module_fqn", "name": "name", "phase": "autograd_phase"}
 
 
 def full_name(name: str, args: Args) -> str:
-    """The full name of a bare copy or memset, as Kineto spells it; unchanged if the arguments do not give its kind.
+    """Returns the full name of a bare copy or memset, as Kineto spells it; it is unchanged if the arguments do not give
+    its kind.
 
     >>> full_name("Memcpy", Args(copy_kind="HtoD", source_memory="pageable", target_memory="device"))
     'Memcpy HtoD (Pageable -> Device)'
@@ -123,8 +124,8 @@ def _memory(value: object) -> str:
 
 
 def queue_of(args: Args) -> int | None:
-    """The queue of SYCL or Level Zero that takes the place of a stream: its number, or its address folded to one. None
-    if neither is recorded."""
+    """Returns the queue of SYCL or Level Zero that takes the place of a stream: its number, or its address folded to
+    one. Returns None if neither is recorded."""
     for value in (args.sycl_queue, args.l0_queue):
         (number,) = integers([folded(value)])
         if number > UNKNOWN:
@@ -133,8 +134,8 @@ def queue_of(args: Args) -> int | None:
 
 
 def folded(stream: object) -> object:
-    """A value that stands for a stream. An address, as a number or as hexadecimal text, is folded to a small number
-    that distinguishes it from others; anything else is unchanged."""
+    """Returns a value that stands for a stream. An address, as a number or as hexadecimal text, is folded to a small
+    number that distinguishes it from others; anything else is unchanged."""
     number = _address(stream) if isinstance(stream, str) else stream
     if isinstance(number, int) and number >= ADDRESSES:
         return number // _ALIGNED % _FOLDED
@@ -186,7 +187,7 @@ class CounterColumns:
                 self._name.append(self.names.number(row.name))
 
     def table(self, origin_ns: int, last_ns: int) -> CounterTable:
-        """Samples within the recording, which begins at origin_ns and is last_ns long."""
+        """Returns the samples within the recording, which begins at origin_ns and is last_ns long."""
         if not self._ts:
             return no_counters()
         ts = np.frombuffer(self._ts, np.int64) - origin_ns
@@ -200,7 +201,7 @@ class CounterColumns:
 
 
 def _value_of(args: object) -> float | None:
-    """The only value, whatever its key: Kineto and the monitor write an empty one."""
+    """Returns the only value, whatever its key: Kineto and the monitor write an empty one."""
     if not isinstance(args, dict) or len(args) != 1:
         return None
     (value,) = floats(list(args.values()))
@@ -225,7 +226,7 @@ class FlowColumns:
         self._ends = array("b")
 
     def add(self, rows: Sequence[PlacedStart], thread: Callable[[object, object], int]) -> None:
-        """Keep the ends of arrows between nodes of graphs. thread: maps a pid and a tid to the number of their
+        """Keeps the ends of arrows between nodes of graphs. thread: maps a pid and a tid to the number of their
         thread."""
         for row in rows:
             time = time_ns(row.ts)
@@ -236,7 +237,7 @@ class FlowColumns:
                 self._ends.append(isinstance(row, PlacedEnd))
 
     def add_arrows(self, before_ns: Int64, before: Int32, after_ns: Int64, after: Int32) -> None:
-        """Add arrows whose ends are both known, by their times and thread numbers."""
+        """Adds arrows whose ends are both known, by their times and thread numbers."""
         ids = (FIRST_DEPENDENCY + len(self._id) + np.arange(len(before_ns), dtype=np.int64)).tobytes()
         for ts, thread, is_end in ((before_ns, before, 0), (after_ns, after, 1)):
             self._id.frombytes(ids)
@@ -245,7 +246,7 @@ class FlowColumns:
             self._ends.frombytes(np.full(len(ts), is_end, np.int8).tobytes())
 
     def table(self, events: EventTable, origin_ns: int) -> DependencyTable:
-        """Pairs of activities joined by an arrow whose two ends were both found."""
+        """Returns the pairs of activities joined by an arrow whose two ends were both found."""
         if not self._id:
             return no_dependencies()
         id, ts = np.frombuffer(self._id, np.int64), np.frombuffer(self._ts, np.int64) - origin_ns
@@ -258,7 +259,7 @@ class FlowColumns:
 
 
 def _at(events: EventTable, rows: Int64, instants: Int64, thread: Int32, ts: Int64) -> Int64:
-    """The row of a thread's event that is at each time, within the rounding; -1 for none."""
+    """Returns the row of a thread's event that is at each time, within the rounding, or -1 for none."""
     result = np.full(len(ts), -1, np.int64)
     threads = events.thread[rows]
     for each in distinct(thread).tolist():
@@ -274,7 +275,7 @@ def _at(events: EventTable, rows: Int64, instants: Int64, thread: Int32, ts: Int
 
 
 def _joined(before_id: Int64, before: Int64, after_id: Int64, after: Int64) -> tuple[Int64, Int64]:
-    """Each start of an arrow paired with all of its ends, without repeats, sorted by the later activity."""
+    """Returns each start of an arrow paired with all of its ends, without repeats, sorted by the later activity."""
     before_id, before = before_id[before >= 0], before[before >= 0]
     after_id, after = after_id[after >= 0], after[after >= 0]
     order = np.argsort(before_id, kind="stable")

@@ -21,7 +21,7 @@ MOST_BYTES = 16 * 2**20
 
 
 #: Ops that multiply matrices, convolve or attend: their settings, such as a stride, determine how much they compute.
-#: Also softmax, dropout and copies: the ops that a fused attention or a better layout would save.
+#: Softmax, dropout and copies are included: a fused attention or a better layout would save them.
 _WITH_SETTINGS = re.compile(
     r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$|::topk$"
 )
@@ -32,14 +32,14 @@ _EXCHANGE = re.compile(rf"{BACKEND}:")
 
 
 def keeps_inputs(kind: Kind, name: str) -> bool:
-    """Whether shapes and types of events of this name are kept. They are kept for all ops, since ops are grouped by
-    them. A backend's marks are ops in some releases and ranges in others."""
+    """Returns whether shapes and types of events of this name are kept. They are kept for all ops, since ops are
+    grouped by them. A backend's marks are ops in some releases and ranges in others."""
     return kind == Kind.CPU_OP or (kind == Kind.USER and _EXCHANGE.match(name) is not None)
 
 
 def keeps_settings(name: str) -> bool:
-    """Whether the values of the op's other inputs are kept too. Keeping them for all ops would cost too much time for
-    their use."""
+    """Returns whether the values of the op's other inputs are kept too. Keeping them for all ops would cost too much
+    time for their use."""
     return any((_WITH_SETTINGS.search(name), _EXCHANGE.match(name), _MESSAGE.match(name)))
 
 
@@ -78,16 +78,16 @@ class Texts(dict[bytes, int]):
         self._bytes = 0
 
     def table(self) -> StringTable:
-        """The distinct texts, in order of first appearance."""
+        """Returns the distinct texts, in order of first appearance."""
         return StringTable(list(self.distinct))
 
     def numbers(self, values: Iterable[msgspec.Raw]) -> array[int]:
-        """The numbers of the values; -1 for an empty value, null, invalid JSON, and a text for which there is no
-        room."""
+        """Returns the numbers of the values, with -1 for an empty value, null, invalid JSON, and a text for which there
+        is no room."""
         return array("i", map(self.__getitem__, map(bytes, values)))
 
     def add(self, rows: Int64, texts: list[msgspec.Raw], to_rows: array[int], to_numbers: array[int]) -> None:
-        """Add rows and numbers of the values that are not empty: 2022 wrote empty ones with every op."""
+        """Adds rows and numbers of the values that are not empty: profilers of 2022 wrote empty ones with every op."""
         if texts.count(MISSING) < len(texts):
             number = np.frombuffer(self.numbers(texts), np.int32)
             recorded = number != UNKNOWN
@@ -104,7 +104,7 @@ class Texts(dict[bytes, int]):
 
 
 def compact(spelling: bytes) -> str | None:
-    """The JSON without white space."""
+    """Returns the JSON without white space."""
     try:
         return msgspec.json.encode(msgspec.json.decode(spelling)).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -112,7 +112,7 @@ def compact(spelling: bytes) -> str | None:
 
 
 def plain(spelling: bytes) -> str | None:
-    """The string that this JSON spells; None for anything else."""
+    """Returns the string that this JSON spells, or None for anything else."""
     try:
         return msgspec.json.decode(spelling, type=str)
     except (msgspec.MsgspecError, UnicodeDecodeError):

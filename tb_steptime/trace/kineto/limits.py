@@ -78,7 +78,7 @@ _TRIPLES = {"grid", "block", "shaped_grid", "shaped_block"}
 
 
 def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
-    """Cuts names that are too long, and keeps them distinct. `impossible` counts them."""
+    """Shortens names that are too long, and keeps them distinct. `impossible` counts them."""
     lengths = np.array([len(name) for name in names.strings], np.int64)
     in_all = int(lengths[lengths > USUAL_CHARACTERS].sum())
     most = MOST_CHARACTERS if in_all <= MOST_OF_LONG else USUAL_CHARACTERS
@@ -95,8 +95,8 @@ def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
 def with_fewer_kernels(
     names: StringTable, events: EventTable, impossible: Counter[str]
 ) -> tuple[StringTable, EventTable]:
-    """Gives those kernels one shared name whose own would exceed the limit of all names together. `impossible` counts
-    these names."""
+    """Gives one shared name to the kernels whose own names would exceed the limit of all names together. `impossible`
+    counts these names."""
     kernels = events.kind == Kind.KERNEL
     used = distinct_in(events.name[kernels])
     room = np.cumsum([len(names[number]) for number in used.tolist()]) <= MOST_OF_KERNELS
@@ -151,21 +151,21 @@ class PossibleColumns:
         if limit is None:
             return values
         if values.dtype.kind == "f":
-            outside = (values < 0) | (values > limit.most)  # neither holds of NaN
+            outside = (values < 0) | (values > limit.most)  # both comparisons are false for NaN
         else:
             outside = (values < UNKNOWN) | (values > limit.most)
         return self._replaced(values, outside, limit.what)
 
     def durations(self) -> Int64:
-        """Returns durations in ns: 0 for those that are too long, others unchanged."""
+        """Returns the durations in ns, with 0 for those that are too long."""
         dur = self._columns.take("dur")
         long = (dur > MOST_NS) | ((dur < -MOST_NS) & (dur != NO_DURATION))
         self.impossible[TIMES] += int(long.sum())
         return np.where(long, 0, dur) if long.any() else dur
 
     def starts(self, dur: Int64) -> tuple[Int64, Bool]:
-        """Returns start times in ns, and which events are too far from the others to belong to the same recording:
-        these get the median event's start."""
+        """Returns the start times in ns, and which events are too far from the others to belong to the same recording.
+        These get the median event's start."""
         start = self._columns.take("start")
         if not len(start):
             return start, np.zeros(0, bool)

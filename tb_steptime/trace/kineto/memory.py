@@ -3,7 +3,7 @@
     {"ph": "i", "name": "[memory]", "ts": 12.345, "args": {"Addr": 4096, "Bytes": 512, "Total Allocated": 1024, ...}}
     {"ph": "i", "name": "[OutOfMemory]", "ts": 23.456, "args": {"Bytes": 8589934592, "Total Allocated": 1024, ...}}
 
-Written with `profile_memory=True`. For a trace without such events these columns cost nothing.
+The profiler writes them with `profile_memory=True`. For a trace without such events these columns cost nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class MemoryColumns:
         self.refused: list[int | None] = []
 
     def add(self, rows: Sequence[Any], thread: Callable[[object, object], int]) -> None:
-        """Keep the events of the allocator among these rows. thread: maps a pid and a tid to the number of their
+        """Keeps the events of the allocator among these rows. thread: maps a pid and a tid to the number of their
         thread."""
         memory = [row for row in rows if row.name == MEMORY]
         if len(memory) < len(rows):
@@ -67,7 +67,8 @@ class MemoryColumns:
         self._device += small_integers([arg.device for arg in args])
 
     def table(self, origin_ns: int) -> MemoryTable:
-        """Rows sorted by time, in the written order within one instant; rows that were written twice are kept once."""
+        """Returns the rows sorted by time, in the written order within one instant. Rows that were written twice are
+        kept once."""
         ts = np.frombuffer(self._ts, np.int64) - origin_ns if self._ts else np.empty(0, np.int64)
         order = np.argsort(ts, kind="stable")
         long = {name: np.frombuffer(getattr(self, f"_{name}"), np.int64)[order] if self._ts else ts for name in _LONG}
@@ -80,7 +81,7 @@ class MemoryColumns:
 
 
 def _times(rows: Sequence[Any]) -> list[int | None]:
-    """Time of each row in ns, from floats or from the written text; None if it has none."""
+    """Returns the time of each row in ns, from floats or from the written text, or None if it has none."""
     if rows and isinstance(rows[0].ts, float):
         return to_ns(np.array([row.ts for row in rows], np.float64)).tolist()  # type: ignore[no-any-return]
     times = None if any(isinstance(row.ts, str) for row in rows) else uniform_ns([bytes(row.ts) for row in rows])
@@ -97,8 +98,8 @@ def _sizes(values: Sequence[Any]) -> list[int | None]:
 
 
 def _threads(rows: Sequence[Any], thread: Callable[[object, object], int]) -> list[int]:
-    """Thread numbers of the rows, looking each track up once. The types are part of the key, since 1, 1.0 and True are
-    equal keys."""
+    """Returns the thread numbers of the rows, looking up each track once. The types are part of the key, since 1, 1.0
+    and True are equal keys."""
     by_track: dict[tuple[object, ...], int] = {}
     numbers = []
     for row in rows:
@@ -119,8 +120,8 @@ def _signed(value: object) -> int | None:
 
 
 def _again(table: MemoryTable) -> Any:
-    """Rows that repeat the one before them. No two allocations leave the same total, so such a row was written
-    twice."""
+    """Returns the rows that repeat the one before them. No two allocations leave the same total, so such a row was
+    written twice."""
     columns = (table.ts, table.thread, table.device, table.bytes, table.addr, table.allocated)
     same: Int64 = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
     complete = (table.allocated != UNKNOWN) & (table.bytes != 0)

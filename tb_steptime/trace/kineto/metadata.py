@@ -50,7 +50,7 @@ class Metadata:
         self.has_stacks = False
 
     def add(self, key: str, text: bytes) -> bool:
-        """Keep the value if its key is one of those used; False if it is damaged."""
+        """Keeps the value if its key is one of those used. Returns False if it is damaged."""
         if key not in _WANTED:
             return True
         try:
@@ -60,7 +60,7 @@ class Metadata:
         return True
 
     def add_later(self, later: Metadata) -> None:
-        """Add what a later part of the file holds."""
+        """Adds what a later part of the file holds."""
         self._values |= later._values
         self.has_stacks |= later.has_stacks
 
@@ -69,12 +69,12 @@ class Metadata:
         return _integer(self._values.get("baseTimeNanoseconds")) or 0
 
     def devices(self, active: Iterable[int]) -> dict[int, Device]:
-        """The listed devices, and those active ids that can be identified with one of them."""
+        """Returns the listed devices, and those active ids that can be identified with one of them."""
         listed = [_device(one) for one in self._listed()]
         return _with_unlisted({device.id: device for device in listed if device}, sorted(active))
 
     def mended_device_count(self) -> int:
-        """Number of listed devices whose properties contain values of other properties."""
+        """Returns the number of listed devices whose properties contain values of other properties."""
         return sum(_lists_sms_as_threads(one) for one in self._listed())
 
     def _listed(self) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ class Metadata:
         return _integer(steps.get("start_ns")) if isinstance(steps, dict) else None
 
     def _runtime(self) -> str | None:
-        """CUDA writes 12.4 as 12040, HIP 6.2.41133 as 60241133."""
+        """Returns the version of the runtime. CUDA writes 12.4 as 12040, and HIP writes 6.2.41133 as 60241133."""
         cuda, hip = (
             _integer(self._values.get("cuda_runtime_version")),
             _integer(self._values.get("hip_runtime_version")),
@@ -116,14 +116,14 @@ class Metadata:
 
 
 def _labels_gpus(labels: set[str]) -> bool | None:
-    """Whether Kineto labelled processes after GPUs; None if the labels are not Kineto's."""
+    """Returns whether Kineto labelled processes after GPUs, or None if the labels are not Kineto's."""
     if any(label.startswith("GPU ") for label in labels):
         return True
     return False if labels == {"CPU"} else None
 
 
 def _process_groups(listed: Any) -> tuple[ProcessGroup, ...]:
-    """Process groups. Lists of many ranks may be abbreviated to text; their ranks are then unknown."""
+    """Returns the process groups. Lists of many ranks may be abbreviated to text; their ranks are then unknown."""
     groups = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     return tuple(
         ProcessGroup(str(one.get("pg_name") or ""), str(one.get("pg_desc") or ""), _ranks(one.get("ranks")))
@@ -141,8 +141,8 @@ _FEWEST_THREADS = 1024
 
 
 def _lists_sms_as_threads(properties: dict[str, Any]) -> bool:
-    """The Python exporter of PyTorch 2.13 and 2.14 writes the number of SMs as the threads of an SM, and leaves out the
-    shared memory of an SM."""
+    """Returns whether the number given as the threads of an SM is that of the SMs. The Python exporter of PyTorch 2.13
+    and 2.14 writes so, and leaves out the shared memory of an SM."""
     threads = _integer(properties.get("maxThreadsPerMultiprocessor"))
     return (
         threads is not None and 0 < threads < _FEWEST_THREADS and _integer(properties.get("numSms")) in (None, threads)
@@ -150,7 +150,7 @@ def _lists_sms_as_threads(properties: dict[str, Any]) -> bool:
 
 
 def _mended(device: Device) -> Device:
-    """Take the number given as threads to be that of SMs, and take the limits of one SM from its compute capability.
+    """Takes the number given as threads to be that of SMs, and takes the limits of one SM from its compute capability.
     ROCm devices number compute capabilities by other rules."""
     limits = (
         None if "AMD" in device.name or device.compute_capability is None else SM_LIMITS.get(device.compute_capability)
@@ -183,7 +183,8 @@ def _device(properties: dict[str, Any]) -> Device | None:
 
 
 def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, Device]:
-    """ROCm's activities number all agents, CPUs first, so that GPU 0 of the list may be device 2, and 7 device 9.
+    """Returns the devices, with those active ids that the list does not have. ROCm's activities number all agents, CPUs
+    first, so that GPU 0 of the list may be device 2, and 7 device 9.
 
     If all listed GPUs are alike, an unlisted id has the same properties. If as many devices are active as listed and no
     id fits, they are in the same order. Otherwise nothing is known about such an id.
@@ -202,5 +203,5 @@ def _integer(value: object) -> int | None:
 
 
 def _flag(value: object) -> bool | None:
-    """A flag written as 1 and 0, as true and false, or not at all."""
+    """Returns a flag that is written as 1 and 0 or as true and false, or None if it is not written."""
     return bool(value) if isinstance(value, (bool, int)) else None

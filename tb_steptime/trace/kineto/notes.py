@@ -29,7 +29,7 @@ class Damage(msgspec.Struct):
     unfinished: bool = False
 
     def add(self, other: Damage) -> None:
-        """Add the counts of another part of the file."""
+        """Adds the counts of another part of the file."""
         for name, value in msgspec.structs.asdict(other).items():
             setattr(self, name, getattr(self, name) + value if name.endswith("_count") else getattr(self, name) | value)
 
@@ -50,14 +50,14 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
 
 
 def _of_file(damage: Damage) -> tuple[Note, ...]:
-    """The state of the file as a whole: at most one note, the most serious."""
+    """Returns the most serious note on the file as a whole, if there is any."""
     if damage.corrupt:
         return (Note("corrupt-file"),)
     return (Note("truncated-file"),) if damage.cut_short or damage.unfinished else ()
 
 
 def refusals(bytes_asked: Sequence[int | None]) -> tuple[Note, ...]:
-    """Allocations for which there was no memory: how many, and the largest."""
+    """Returns a note on allocations for which there was no memory: how many, and the largest."""
     if not bytes_asked:
         return ()
     most = max((size for size in bytes_asked if size is not None), default=None)
@@ -65,5 +65,5 @@ def refusals(bytes_asked: Sequence[int | None]) -> tuple[Note, ...]:
 
 
 def several_processes(names: Sequence[str]) -> tuple[Note, ...]:
-    """The processes of a file from which only the first one is measured."""
+    """Returns a note on the processes of a file from which only the first one is measured."""
     return (Note("several-processes", {"count": count(len(names)), "name": text(names[0])}),)

@@ -24,7 +24,7 @@ _NO_TRIPLE = (UNKNOWN,) * 3
 
 
 def number_of(value: object) -> Decimal | None:
-    """A finite number from a number or a text; None for anything else."""
+    """Returns a finite number from a number or a text, or None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
         return None
     try:
@@ -35,7 +35,8 @@ def number_of(value: object) -> Decimal | None:
 
 
 def integers(values: Sequence[Any]) -> array[int]:
-    """int64 values; -1 for anything that is not such a number. Each result is independent of the other values."""
+    """Returns int64 values, with -1 for anything that is not such a number. Each result is independent of the other
+    values."""
     try:
         return array("q", values)
     except (TypeError, OverflowError):
@@ -43,7 +44,7 @@ def integers(values: Sequence[Any]) -> array[int]:
 
 
 def small_integers(values: Sequence[Any]) -> array[int]:
-    """int32 values; -1 for anything that is not such a number. Kineto writes 2**32 - 1 for "no stream"."""
+    """Returns int32 values, with -1 for anything that is not such a number. Kineto writes 2**32 - 1 for "no stream"."""
     try:
         return array("i", values)
     except (TypeError, OverflowError):
@@ -51,7 +52,7 @@ def small_integers(values: Sequence[Any]) -> array[int]:
 
 
 def triples(values: Sequence[Any]) -> array[int]:
-    """Three int64 for each value; -1 for anything that is not a triple."""
+    """Returns three int64 for each value, with -1 for anything that is not a triple."""
     try:
         flat = array("q", chain.from_iterable(values))
         if set(map(len, values)) <= {3}:
@@ -62,7 +63,7 @@ def triples(values: Sequence[Any]) -> array[int]:
 
 
 def floats(values: Sequence[Any]) -> array[float]:
-    """float64 values; NaN for anything that is not a number."""
+    """Returns float64 values, with NaN for anything that is not a number."""
     try:
         return array("d", values)
     except (TypeError, OverflowError):
@@ -70,7 +71,7 @@ def floats(values: Sequence[Any]) -> array[float]:
 
 
 def _integer(value: object, end: int) -> int:
-    """The integer as `array` converts it: true is 1."""
+    """Returns the integer as `array` converts it: true is 1."""
     if isinstance(value, int):
         return int(value) if -end <= value < end else UNKNOWN
     number = number_of(value)
@@ -86,7 +87,7 @@ def _triple(value: object) -> Sequence[int]:
 
 
 def _float(value: object) -> float:
-    """The float as `array` converts it; NaN for a whole number that no float can hold."""
+    """Returns the float as `array` converts it, or NaN for a whole number that no float can hold."""
     if isinstance(value, float):
         return value
     try:
@@ -104,18 +105,19 @@ _LATEST_NS = 2**62
 
 
 def to_ns(us: Float64) -> Int64:
-    """Microseconds below EXACT_AS_FLOAT_US, to the nearest nanosecond."""
+    """Converts microseconds below EXACT_AS_FLOAT_US to the nearest nanosecond."""
     whole = np.floor(us)
     return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
 
 
 def time_ns(text: object) -> int | None:
-    """The time of one event, as a float or Raw."""
+    """Returns the time of one event in ns, from a float or Raw."""
     return parsed_ns(bytes(text) if isinstance(text, msgspec.Raw) else str(text).encode())
 
 
 def uniform_ns(times: list[bytes]) -> Int64 | None:
-    """Whole microseconds, or all with three decimals: then the digits are an integer once the points are gone."""
+    """Returns the times in ns if all are whole microseconds, or all have three decimals: then the digits are an integer
+    once the points are gone. Returns None for any others."""
     text = b",".join([*times, b""])
     signs = np.frombuffer(text, np.uint8)
     points, commas = np.flatnonzero(signs == ord(".")), np.flatnonzero(signs == ord(","))

@@ -72,7 +72,8 @@ _BY_OPENING = (
 
 
 def other_file(name: str, head: bytes) -> tuple[str, str] | None:
-    """What a file is that is no trace, and the way out; None where neither its name nor its first bytes say so.
+    """Returns what a file that is no trace contains, and what to do instead, or None where neither its name nor its
+    first bytes say so.
 
     >>> other_file("memory.json", b"[[1700, 1800], [[0, 8], [0, 16]]]")[0]
     'The file holds lists of numbers, as export_memory_timeline writes them, and no events'

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
-#: A process with fewer launches or ops, or with less than this share of those of another one, is none: the process of a
-#: call may be a damaged value.
+#: A process with fewer launches or ops, or with less than this share of those of another one, does not count: the
+#: process of a call may be a damaged value.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.01
 
 
@@ -49,7 +49,8 @@ class Processes(msgspec.Struct, frozen=True, eq=False):
 def several_processes(
     columns: Mapping[str, npt.NDArray[np.integer[Any]]], threads: Iterable[tuple[str, str]]
 ) -> Processes | None:
-    """None if at most one process launches work, or if what each launches is told apart without the order of the file.
+    """Returns the processes, or None if at most one launches work, or if the launches of each can be identified without
+    the order of the file.
 
     columns: start, dur, kind, thread, correlation, device and stream of the events. threads: pid and tid of each
     thread, in the order of the file.
@@ -59,7 +60,7 @@ def several_processes(
     numbers: dict[str, int] = {}
     process = np.array([numbers.setdefault(pid, len(numbers)) for pid, _ in threads], np.int64)
     if not is_in(kind, (*CALL_KINDS, *DEVICE_KINDS)).any():
-        hosts = _often(np.bincount(process[thread[kind == Kind.CPU_OP]]))
+        hosts = _frequent(np.bincount(process[thread[kind == Kind.CPU_OP]]))
         return Processes([[*numbers][each] for each in hosts], _owner(hosts, process) == 0) if len(hosts) > 1 else None
     if not is_in(kind, (*CALL_KINDS, Kind.CPU_OP)).any():
         kernels = np.flatnonzero(kind == Kind.KERNEL)
@@ -70,7 +71,7 @@ def several_processes(
     work = np.flatnonzero(is_in(kind, DEVICE_KINDS))
     calls = calls[is_in(correlation[calls], correlation[work])]
     number, launcher = _distinct_pairs(correlation[calls], process[thread[calls]])
-    hosts = _often(np.bincount(launcher))
+    hosts = _frequent(np.bincount(launcher))
     if len(hosts) < 2:
         return None
     owner = _owner(hosts, process)
@@ -88,8 +89,8 @@ def several_processes(
 def _one_after_the_other(
     columns: Mapping[str, npt.NDArray[np.integer[Any]]], process: Int64, hosts: Int64
 ) -> tuple[list[int], int] | None:
-    """Returns these processes in the order in which they ran, and when the second one began; None where they ran at the
-    same time. process: of each thread."""
+    """Returns these processes in the order in which they ran, and when the second one began, or None where they ran at
+    the same time. process: of each thread."""
     rows = np.flatnonzero(is_in(columns["kind"], (*CALL_KINDS, Kind.CPU_OP)))
     of, start = process[columns["thread"][rows]], columns["start"][rows].astype(np.int64)
     end = start + columns["dur"][rows]
@@ -99,7 +100,7 @@ def _one_after_the_other(
     return [each for _, _, each in ranges], ranges[1][0]
 
 
-def _often(number: Int64) -> Int64:
+def _frequent(number: Int64) -> Int64:
     """Returns the places with enough launches, kernels or ops."""
     return np.flatnonzero(number >= max(LEAST_LAUNCHES, LEAST_FRACTION * number.max(initial=0)))
 
@@ -113,7 +114,7 @@ def _of_streams(device: Int64, stream: Int64, process: Int64, of_threads: Int64,
     """Returns the processes, where kernels of several have one stream of one device. device, stream, process: of each
     kernel."""
     pairs = Groups.of(device, stream, process)
-    counted = pairs.first[_often(pairs.count())]
+    counted = pairs.first[_frequent(pairs.count())]
     if len(counted) < 2:
         return None
     track, owner = Groups.of(device[counted], stream[counted]), process[counted]

@@ -55,7 +55,7 @@ def read_trace(
     every quarter of a megabyte of JSON. processes: how many may read a large file, including this one; the trace is the
     same, and on_progress is called less often. meanwhile: what this process does first while others read.
     """
-    with contextlib.suppress(OSError):  # whoever opens the file says what is wrong
+    with contextlib.suppress(OSError):  # the code that opens the file reports what is wrong
         give_back_large_blocks(likely_text_bytes(any_path(path)))
     with read_in_parts(any_path(path), on_progress, processes, meanwhile) as read:
         if read:

@@ -35,7 +35,7 @@ class RepairedText(msgspec.Struct, frozen=True):
 
 
 def repair(text: bytes) -> RepairedText:
-    """Replace non-numbers by null, and escape what a string may not contain."""
+    """Replaces non-numbers by null, and escapes what a string may not contain."""
     valid = text.decode("utf-8", "replace").encode()
     replaced_count = valid.count("\ufffd".encode()) - text.count("\ufffd".encode())
     parts = valid.replace(rb"\\", _BACKSLASH).replace(rb"\"", _QUOTE).split(b'"')

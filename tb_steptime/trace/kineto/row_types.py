@@ -188,7 +188,7 @@ class FlowStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
 
 
 class FlowEnd(FlowStart, gc=False, tag="f"):
-    """The other end."""
+    """The other end of an arrow that is only counted."""
 
 
 class PlacedStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
@@ -201,7 +201,7 @@ class PlacedStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
 
 
 class PlacedEnd(PlacedStart, gc=False, tag="f"):
-    """The other end."""
+    """The other end of such an arrow, with the same fields."""
 
 
 #: Other arrows, asynchronous and object events: only counted.

@@ -1,4 +1,4 @@
-"""The JSON of events -> typed rows. Knows an event's keys, and converts values of wrong types."""
+"""The JSON of events -> typed rows. This module knows an event's keys, and converts values of wrong types."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class EventBlock(msgspec.Struct, frozen=True, eq=False):
 
 
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
-    """The block with only those timed events whose category and name are wanted."""
+    """Returns the block with only those timed events whose category and name are wanted."""
     places = [place for place, row in enumerate(block.timed) if wanted(row.cat, row.name or "")]
     return replace(block, timed=[block.timed[place] for place in places], start_ns=block.start_ns[places])
 
@@ -90,8 +90,8 @@ class _Rows(msgspec.Struct, frozen=True):
 
 @functools.cache
 def _row_types(exact: bool, full: bool) -> _Rows:
-    """Decoder for times as floats, or as written (exact). full: also look for what few files have: annotations,
-    instants with a duration, and positions of arrows. Looking for these takes a tenth of the time."""
+    """Returns the decoder for times as floats, or as written (exact). full: also look for what few files have, which
+    are annotations, instants with a duration, and positions of arrows. Looking for these takes a tenth of the time."""
     timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
     args: Any = ("args", InstantArgs | None, NO_INSTANT_ARGS) if full else ("args", PlainArgs | None, NO_PLAIN_ARGS)
     timed[:2] = [msgspec.defstruct(kind.__name__, [args], bases=(kind,), **_tagged(kind)) for kind in timed[:2]]
@@ -125,7 +125,8 @@ class RowDecoder:
         self.exact = self.full = False
 
     def decode(self, events: bytes) -> EventBlock | None:
-        """Decode comma-separated events; None if the text is not that (it may have been cut in the wrong place)."""
+        """Decodes comma-separated events. Returns None if the text is anything else, as where it was cut in the wrong
+        place."""
         repaired = None
         try:
             rows: list[Any] | None = self._decode(events)
@@ -144,7 +145,8 @@ class RowDecoder:
         return block
 
     def decode_plain(self, events: bytes) -> EventBlock | None:
-        """As `decode`, including rare arguments; but None also if anything would have to be converted or repaired."""
+        """Decodes events as `decode` does, including rare arguments. It also returns None if anything would have to be
+        converted or repaired."""
         full, self.full = self.full, True
         try:
             block = self._block(self._decode(events))
@@ -155,7 +157,7 @@ class RowDecoder:
         return self.decode_plain(events) if block is None else block
 
     def decode_again(self, events: bytes) -> EventBlock | None:
-        """Decode once more the text that was just decoded, including rare arguments, as from now on."""
+        """Decodes the last text again, including rare arguments, which are looked for from now on."""
         self.full = True
         counts = self.repaired_value_count, self.repaired_string_count
         block = self.decode(events)
@@ -163,7 +165,7 @@ class RowDecoder:
         return block
 
     def decode_loosely(self, event: bytes) -> EventBlock | None:
-        """Decode one event whose values have wrong types; None if its phase is not known."""
+        """Decodes one event whose values have wrong types. Returns None if its phase is not known."""
         if not self._repairs:
             return None
         import json  # few files need it, and decimal numbers
@@ -194,7 +196,7 @@ class RowDecoder:
             return None
 
     def _decode_full(self, events: bytes, lax: bool) -> list[Any]:
-        """Decode with rare arguments. The rejected event may be an arrow of a graph; any other bad value is rejected
+        """Decodes with rare arguments. The rejected event may be an arrow of a graph; any other bad value is rejected
         again."""
         row_types = _row_types(self.exact, True)
         rows: list[Any] = (row_types.lax if lax else row_types.decoder).decode(b"[%b]" % events)
@@ -202,7 +204,8 @@ class RowDecoder:
         return rows
 
     def _block(self, rows: list[Any]) -> EventBlock | None:
-        """The block of these rows; None if the text has to be decoded again, with `exact` or `full` set from now on."""
+        """Returns the block of these rows, or None if the text has to be decoded again, with `exact` or `full` set from
+        now on."""
         row_types = _row_types(self.exact, self.full)
         timed, kinds = [row for row in rows if row.__class__ is row_types.complete], set(map(type, rows))
         if not self.full and _have_begun(rows, kinds):
@@ -218,14 +221,15 @@ class RowDecoder:
 
 
 def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
-    """Whether any begin of an event written in two has arguments: `Columns.may_have_more_args` does not look at
+    """Returns whether any begin of an event written in two has arguments: `Columns.may_have_more_args` does not look at
     these."""
     begin_types = tuple(kind for kind in kinds if issubclass(kind, Begin))
     return bool(begin_types) and any(isinstance(row, begin_types) and row.args is not None for row in rows)
 
 
 def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, full: bool) -> EventBlock | None:
-    """None if a time is too late for a float, or is not a number: text may be NaN."""
+    """Returns the block of these rows, or None if a time is too late for a float or is not a number: text may be
+    NaN."""
     row_types = _row_types(exact, full)
     rare = kinds & {Meta, row_types.begin, row_types.end}
     others = [row for row in rows if row.__class__ in rare] if rare else []
@@ -265,8 +269,9 @@ def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> 
 
 
 def _loose_block(event: Any) -> EventBlock | None:
-    """A block of one event of any shape; a value of the wrong type is converted, or treated as missing. An empty object
-    is no event: writers that end each event with a comma, such as rocmProfileData's, begin or end with one."""
+    """Returns a block of one event of any shape; a value of the wrong type is converted, or treated as missing. An
+    empty object is no event: writers that end each event with a comma, such as rocmProfileData's, begin or end with
+    one."""
     nothing = np.empty(0, np.int64)
     if event == {}:
         return EventBlock([], nothing, [], 0)

@@ -1,6 +1,6 @@
 """Where things begin and end in JSON text, found by its quotes and brackets alone, so that bad values do no harm.
 
-Works on the text read so far, so an answer may be "not yet".
+The functions work on the text read so far, so an answer may be "not yet".
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ class ScannedEvents(msgspec.Struct, frozen=True):
 
 
 def skip_space(text: bytes, start: int = 0) -> int:
-    """The first place that is neither space, comma nor zero."""
+    """Returns the first place that is neither space, comma nor zero."""
     match = _SPACE.match(text, start)
     assert match
     return match.end()
 
 
 def scalar_end(text: bytes, start: int = 0) -> int:
-    """Where the number or word that begins here ends; `start` if none begins here."""
+    """Returns where the number or word that begins here ends, or `start` if none begins here."""
     match = _SCALAR.match(text, start)
     return match.end() if match else start
 
 
 def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
-    """Where the string, object or list that opens at `start` ends; None if the text ends first.
+    """Returns where the string, object or list that opens at `start` ends, or None if the text ends first.
 
-    If its brackets do not match, the position of the first one that cannot belong to it.
+    If its brackets do not match, it returns the position of the first one that cannot belong to it.
     """
     opened: list[bytes] = []
     for match in _STRUCTURE.finditer(text, start, limit):
@@ -76,7 +76,8 @@ def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
 
 
 def last_cut(text: bytes) -> tuple[int, int] | None:
-    """The end of one event and the start of the next, if the last `}, {` is between events; the caller must check."""
+    """Returns the end of one event and the start of the next, if the last `}, {` is between events, which the caller
+    must check."""
     first, brace = max(0, len(text) - TAIL_BYTES), len(text)
     while (brace := text.rfind(b"{", first, brace)) >= 0:
         near = max(first, brace - _BETWEEN_BYTES)
@@ -110,7 +111,8 @@ def _junk_end(text: bytes, start: int) -> int | None:
 
 
 def next_start(text: bytes, start: int = 0) -> int | None:
-    """Where an event seems to begin: an object whose first key is one of an event's, and that holds a phase."""
+    """Returns where an event seems to begin, or None: an object whose first key is one of an event's, and that holds a
+    phase."""
     for match in _EVENT_START.finditer(text, start):
         end = closing(text, match.start(), match.start() + _EVENT_BYTES)
         if end is not None and b'"ph"' in text[match.start() : end]:

@@ -7,7 +7,8 @@ memory.
     device        2222222222233333333334444444444445555
     slice               |low ------------------ high|       and the calls that launched the 2s in it
 
-From the start of the first step's mark to the end of the last step's mark, or of the last activity that it launched.
+A slice reaches from the start of the first step's mark to the end of the last step's mark, or of the last activity that
+it launched.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class SlicePlan(msgspec.Struct, frozen=True):
 
 
 def plan_slice(path: str | AnyPath, first: int, last: int, on_progress: OnProgress = ignore_progress) -> SlicePlan:
-    """Plan the slice. Raises TraceError if the file is not a trace; ValueError, listing the existing steps, if it has
-    none of those wanted."""
+    """Plans the slice. Raises TraceError if the file is not a trace, and ValueError, which lists the existing steps, if
+    it has none of those wanted."""
     rows = _step_rows(path, on_progress)
     chosen = only_steps(rows.trace, first, last)
     steps = find_steps(chosen).steps
@@ -74,7 +75,7 @@ def plan_slice(path: str | AnyPath, first: int, last: int, on_progress: OnProgre
 
 
 def _step_rows(path: str | AnyPath, on_progress: OnProgress) -> ReadRows:
-    """The rows by which steps are measured. If marks and their launches do not suffice, every row is read."""
+    """Returns the rows by which steps are measured. If marks and their launches do not suffice, every row is read."""
     rows = read_rows(path, on_progress, _shows_steps)
     if len(step_marks(rows.trace)) and len(find_launches(rows.trace).activity):
         return rows
@@ -88,7 +89,7 @@ def _shows_steps(category: object, name: str) -> bool:
 
 
 def _launched(trace: Trace) -> Int64:
-    """Rows of the activities whose launch call begins within the host's time of the chosen steps."""
+    """Returns the rows of the activities whose launch call begins within the host's time of the chosen steps."""
     steps, launches = find_steps(trace).steps, find_launches(trace)
     call_start = trace.events.start_ns[np.maximum(launches.call, 0)]
     inside = np.zeros(len(launches.call), bool)
@@ -125,7 +126,7 @@ def _processes(trace: Trace) -> frozenset[str]:
 
 
 def _ids(values: npt.NDArray[Any]) -> frozenset[int]:
-    """The positive ids: Kineto writes 0 for an event without one."""
+    """Returns the positive ids: Kineto writes 0 for an event without one."""
     return frozenset(values[values > 0].tolist())
 
 
@@ -145,11 +146,11 @@ def write_slice(
     packed: bool,
     on_progress: OnProgress = ignore_progress,
 ) -> int:
-    """Write the slice into a file, compressed with gzip if `packed`, and return its number of events. Raises TraceError
-    and OSError.
+    """Writes the slice into a file, compressed with gzip if `packed`, and returns its number of events. Raises
+    TraceError and OSError.
 
-    Names of processes and threads are all kept; flows only if both ends are. An event that is written as a begin and an
-    end is kept if it begins in the time range.
+    Names of processes and threads are all kept. Flows are kept if both ends are. An event that is written as a begin
+    and an end is kept if it begins in the time range.
     """
     source = Source(any_path(path))
     try:
@@ -223,7 +224,7 @@ class _Sink:
         return event is not None
 
     def lost(self) -> None:
-        """Do nothing: a lost event is not in the slice either."""
+        """Does nothing: a lost event is not in the slice either."""
 
     def value(self, key: str, text: bytes) -> None:
         value = text if is_json(text) else repair(text).text
@@ -277,7 +278,8 @@ class _Chooser:
         return correlation in plan.called if kind in CALL_KINDS else kind == Kind.CPU_OP
 
     def _is_of_another_step(self, row: SliceRow) -> bool:
-        """Whether the row marks another step. A step that only touches the slice would be taken for a step of it."""
+        """Returns whether the row marks another step. A step that only touches the slice would be taken for a step of
+        it."""
         mark = STEP_MARK.match(row.name) if isinstance(row.name, str) else None
         if mark is None or kind_of(row.cat, row.name) != Kind.USER:
             return False
@@ -287,7 +289,7 @@ class _Chooser:
         return self.plan.low_us - abs(self.slack_us) <= row.start_us < self.plan.high_us + self.slack_us
 
     def _has_half(self, row: SliceRow) -> bool:
-        """Whether this begin or end is kept. An end is kept if its begin is."""
+        """Returns whether this begin or end is kept. An end is kept if its begin is."""
         open_begins = self._begun.setdefault((str(row.pid), str(row.tid)), [])
         if row.ph == "E":
             return open_begins.pop() if open_begins else False
@@ -303,7 +305,7 @@ class _Flows:
         self._whole: set[tuple[Any, Any]] = set()
 
     def complete(self, row: SliceRow, text: bytes) -> list[bytes]:
-        """The events that may be written now."""
+        """Returns the events that may be written now."""
         key = (str(row.cat), str(row.id))
         if key in self._whole:
             return [text]
@@ -328,7 +330,7 @@ _NO_ARGS = SliceArgs()
 
 
 class SliceRow(msgspec.Struct, gc=False):
-    """An event of any phase. Microseconds."""
+    """An event of any phase. Its times are in microseconds."""
 
     ph: Any = None
     ts: Any = None
@@ -342,7 +344,7 @@ class SliceRow(msgspec.Struct, gc=False):
 
     @property
     def start_us(self) -> float:
-        """Start in microseconds; -inf if it has no time."""
+        """The start in microseconds, or -inf if it has no time."""
         return _float(self.ts, float("-inf"))
 
     @property
@@ -350,7 +352,7 @@ class SliceRow(msgspec.Struct, gc=False):
         return _float(self.dur, 0.0)
 
     def argument(self, key: str) -> int:
-        """Its correlation or external id; -1 where it has none."""
+        """Returns the correlation or external id, or -1 if the event has none."""
         value = getattr(self.args or _NO_ARGS, key)
         return value if isinstance(value, int) else -1
 
@@ -365,7 +367,8 @@ _TEXTS: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgs
 
 
 def slice_events(events: bytes) -> list[SliceEvent] | None:
-    """Split comma-separated events; None if the text is not that (it may have been cut in the wrong place)."""
+    """Splits comma-separated events. Returns None if the text is anything else, as where it was cut in the wrong
+    place."""
     try:
         return _decoded(events)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -380,7 +383,7 @@ def slice_events(events: bytes) -> list[SliceEvent] | None:
 
 
 def odd_event(event: bytes) -> SliceEvent | None:
-    """One event whose arguments have wrong types."""
+    """Returns an event whose arguments have wrong types, or None if the text is no object."""
     text = repair(event).text
     try:
         decoded = json.loads(text, strict=False)
@@ -405,8 +408,8 @@ def is_json(text: bytes) -> bool:
 
 
 def _decoded(events: bytes) -> list[SliceEvent]:
-    """Decode the events. Their texts are checked as a whole, since parts of a row that are not used must be valid JSON,
-    too."""
+    """Decodes the events. Their texts are checked as a whole, since parts of a row that are not used must be valid
+    JSON, too."""
     text = b"[%b]" % events
     rows = _ROWS.decode(text)
     return [SliceEvent(row, bytes(raw)) for row, raw in zip(rows, _TEXTS.decode(text), strict=True)]

@@ -43,7 +43,7 @@ OnProgress = Callable[[ReadProgress], None]
 
 
 def ignore_progress(_: ReadProgress) -> None:
-    """Serves a reading that nobody watches."""
+    """Ignores the progress, for callers that do not show it."""
 
 
 class Extent(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Source:
         self._file.close()
 
     def chunks(self) -> Iterator[bytes]:
-        """The text in order, in chunks of at most TEXT_BYTES. Raises TraceError where the disk fails."""
+        """Yields the text in order, in chunks of at most TEXT_BYTES. Raises TraceError where the disk fails."""
         head = self._read(PACKED_BYTES)
         plain = not head.startswith(GZIP_MAGIC)
         for chunk in self._plain(head) if plain else self._unpacked(head):
@@ -103,8 +103,8 @@ class Source:
             chunk = self._read(TEXT_BYTES)
 
     def _unpacked(self, packed: bytes) -> Iterator[bytes]:
-        """Text of every member of the gzip file. As in gzip, anything after the last member that is not gzip is
-        ignored."""
+        """Yields the text of every member of the gzip file. As in gzip, anything after the last member that is not gzip
+        is ignored."""
         try:
             yield from self._members(packed, decompressor, TEXT_BYTES)
         except BAD_GZIP:
@@ -112,7 +112,7 @@ class Source:
             yield from self._salvaged()
 
     def _salvaged(self) -> Iterator[bytes]:
-        """The text between the last whole chunk and the damage, found byte by byte, since a failed call returns
+        """Yields the text between the last whole chunk and the damage, found byte by byte, since a failed call returns
         nothing."""
         self._file.seek(0)
         known_bytes, read_bytes, salvaged = self.text_bytes, 0, []
@@ -125,7 +125,8 @@ class Source:
             yield b"".join(salvaged)
 
     def _members(self, packed: bytes, start: _Start, size: int, hurry_bytes: int = 0) -> Iterator[bytes]:
-        """Chunks of at most `size` bytes, but larger ones up to `hurry_bytes`, at which one chunk ends exactly."""
+        """Yields chunks of at most `size` bytes. Up to `hurry_bytes`, where one chunk ends exactly, the chunks are
+        larger."""
         while packed.startswith(GZIP_MAGIC):
             member = start(_GZIP_WINDOW)
             while not member.eof:
@@ -143,12 +144,12 @@ class Source:
 
 
 def likely_text_bytes(path: AnyPath) -> int:
-    """Estimated size of a file's text, from its size and name. Raises OSError."""
+    """Returns the estimated size of a file's text in bytes, from its size and name. Raises OSError."""
     return path.stat().st_size * (_UNPACKED if path.name.endswith(".gz") else 1)
 
 
 def _open(path: AnyPath) -> tuple[io.FileIO | RemoteFile, int]:
-    """The open file, and its size in bytes."""
+    """Returns the open file, and its size in bytes."""
     try:
         if isinstance(path, RemotePath):
             remote = path.open()
@@ -188,13 +189,13 @@ _OPENING = expression(rb'"(?:deviceProperties|distributedInfo|baseTimeNanosecond
 
 
 def looks_like_json_trace(head: bytes) -> bool:
-    """Whether the first part of a file looks like a Kineto trace in JSON."""
+    """Returns whether the first part of a file looks like a Kineto trace in JSON."""
     opens_well = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     return opens_well and bool(_OPENING.search(head) or (_EVENTS.search(head) and _KINETO.search(head)))
 
 
 def head_of(path: AnyPath, size: int = _HEAD_BYTES) -> bytes:
-    """The first bytes of a file, unpacked. Raises TraceError where it cannot be read."""
+    """Returns the first bytes of a file, unpacked. Raises TraceError where it cannot be read."""
     source = Source(path)
     try:
         head = b""

@@ -90,7 +90,8 @@ class Tables:
     """
 
     def __init__(self, of_file: Columns, on_disk: ColumnsOnDisk | None = None) -> None:
-        """on_disk: where the columns of events wait from the moment when they are sorted; None: in memory."""
+        """Takes the columns of a file. on_disk: where the columns of events wait from the moment when they are sorted;
+        None keeps them in memory."""
         columns = PossibleColumns(of_file)
         keep = on_disk.keep if on_disk else _as_it_is
         dur = columns.durations()
@@ -143,7 +144,7 @@ class Tables:
         return EventTable(**{_EVENT_FIELDS.get(name, name): values for name, values in self._of.items()})
 
     def active_devices(self) -> list[int]:
-        """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
+        """Returns the ids of the devices on which a kernel, a copy or a set ran, ascending."""
         on_device = is_in(self._of["kind"], DEVICE_KINDS)
         device = self._of["device"][on_device]
         active: list[int] = distinct_in(device[device >= 0]).tolist()
@@ -159,7 +160,7 @@ class Tables:
         return {_OF_SOME[table][1].get(name, name): values for name, values in self._of_some[table].items()}
 
     def metrics_rows(self, names: StringTable) -> int:
-        """Number of rows of Intel's scope profiler, which writes each kernel that it measured once more."""
+        """Returns the number of rows of Intel's scope profiler, which repeats each kernel that it measured."""
         name = self._of["name"][self._of["kind"] == Kind.MARK]
         return sum(names[number].startswith(METRICS_OF_KERNEL) for number in name.tolist())
 
@@ -183,13 +184,13 @@ class Tables:
         }
 
     def _drop_duplicates(self) -> int:
-        """Drop repeated events, since some producers write each event twice. Returns how many."""
+        """Drops repeated events, since some producers write each event twice. Returns how many."""
         again = _repeated(self._of, self._of_some["graph_nodes"])
         self._drop(again)
         return int(again.sum())
 
     def _drop(self, rows: Bool) -> None:
-        """Leave out these rows of the event table, and their entries in other tables."""
+        """Leaves out these rows of the event table, and their entries in other tables."""
         if rows.any():
             included = ~rows
             self._of = {name: _where(values, included) for name, values in self._of.items()}
@@ -198,7 +199,8 @@ class Tables:
 
 
 def windows(columns: Columns, origin_ns: int) -> Intervals:
-    """When the profiler recorded, without what is too far from the events to be of the same recording."""
+    """Returns when the profiler recorded, without windows that are too far from the events to be of the same
+    recording."""
     start, dur = columns.take("window_start") - origin_ns, columns.take("window_dur")
     near = (np.abs(start) <= MOST_NS) & (dur > 0) & (dur <= MOST_NS)
     return Intervals.union(start[near], (start + dur)[near])
@@ -221,7 +223,7 @@ def _with_launch_numbers(
 
 
 def _once(ids: npt.NDArray[Any], among: npt.NDArray[Any]) -> Bool:
-    """Which of these ids are known and occur once among those."""
+    """Returns which of these ids are known and occur once among those."""
     distinct, count = np.unique(among, return_counts=True)
     place = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
     once: Bool = (ids != UNKNOWN) & (distinct[place] == ids) & (count[place] == 1)
@@ -242,7 +244,7 @@ def _as_it_is(columns: T) -> T:
 
 
 def _spread(columns: PossibleColumns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> dict[str, Any]:
-    """Columns of some rows -> columns of all rows, with -1 for the others; None if no row has a value."""
+    """Spreads columns of some rows over all rows, with -1 for the others. A column is None if no row has a value."""
     spread: dict[str, Any] = {}
     for name in names:
         values = columns.take(name)
@@ -256,7 +258,8 @@ def _spread(columns: PossibleColumns, names: tuple[str, ...], rows: npt.NDArray[
 
 
 def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
-    """The values in the first of these types that holds them all, or as they are. Most traces need half the memory."""
+    """Returns the values in the first of these types that holds them all, or as they are. Most traces need half the
+    memory."""
     if not narrower:
         return values
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
@@ -272,7 +275,8 @@ _BEYOND = {kind: 1 << (8 * np.dtype(kind).itemsize - 1) for kind in (np.int8, np
 
 
 def _order(start: Int64, dur: Int64) -> Int64:
-    """Rows by start, longer first. Few rows share a start, so only those are sorted by their duration too."""
+    """Returns the rows by start, longer first. Few rows share a start, so only those are sorted by their duration
+    too."""
     order = np.argsort(start, kind="stable")
     tied = _tied(start.take(order))
     rows = order[tied]
@@ -281,13 +285,13 @@ def _order(start: Int64, dur: Int64) -> Int64:
 
 
 def _tied(*keys: Int64) -> Int64:
-    """Rows that are the same as a neighbour in these columns."""
+    """Returns the rows that are the same as a neighbour in these columns."""
     same = np.logical_and.reduce([key[1:] == key[:-1] for key in keys])
     return np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
 
 
 def _repeated(columns: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
-    """Rows that equal an earlier one in all columns, and are the same node of a graph if they are nodes.
+    """Returns the rows that equal an earlier one in all columns, and are the same node of a graph if they are nodes.
 
     Rows without an id may be two short events within one tick of the clock; they count as repeats only if they have a
     duration.
@@ -306,13 +310,15 @@ def _repeated(columns: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
 
 
 def _of_rows(event: npt.NDArray[Any], values: npt.NDArray[Any], rows: Int64) -> npt.NDArray[Any]:
-    """The values of these rows, from a table of some rows sorted by event; -1 for rows that are not in it."""
+    """Returns the values of these rows, from a table of some rows sorted by event, or -1 for rows that are not in
+    it."""
     place = np.minimum(np.searchsorted(event, rows), len(event) - 1)
     return np.where(event[place] == rows, values[place], UNKNOWN)
 
 
 def _split_nodes(table: dict[str, Any]) -> None:
-    """Kineto writes the graph into the upper half of a node's number; newer profilers write it separately."""
+    """Separates the graph from a node's number. Kineto writes the graph into the upper half of the number, and newer
+    profilers write it separately."""
     graph, node = table["graph"].astype(np.int64), table["graph_node"].astype(np.int64)
     above = node >> 32
     table["graph"] = _narrow(np.where((graph <= 0) & (above > 0), above, np.where(graph > 0, graph, UNKNOWN)), np.int32)
@@ -320,14 +326,14 @@ def _split_nodes(table: dict[str, Any]) -> None:
 
 
 def _some(columns: PossibleColumns, names: Iterable[str], event: npt.NDArray[Any]) -> dict[str, Any]:
-    """Columns of some rows only, in the order of time."""
+    """Returns the columns of some rows only, in the order of time."""
     by_event = np.argsort(event, kind="stable")
     by_name = {name: _narrow(columns.take(name), *_NARROWER.get(name, ()))[by_event] for name in names}
     return {"event": event[by_event], **by_name}
 
 
 def _drop(table: dict[str, Any], included: Bool) -> None:
-    """Leave out entries whose event is not kept, and renumber the others."""
+    """Leaves out entries whose event is not kept, and renumbers the others."""
     event = table["event"]
     stay = included[event]
     table.update({name: _where(values, stay) for name, values in table.items()})
@@ -339,7 +345,7 @@ def _where(values: Any, included: Bool) -> Any:
 
 
 def _sorted(values: npt.NDArray[Any], name: str, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The sorted values in the narrowest type; grids and blocks in rows of three."""
+    """Returns the sorted values in the narrowest type. Grids and blocks have rows of three."""
     values = _narrow(values, *_NARROWER.get(name, ()))
     values = values.reshape(-1, 3) if name.endswith(("grid", "block")) else values
     return values.take(order, axis=0)
@@ -376,7 +382,7 @@ class BlockShapes(msgspec.Struct, frozen=True, eq=False):
 
 
 def mended(shapes: Shapes) -> BlockShapes:
-    """Convert shapes that a profiler wrote in work-items to shapes in blocks."""
+    """Converts shapes that a profiler wrote in work-items to shapes in blocks."""
     unchanged = BlockShapes(shapes, np.zeros(len(shapes.grid), bool), 0)
     if not len(shapes.block) or shapes.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
         return unchanged
@@ -403,19 +409,20 @@ def _mask(rows: Int64, count: int) -> Bool:
 
 
 def _are_workgroups(items: Int64, grid: Int64, too_large: Bool) -> bool:
-    """Whether the recorded grid of each kernel is really a workgroup: no larger than a workgroup may be, nor than the
-    kernel."""
+    """Returns whether the recorded grid of each kernel is really a workgroup: no larger than a workgroup may be, nor
+    than the kernel."""
     threads = grid.astype(np.float64).prod(axis=1)
     return bool((threads <= MOST_THREADS).all() and (grid <= items).all() and (threads[too_large] > 1).all())
 
 
 def _divide(items: Int64, grid: Int64) -> bool:
-    """Whether the work-items divide evenly among the blocks of the grid, with no more per block than allowed."""
+    """Returns whether the work-items divide evenly among the blocks of the grid, with no more per block than
+    allowed."""
     return bool((items % grid == 0).all() and ((items // grid).prod(axis=1) <= MOST_THREADS).all())
 
 
 def filled(shapes: Shapes, correlation: Int64, calls: Shapes, call_correlation: Int64) -> Shapes:
-    """Where a kernel's row has no grid, take its call's; likewise for shared memory."""
+    """Fills in the shape of its call where a kernel's row has no grid, and likewise the shared memory."""
     usable = (calls.grid > 0).all(axis=1) & (calls.block > 0).all(axis=1) & (call_correlation != UNKNOWN)
     usable &= calls.block.astype(np.float64).prod(axis=1) <= MOST_THREADS
     order = np.flatnonzero(usable)[np.argsort(call_correlation[usable], kind="stable")]

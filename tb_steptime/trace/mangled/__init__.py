@@ -18,7 +18,7 @@ _CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
 
 
 def demangled(name: str) -> str:
-    """The demangled name, as c++filt shows it; unchanged if it is not mangled, or cannot be parsed.
+    """Returns the demangled name, as c++filt shows it; it is unchanged if it is not mangled, or cannot be parsed.
 
     >>> demangled("_ZN2at6native12_GLOBAL__N_13addIfLi4EEEvPT_")
     'void at::native::(anonymous namespace)::add<float, 4>(float*)'
@@ -38,8 +38,8 @@ def demangled(name: str) -> str:
 
 
 def demangled_names(names: StringTable, events: EventTable) -> tuple[StringTable, EventTable]:
-    """The table with demangled names; each distinct name is parsed once. Names that become equal share the first one's
-    number."""
+    """Returns the table with demangled names. Each distinct name is parsed once. Names that become equal share the
+    first one's number."""
     mangled = [number for number, name in enumerate(names.strings) if name.startswith("_Z")]
     if not mangled:
         return names, events

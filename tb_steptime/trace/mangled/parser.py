@@ -90,9 +90,15 @@ class Substitution(msgspec.Struct, frozen=True):
 
 
 class Parser(msgspec.Struct):
-    """Reads `mangled` from `at`. found: what substitutions number, unless it is being read again. scope: the template
-    arguments to which T_ refers, None inside a lambda's parameters. element: which element of a pack is being expanded.
-    depth: of nested types."""
+    """Reads a mangled name.
+
+    mangled, at     the name, and the place in it that is read next
+    substitutions   what substitutions number
+    again           whether something is read again, and so not numbered
+    scope           the template arguments to which T_ refers, None inside a lambda's parameters
+    element         which element of a pack is being expanded
+    depth           of nested types
+    """
 
     mangled: str
     at: int = 2
@@ -126,7 +132,7 @@ class Parser(msgspec.Struct):
         return self.mangled[begin : self.at]
 
     def number(self, digits: str) -> int:
-        """A number as in S1_ and T0_: no digits mean 0, and the digit 0 means 1."""
+        """Reads a number as in S1_ and T0_: no digits mean 0, and the digit 0 means 1."""
         begin = self.at
         while self.next() and self.next() in digits:
             self.at += 1
@@ -137,7 +143,7 @@ class Parser(msgspec.Struct):
         return int(written, len(digits)) + 1 if written else 0
 
     def keep(self, type_: Type, begin: int, read_before: int) -> Type:
-        """Number what was read from `begin` on. read_before: how many template parameters had been read at that
+        """Numbers what was read from `begin` on. read_before: how many template parameters had been read at that
         point."""
         bounded(type_.text)
         if not self.again:
@@ -148,7 +154,7 @@ class Parser(msgspec.Struct):
     # names
 
     def encoding(self, *, drop_result: bool = False) -> str:
-        """A name with its parameters."""
+        """Reads a name with its parameters."""
         outer = self.scope
         name = self.name()
         self.scope = name.arguments if name.arguments is not None else []
@@ -233,7 +239,8 @@ class Parser(msgspec.Struct):
         return Name(text, last_component(text), has_result=True)
 
     def component(self, outer: str) -> Name:
-        """One part of a name: an identifier, an operator, a constructor, a lambda. outer: the class's own name."""
+        """Reads one part of a name: an identifier, an operator, a constructor, a lambda. outer: the class's own
+        name."""
         char = self.next()
         self.take("L")
         if self.next() in _DIGITS:
@@ -281,7 +288,7 @@ class Parser(msgspec.Struct):
         return Name(f"{{lambda{parameters}#{place + 1}}}", has_result=True)
 
     def local(self) -> Name:
-        """What is declared inside a function."""
+        """Reads the name of something that is declared inside a function."""
         self.need("Z")
         function = self.encoding(drop_result=True)
         self.need("E")
@@ -362,7 +369,8 @@ class Parser(msgspec.Struct):
         return parameter.expanded[self.element] if self.element < len(parameter.expanded) else Type("")
 
     def substitution(self) -> Type:
-        """A substitution: what was read before, or one of the abbreviations of the standard library."""
+        """Reads a substitution, which stands for what was read before or for one of the abbreviations of the standard
+        library."""
         self.need("S")
         if self.next() in _ABBREVIATIONS and self.next() != "t":
             text = _ABBREVIATIONS[self.next()]
@@ -375,7 +383,7 @@ class Parser(msgspec.Struct):
         return self.read_again(substitution) if substitution.names_parameters else substitution.type
 
     def read_again(self, substitution: Substitution) -> Type:
-        """A type that names template parameters, resolved with the arguments of the current scope."""
+        """Reads again a type that names template parameters, with the arguments of the current scope."""
         self.parameters_read += 1
         if substitution.scope is self.scope and self.scope is not None:
             return substitution.type
@@ -447,7 +455,7 @@ class Parser(msgspec.Struct):
         return Type(name + in_angles(self.arguments())) if self.next() == "I" else Type(name)
 
     def pack_expansion(self) -> Type:
-        """The pattern, repeated for each element of the pack in it."""
+        """Reads a pattern once for each element of the pack in it."""
         self.need("Dp")
         begin, count, outer = self.at, len(self.substitutions), self.element  # each element counts as the first did
         packs = [each for each in self.scope or () if each.expanded is not None]
@@ -479,7 +487,7 @@ def bounded(text: str) -> str:
 
 
 def last_component(text: str) -> str:
-    """The last component of a qualified name, without its template arguments."""
+    """Returns the last component of a qualified name, without its template arguments."""
     depth, end = 0, len(text)
     for place in range(len(text) - 1, -1, -1):
         char = text[place]

@@ -50,7 +50,7 @@ class Type(msgspec.Struct, frozen=True):
 
 
 def pointing(to: Type, sign: str) -> Type:
-    """A pointer or a reference: `sign` is "*", "&" or "&&". References to references collapse."""
+    """Returns a pointer or a reference: `sign` is "*", "&" or "&&". References to references collapse."""
     if to.reference and sign != "*":
         both = "&&" if to.reference == sign == "&&" else "&"
         return replace(to, before=to.before.removesuffix(to.reference) + both, reference=both)
@@ -63,7 +63,7 @@ def pointing(to: Type, sign: str) -> Type:
 
 
 def qualified(type_: Type, qualifiers: str) -> Type:
-    """The type with these qualifiers, which are letters of "rVK" in the order of the name."""
+    """Returns the type with these qualifiers, which are letters of "rVK" in the order of the name."""
     suffix = "".join({"r": " restrict", "V": " volatile", "K": " const"}[each] for each in reversed(qualifiers))
     if type_.form == "open":
         return replace(type_, after=type_.after + suffix)
@@ -79,7 +79,7 @@ def function_of(result: Type, parameters: str) -> Type:
 
 
 def in_angles(arguments: list[Type]) -> str:
-    """Template arguments in angle brackets; an empty pack is skipped."""
+    """Returns template arguments in angle brackets, without empty packs."""
     texts = [each.text for each in arguments if not (each.is_pack and not each.expanded)]
     inside = ", ".join(texts)
     return f"<{inside} >" if inside.endswith(">") else f"<{inside}>"

@@ -5,16 +5,12 @@ ends are separate events, and GPU activities as render stages, which have a leng
 `.pftrace`: slices for both. Either way an event's arguments have the same names as in JSON, so the columns are filled
 by the same code as for JSON, `trace.kineto.columns`.
 
-    messages   the protobuf messages, with only the fields that are read
-    wire       tags and lengths, which are parsed by hand
-    packets    chunks of a file -> packets; a damaged one is skipped
-    arguments  annotations of a slice, extra data of a render stage -> arguments as in JSON
-    tracks     tracks and interned texts, to which events refer by number
-    slices     which end belongs to which begin
-    taking     packets -> columns
-    devices    properties of the GPU that the format lacks, from its architecture or from a trace beside it
-    reader     a file -> a trace, with notes on what the format loses
-    recognition  does a file look like such a trace?
+    recognition  whether a file looks like such a trace
+    packets      chunks of a file -> packets, by messages with only the fields that are read; a damaged one is skipped
+    arguments    annotations of a slice, extra data of a render stage -> arguments as in JSON
+    tracks       tracks and interned texts, to which events refer by number
+    sink         packets -> columns, and which end belongs to which begin
+    reader       a file -> a trace, with notes on what the format loses, and properties of the GPU that it lacks
 
 Decisions and their reasons:
 
@@ -29,9 +25,9 @@ This package reads `.pftrace`; `trace/reading.py` selects the reader of a file b
   perfetto package, which also lack PyTorch's fields 1000, 1001 and 3000; and 7.5 s with a wire reader in Python, all on
   a busy machine. protobuf is installed with TensorBoard. Packets are cut by hand, so that damage in one costs only that
   packet.
-- Ends find their begins by groups or by time (`slices.py`). PyTorch writes all begins of a group and then all ends;
-  slices may share an instant, so a stack would pair them wrongly. Converters write in the order of time. A run of
-  begins and ends that goes back in time is of the first kind.
+- Ends find their begins by groups or by time (`trace/perfetto/sink.py`). PyTorch writes all begins of a group and then
+  all ends; slices may share an instant, so a stack would pair them wrongly. Converters write in the order of time. A
+  run of begins and ends that goes back in time is of the first kind.
 - About 110,000 events per second (`python -m benchmarks.pftrace`, CPU time, start-up included): 62 MB with 343,000
   events in 3.2 s and 94 MB of memory, compressed 3.6 s. JSON with as many events takes 0.4 s, since C reads it.
 """

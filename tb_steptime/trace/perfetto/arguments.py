@@ -73,8 +73,8 @@ class Arguments:
         return field
 
     def _value(self, field: str, annotation: Any) -> Any:
-        """The annotation's value; as JSON text for the fields that Args has as JSON, None if it is null. Lists, and
-        texts in JSON, are cached."""
+        """Returns the annotation's value, or None if it is null. Fields that Args has as JSON get it as JSON text.
+        Lists, and texts in JSON, are cached."""
         if field in _SPELLED:
             if annotation.HasField("json"):
                 return msgspec.Raw(annotation.json)
@@ -90,7 +90,7 @@ class Arguments:
         return None if value == "null" else value
 
     def of_stage(self, stage: Any, launch_arguments: dict[int, str]) -> tuple[dict[str, Any], str]:
-        """Fields of Args, and the architecture of the device, "" if it is not recorded."""
+        """Returns fields of Args, and the architecture of the device, which is "" if it is not recorded."""
         fields: dict[str, Any] = {}
         architecture = ""
         extras = self._extras
@@ -105,7 +105,7 @@ class Arguments:
         return fields, architecture
 
     def _remember(self, cache: dict[Any, Any], encoded: Any, decode: Callable[[Any], Any]) -> Any:
-        """The decoded value, cached by its spelling; None if it is damaged."""
+        """Returns the decoded value, cached by its spelling, or None if it is damaged."""
         if encoded in cache:
             return cache[encoded]
         try:
@@ -145,7 +145,7 @@ def _entries(entries: Iterable[bytes], depth: int) -> list[Any]:
 
 
 def _plain(annotation: Any) -> Any:
-    """A value other than a list; None if there is none."""
+    """Returns a value other than a list, or None if there is none."""
     for kind in ("int", "uint", "string", "double", "bool"):
         if annotation.HasField(kind):
             value = getattr(annotation, kind)
@@ -171,8 +171,8 @@ def _extra(encoded: bytes) -> _FieldValue | None:
 
 
 def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
-    """The launch shape. Zeros are left out in the file, so a launched kernel without dynamic shared memory has 0
-    bytes."""
+    """Returns the launch shape. Zeros are left out in the file, so a launched kernel without dynamic shared memory has
+    0 bytes."""
     fields: dict[str, Any] = {"shared_memory": 0}
     for field, triple in (("grid", launch.grid), ("block", launch.block)):
         if triple.x or triple.y or triple.z:
@@ -185,5 +185,5 @@ def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
 
 
 def _as_signed(value: int) -> int:
-    """An unsigned 64-bit number, read as signed."""
+    """Returns the signed value of the bits of an unsigned 64-bit number."""
     return value - (1 << 64) if value >= 1 << 63 else value

@@ -48,7 +48,7 @@ class Packets:
         self.cut_short = False
 
     def blocks(self) -> Iterator[list[Any]]:
-        """The packets in the order of the file, some at a time."""
+        """Yields the packets in the order of the file, some at a time."""
         while self._text or not self._ended:
             whole, damaged = _whole(self._text)
             if whole:
@@ -62,7 +62,7 @@ class Packets:
                 self._more()
 
     def _more(self) -> bool:
-        """Read on until the text is twice as long, so that rescanning costs no more than twice the length."""
+        """Reads on until the text is twice as long, so that rescanning costs no more than twice the length."""
         size = len(self._text)
         target_size = max(_TOGETHER_BYTES, 2 * size)
         pieces = [self._text]
@@ -95,8 +95,8 @@ class Packets:
         return packets
 
     def _resume(self, damaged: bool) -> None:
-        """Go on before the next packet. damaged: the text does not begin with one; otherwise the file ends within it,
-        or its length is damaged."""
+        """Continues before the next packet. damaged: the text does not begin with one; otherwise the file ends within
+        it, or its length is damaged."""
         start = 1
         while True:
             next_packet = self._next_packet(start)
@@ -115,7 +115,8 @@ class Packets:
             self._more()
 
     def _next_packet(self, start: int) -> int | None:
-        """Where a packet begins that decodes, has a time or a known type, and is followed by another or by the end."""
+        """Returns where a packet begins that decodes, has a time or a known type, and is followed by another or by the
+        end, or None if none is found."""
         text = self._text
         at = text.find(PACKET_TAG, start)
         while at >= 0 and self._tries <= _MOST_TRIES:
@@ -133,7 +134,7 @@ class Packets:
 
 
 def _whole(text: bytes) -> tuple[int, bool]:
-    """How much of the text is whole packets, and whether what follows cannot be one."""
+    """Returns how much of the text is whole packets, and whether what follows cannot be one."""
     at, end = 0, len(text)
     while at < end:
         if text[at] != PACKET_TAG:
@@ -274,20 +275,20 @@ def _pool() -> Any:
 
 
 def packets_of(text: bytes) -> Any:
-    """The packets in a piece of a trace that consists of whole packets. Raises DecodeError."""
+    """Returns the packets in a piece of a trace that consists of whole packets. Raises DecodeError."""
     return _class_of("Packets").FromString(text).packet
 
 
 def annotation_of(text: bytes) -> Any:
-    """An entry of a list that an annotation holds. Raises DecodeError."""
+    """Returns an entry of a list that an annotation holds. Raises DecodeError."""
     return _class_of("Annotation").FromString(text)
 
 
 def extra_of(text: bytes) -> Any:
-    """Extra data of a render stage. Raises DecodeError."""
+    """Returns extra data of a render stage. Raises DecodeError."""
     return _class_of("Extra").FromString(text)
 
 
 def packet_of(text: bytes) -> Any:
-    """One packet by its content. Raises DecodeError."""
+    """Returns the packet that these bytes encode. Raises DecodeError."""
     return _class_of("Packet").FromString(text)

@@ -42,7 +42,7 @@ _ENOUGH_BYTES = 32 * 1024 * 1024
 
 
 def read_perfetto(path: AnyPath, on_progress: OnProgress = ignore_progress) -> Trace:
-    """Read a whole `.pftrace`, gzip or not. Raises TraceError for traces of other programs and for files without
+    """Reads a whole `.pftrace`, gzip or not. Raises TraceError for traces of other programs and for files without
     events.
 
     What could be read of a damaged file is returned, with notes that count what was lost.
@@ -52,8 +52,8 @@ def read_perfetto(path: AnyPath, on_progress: OnProgress = ignore_progress) -> T
 
 
 def _read(path: AnyPath, on_progress: OnProgress, trusting: bool) -> Trace | None:
-    """None: the compressed data is corrupt and packets were damaged. Those after the first damage may hold false
-    numbers, so they are not trusted."""
+    """Returns the trace, or None if the compressed data is corrupt and packets were damaged. Packets after the first
+    damage may contain false numbers, so they are not trusted."""
     source = Source(path)
     try:
         packets, sink = Packets(source.chunks(), ends_at_damage=not trusting), PacketSink()
@@ -91,7 +91,7 @@ def _trace(source: Source, packets: Packets, sink: PacketSink) -> Trace:
 
 
 def _mended(path: AnyPath, sink: PacketSink) -> tuple[Metadata, list[Note]]:
-    """Facts about the devices, although the file does not describe them."""
+    """Returns facts about the devices, although the file does not describe them."""
     metadata = Metadata()
     capabilities = {each: capability for each in sink.architectures.values() if (capability := capability_of(each))}
     beside_file = beside(path, set(capabilities.values())) if isinstance(path, Path) else None
@@ -106,7 +106,7 @@ def _mended(path: AnyPath, sink: PacketSink) -> tuple[Metadata, list[Note]]:
 
 
 def _losses(trace: Trace, sink: PacketSink) -> list[Note]:
-    """Notes on what render stages lack."""
+    """Returns notes on what render stages lack."""
     if not sink.stage_count:
         return []
     touching = _touching(trace.events)
@@ -116,7 +116,8 @@ def _losses(trace: Trace, sink: PacketSink) -> list[Note]:
 
 
 def _touching(events: EventTable) -> int:
-    """Number of activities that end at the very moment when the next one of their lane begins, as truncated ones do."""
+    """Returns the number of activities that end at the very moment when the next one of their lane begins, as truncated
+    ones do."""
     rows = events.rows(*DEVICE_KINDS)
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
     thread: Any = events.thread[rows]
@@ -137,7 +138,7 @@ Capability = tuple[int, int]
 
 
 def by_architecture(architectures: Mapping[int, str]) -> list[dict[str, Any]]:
-    """Device properties, as JSON has them, for those architectures that are known.
+    """Returns the device properties, as JSON has them, for those architectures that are known.
 
     >>> by_architecture({0: "sm_75"})[0]["maxThreadsPerMultiprocessor"]
     1024
@@ -159,7 +160,8 @@ def by_architecture(architectures: Mapping[int, str]) -> list[dict[str, Any]]:
 
 
 def capability_of(architecture: str) -> Capability | None:
-    """
+    """Returns the compute capability that an architecture's name states, or None if it states none.
+
     >>> capability_of("sm_103a")
     (10, 3)
     """
@@ -168,8 +170,8 @@ def capability_of(architecture: str) -> Capability | None:
 
 
 def beside(path: Path, capabilities: set[Capability]) -> list[dict[str, Any]] | None:
-    """The device properties of a JSON trace in the same folder; None if there is none whose GPUs all have these
-    capabilities."""
+    """Returns the device properties of a JSON trace in the same folder, or None if there is none whose GPUs all have
+    these capabilities."""
     if not capabilities:
         return None
     try:
@@ -186,7 +188,7 @@ def beside(path: Path, capabilities: set[Capability]) -> list[dict[str, Any]] | 
 
 
 def _properties(path: Path) -> list[dict[str, Any]]:
-    """The device properties in a trace's head; empty if there are none in it."""
+    """Returns the device properties in a trace's head, if there are any."""
     try:
         head = head_of(path, TEXT_BYTES)
     except TraceError:

@@ -1,4 +1,4 @@
-"""Does a file look like a Perfetto trace, and like one of PyTorch's profiler? By its first bytes."""
+"""Tells from the first bytes of a file whether it looks like a Perfetto trace, and like one of PyTorch's profiler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PYTORCH = expression(
 
 
 def is_perfetto(head: bytes) -> bool:
-    """Whether this is how a file of packets begins: a tag, a length, and a field's tag."""
+    """Returns whether these bytes open a file of packets: a tag, a length, and a field's tag."""
     if head[:1] != bytes([PACKET_TAG]) or _JSON.match(head):
         return False
     try:
@@ -31,7 +31,7 @@ def is_perfetto(head: bytes) -> bool:
 
 
 def is_pytorch(head: bytes) -> bool:
-    """Whether the first part of such a file has words of PyTorch's profiler."""
+    """Returns whether the first part of such a file has words of PyTorch's profiler."""
     return _PYTORCH.search(head) is not None
 
 
@@ -42,8 +42,8 @@ _MOST_VARINT_BYTES = 10
 
 
 def varint(text: bytes, at: int) -> tuple[int, int]:
-    """The number that begins here and where it ends. Raises IndexError if the text ends within it, ValueError if it has
-    no end.
+    """Returns the number that begins here and where it ends. Raises IndexError if the text ends within it, and
+    ValueError if it has no end.
 
     >>> varint(bytes([0xAC, 0x02]), 0)
     (300, 2)

@@ -61,7 +61,7 @@ _UNKNOWN = (Kind.OTHER, LEFT_OUT)
 
 
 class PacketSink:
-    """Takes packets one by one; `finish` when there are no more.
+    """Takes packets one by one. `finish` is called when there are no more.
 
     columns, damage    what was read, and what was lost on the way
     event_count        slices, render stages and samples of counters
@@ -110,7 +110,8 @@ class PacketSink:
         self._flush()
 
     def finish(self) -> None:
-        """Pair slices with their ends and activities with their launches, join nodes of graphs, and name the lanes."""
+        """Pairs slices with their ends and activities with their launches, joins nodes of graphs, and names the
+        lanes."""
         self._slices.close()
         columns = self.columns
         start = np.frombuffer(columns.start, np.int64) if len(columns) else np.empty(0, np.int64)
@@ -125,8 +126,8 @@ class PacketSink:
         columns.add(EventBlock([], np.empty(0, np.int64), names, 0))
 
     def _set_clock(self, clocks: Any) -> None:
-        """Set the clock offset. Times count from the start of the machine, unless a snapshot shows that both clocks are
-        the same."""
+        """Sets the clock offset. Times count from the start of the machine, unless a snapshot shows that both clocks
+        are the same."""
         times = {clock.id: clock.timestamp for clock in clocks.clock}
         if _REALTIME in times and _BOOT_TIME in times:
             self._ahead_ns = times[_REALTIME] - times[_BOOT_TIME]
@@ -225,7 +226,7 @@ class PacketSink:
         return text
 
     def _submit(self, row: int, args: Args, stages: Any) -> None:
-        """Link a call to the render stages that it launched. If the call has no correlation id, the first stage's
+        """Links a call to the render stages that it launched. If the call has no correlation id, the first stage's
         number is used."""
         if not stages:
             return
@@ -238,7 +239,7 @@ class PacketSink:
             self._submitted_by.append(correlation)
 
     def _link_launches(self) -> None:
-        """Give activities without a correlation id the one of the call that lists them."""
+        """Gives each activity without a correlation id that of the call that lists it."""
         listed, launching = _numbers(self._submitted), _numbers(self._submitted_by)
         matched, place = _match(_numbers(self._unlinked), listed)
         rows = _numbers(self._unlinked_rows)[matched]
@@ -246,7 +247,7 @@ class PacketSink:
             np.frombuffer(self.columns.correlation, np.int64)[rows] = launching[place]
 
     def _join_nodes(self) -> None:
-        """Add activities of graphs, and the edges to those that they waited for."""
+        """Adds activities of graphs, and the edges to those that they waited for."""
         columns, rows = self.columns, _numbers(self._stage_rows)
         matched, place = _match(_numbers(self._waited_for), _numbers(self._stages))
         before, after = rows[place], _numbers(self._waiting_rows)[matched]
@@ -267,7 +268,7 @@ def _numbers(values: array[int]) -> Int64:
 
 
 def _match(values: Int64, among: Int64) -> tuple[Int64, Int64]:
-    """Which of the wanted values are present, and where."""
+    """Returns which of the wanted values are present, and where."""
     if not len(among):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     order = np.argsort(among, kind="stable")
@@ -282,7 +283,7 @@ def _with_correlation(args: Args, correlation: int) -> Args:
 
 
 def _put_on_lane(fields: dict[str, Any], lane: Lane) -> None:
-    """Set the streams as in JSON: `stream` is the lane on which the activity is shown, and `original_stream` the
+    """Sets the streams as in JSON: `stream` is the lane on which the activity is shown, and `original_stream` the
     hardware stream if that differs."""
     hardware = fields.get("stream")
     fields["stream"] = lane.tid
@@ -324,7 +325,7 @@ class Slices:
         self._ended_ns.append(time_ns)
 
     def close(self) -> None:
-        """Pair what was begun and ended since the last call: a run, or what is left at the end of the file."""
+        """Pairs what was begun and ended since the last call: a run, or what is left at the end of the file."""
         ends = len(self._ended_on)
         if ends and self._is_group(ends):
             self.rows += self._begun[:ends]
@@ -357,7 +358,7 @@ class Slices:
                 self.stray_count += 1
 
     def durations(self, start_ns: Int64) -> tuple[Int64, Int64]:
-        """Rows of the slices that have both a begin and an end, and their durations in ns."""
+        """Returns the rows of the slices that have both a begin and an end, and their durations in ns."""
         rows, ends = _numbers(self.rows), _numbers(self.ends_ns)
         has_row = rows != NO_ROW
         return rows[has_row], ends[has_row] - start_ns[rows[has_row]]

@@ -110,7 +110,7 @@ class Texts:
             self.counters[each.iid] = Counters(each.gpu, names)
 
     def stage_lane(self, device: int, iid: int) -> Lane:
-        """The lane of a hardware queue."""
+        """Returns the lane of a hardware queue."""
         named = self.specifications.get(iid, "")
         match = _LANE.fullmatch(named)
         return Lane(device, int(match[1]), match[2].strip()) if match else Lane(device, iid, named)
@@ -123,7 +123,7 @@ class Sequences:
         self.texts: dict[int, Texts] = {}
 
     def texts_of(self, packet: Any) -> Texts:
-        """The texts valid from this packet on: with those that it adds, without those that it clears."""
+        """Returns the texts valid from this packet on: with those that it adds, without those that it clears."""
         texts = self.texts.get(packet.sequence)
         if texts is None or packet.sequence_flags & CLEARED:
             texts = self.texts[packet.sequence] = Texts()

@@ -52,7 +52,7 @@ _GENERATIONS = {
 
 def repaired(trace: Trace) -> Trace:
     """Returns the trace as it was read, or with impossible values corrected; its `repaired` lists the corrections. The
-    file stays unchanged. Must be called before anything else reads the trace."""
+    file stays unchanged. It must be called before anything else reads the trace."""
     trace = without_crossings(with_loader_marks(trace))
     set_back = clock_step(trace)  # then no shift of the device's rows fits all launches
     clocked = replace(trace, repaired=(*trace.repaired, set_back)) if set_back else on_one_clock(trace)
@@ -78,7 +78,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
 
 
 def _marks(trace: Trace) -> list[Finding]:
-    """Finding about step marks that do not enclose steps."""
+    """Returns a finding about step marks that do not enclose steps."""
     marks = all_marks(trace)
     if not len(marks) or len(step_marks(trace)):
         return []
@@ -94,15 +94,17 @@ def _marks(trace: Trace) -> list[Finding]:
 
 
 def _cut_short(trace: Trace) -> list[Finding]:
-    """A finding if the file ends before the trace does. Kineto writes GPU activities last, not by time: those of any
-    step may be missing, with their launches, while its ops are there. Where none is left, a note says so."""
+    """Returns a finding if the file ends before the trace does. Kineto writes GPU activities last, not by time: those
+    of any step may be missing, with their launches, while its ops are there. If no activities are left, a note says
+    so."""
     if not is_cut_short(trace.notes) or not len(trace.events.rows(*DEVICE_KINDS)):
         return []
     return [Finding("gpu_cut_short", "said", ("launches",), "none")]
 
 
 def _unnamed_device(trace: Trace) -> list[Finding]:
-    """A finding if no device has a name, as in files of 2021, and kernels show how old the device can be at most."""
+    """Returns a finding if no device has a name, as in files of 2021, and kernels show how old the device can be at
+    most."""
     if any(device.name for device in trace.devices.values()):
         return []
     kernels = trace.events.rows(Kind.KERNEL)
@@ -112,7 +114,7 @@ def _unnamed_device(trace: Trace) -> list[Finding]:
 
 
 def is_cpu_unrecorded(trace: Trace) -> bool:
-    """Whether work was launched in the recording, and launch calls are all that it has of the CPU, as with
+    """Returns whether work was launched in the recording, and launch calls are all that it has of the CPU, as with
     `activities=[CUDA]`. What keeps the CPU from launching is then not known, and neither is one-time work."""
     launched = (find_launches(trace).call >= 0).any()
     return bool(launched) and not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON))

@@ -23,12 +23,12 @@ from tb_steptime.trace.table import Int64, Kind
 TICK_NS = 2_000
 #: Minimum number of ops that begin before one that was called earlier. Fewer may have been written in another order.
 FEWEST_OPS = 3
-#: Number of falls that are looked at, the largest first: a clock is set back once, or a few times.
+#: Number of falls that are examined, the largest first: a clock is set back once, or a few times.
 _MOST_FALLS = 100
 
 
 def clock_step(trace: Trace) -> Finding | None:
-    """Returns the finding about a clock that is set back; None if all times are in the order of calls."""
+    """Returns the finding about a clock that is set back, or None if all times are in the order of calls."""
     falls_ns = [
         _largest_fall_ns(numbers, trace.events.start_ns[rows])
         for rows, numbers in _numbered_ops(trace)
@@ -41,7 +41,7 @@ def clock_step(trace: Trace) -> Finding | None:
 
 
 def _numbered_ops(trace: Trace) -> list[tuple[Int64, Int64]]:
-    """Rows of the ops of each thread, in time order, and their numbers."""
+    """Returns the rows of the ops of each thread, in time order, and their numbers."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
     ops = ops[events.external_id[ops] > 0]
     ops = ops[np.argsort(events.thread[ops], kind="stable")]
@@ -50,8 +50,9 @@ def _numbered_ops(trace: Trace) -> list[tuple[Int64, Int64]]:
 
 
 def _largest_fall_ns(numbers: Int64, start_ns: Int64) -> int:
-    """How much earlier an op begins than the one that is called before it, at most, if several later ones begin before
-    that one, and the ops from before and after it overlap in time. 0 if none does, or if the numbers occur twice."""
+    """Returns the largest time by which an op begins earlier than the op called before it. It counts only if several
+    later ops begin before that one, and the ops from before and after it overlap in time. Returns 0 if none does, or if
+    the numbers occur twice."""
     order = np.argsort(numbers, kind="stable")
     if (np.diff(numbers[order]) == 0).any():
         return 0

@@ -83,8 +83,8 @@ MOST_FRACTION = 0.5
 
 
 def on_one_clock(trace: Trace) -> Trace:
-    """The trace with the device's rows shifted so that every launch comes before its work, and every call that waits
-    for work returns after it; unchanged if all do already."""
+    """Returns the trace with the device's rows shifted so that every launch comes before its work, and every call that
+    waits for work returns after it; it is unchanged if all do already."""
     launches = find_launches(trace)
     linked = launches.call >= 0
     if not linked.any():
@@ -118,8 +118,9 @@ def on_one_clock(trace: Trace) -> Trace:
 
 
 def _sooner(trace: Trace, launch_ns: int) -> Trace:
-    """The trace with the device's rows moved earlier so that calls return after the work for which they wait; unchanged
-    if all do already, or if work would then begin before its launch. launch_ns: the least time between the two."""
+    """Returns the trace with the device's rows moved earlier so that calls return after the work for which they wait;
+    it is unchanged if all do already, or if work would then begin before its launch. launch_ns: the least time between
+    the two."""
     room_ns = launch_ns - LAUNCH_NS
     if room_ns <= 0:
         return trace
@@ -137,8 +138,8 @@ def _sooner(trace: Trace, launch_ns: int) -> Trace:
 
 
 def _beyond_least(waits: _Waits, shift: _Shift, tight: Bool) -> tuple[int, bool]:
-    """How much later work is than with the least shift, in ns, and whether that is only a bound. tight: for each launch
-    whether its work began at once on an idle device."""
+    """Returns how much later work is than with the least shift, in ns, and whether that is only a bound. tight: for
+    each launch, whether its work began at once on an idle device."""
     if tight.any():
         return LAUNCH_NS, False
     slack = waits.slack(shift)
@@ -155,15 +156,15 @@ class _Waits(msgspec.Struct, frozen=True, eq=False):
     work_ends: Int64
 
     def slack(self, shift: _Shift) -> Int64:
-        """How long after its work each call returned; negative if that is impossible with this shift."""
+        """Returns how long after its work each call returned. It is negative if that is impossible with this shift."""
         slack: Int64 = self.returns - self.work_ends - shift.at(self.work_begins)
         return slack
 
 
 def _calls_that_wait(trace: Trace) -> _Waits:
-    """The calls that wait. A call for the device waits for everything that any thread launched before it. A call for a
-    stream or an event is taken to wait for the last launch of its thread; that may be on another stream, so a few of
-    these return before it."""
+    """Returns the calls that wait. A call for the device waits for everything that any thread launched before it. A
+    call for a stream or an event is taken to wait for the last launch of its thread; that may be on another stream, so
+    a few of these return before it."""
     events, launches = trace.events, find_launches(trace)
     linked = launches.call >= 0
     call, work = launches.call[linked].astype(np.int64), launches.activity[linked].astype(np.int64)
@@ -184,20 +185,20 @@ def _calls_that_wait(trace: Trace) -> _Waits:
 
 
 def _last_to_end(ends: Int64) -> Int64:
-    """For each row the place of the row that ends last among it and those before it."""
+    """Returns for each row the place of the row that ends last among it and those before it."""
     is_last = ends >= np.maximum.accumulate(ends)
     place: Int64 = np.maximum.accumulate(np.where(is_last, np.arange(len(ends)), 0))
     return place
 
 
 def _before(call: Int64, work: Int64, waits: Int64) -> Int64:
-    """The work of the last of the calls before each of these rows; -1 where there is none."""
+    """Returns the work of the last of the calls before each of these rows, or -1 where there is none."""
     place = np.searchsorted(call, waits) - 1
     return values_at(work, place)
 
 
 def _length(trace: Trace) -> int:
-    """Length of the device's part of the recording or of the host's, whichever is longer."""
+    """Returns the length of the device's part of the recording or of the host's, whichever is longer."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
     on_device = int(events.ends(rows).max() - events.start_ns[rows].min())
     calls = events.rows(*CALL_KINDS)
@@ -205,7 +206,8 @@ def _length(trace: Trace) -> int:
 
 
 class _Shift(msgspec.Struct, frozen=True):
-    """The shift in ns for work that begins at an instant: offset_ns, plus slope for each ns of time."""
+    """The shift in ns for work that begins at an instant: offset_ns, plus slope for each ns of time, and never less
+    than 0."""
 
     slope: float
     offset_ns: float
@@ -216,9 +218,9 @@ class _Shift(msgspec.Struct, frozen=True):
 
 
 def _least_shift(begins: Int64, early: Int64, waited: Bool, waits: _Waits) -> _Shift:
-    """The shift by when work begins: the same for all, or a line. Each launch gives only a lower bound, since its work
-    may have waited for other work as well. A line is chosen only if it leaves less of such waiting, or fewer calls that
-    return before the work for which they wait."""
+    """Returns the shift as a function of the time at which work begins: the same for all, or a line. Each launch gives
+    only a lower bound, since its work may have waited for other work as well. A line is chosen only if it leaves less
+    of such waiting, or fewer calls that return before the work for which they wait."""
     same = _Shift(0.0, float(early.max()))
     order = np.flatnonzero(waited)[np.argsort(begins[waited], kind="stable")]
     ranges = [part for part in np.array_split(order, RANGES) if len(part)]
@@ -241,7 +243,7 @@ def _through(at: Int64, by: Int64, left: int, right: int) -> _Shift:
 
 
 def _after_gaps(trace: Trace) -> Int64:
-    """Start times of the work before which its device was idle for a while."""
+    """Returns the start times of work before which its device was idle for a while."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
     starts = []
     for device in distinct(events.device[rows]).tolist():
@@ -252,7 +254,7 @@ def _after_gaps(trace: Trace) -> Int64:
 
 
 def _upper_hull(at: Int64, by: Int64) -> list[int]:
-    """Corners of the upper convex hull of the points, from left to right."""
+    """Returns the corners of the upper convex hull of the points, from left to right."""
     corners: list[int] = []
     for place in np.lexsort((-by, at)).tolist():
         while len(corners) > 1 and _is_below(at, by, corners[-2], corners[-1], place):
@@ -263,14 +265,14 @@ def _upper_hull(at: Int64, by: Int64) -> list[int]:
 
 
 def _is_below(at: Int64, by: Int64, left: int, middle: int, right: int) -> bool:
-    """Whether the middle one lies on or below the line from the left to the right one."""
+    """Returns whether the middle one lies on or below the line from the left to the right one."""
     rise, run = int(by[right]) - int(by[left]), int(at[right]) - int(at[left])
     return (int(by[middle]) - int(by[left])) * run <= rise * (int(at[middle]) - int(at[left]))
 
 
 def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
-    """Move the device's rows later, by a shift for times of its clock, or earlier by a negative one, and sort all rows
-    again."""
+    """Returns the trace with the device's rows later by a shift, a function of times of its clock, or earlier by a
+    negative one. All rows are sorted again."""
     events = trace.events
     rows = events.rows(*DEVICE_KINDS, Kind.GPU_USER)
     start, end = events.start_ns.copy(), events.end_ns
@@ -300,7 +302,7 @@ TABLES_OF_EVENTS = ("kernels", "sequences", "stacks", "hierarchies", "collective
 
 
 def _placed(table: Any, place: Int64) -> Any:
-    """The table with its events renumbered, ascending."""
+    """Returns the table with its events renumbered, ascending."""
     event = place[table.event].astype(table.event.dtype)
     order = np.argsort(event, kind="stable")
     columns = {

@@ -44,7 +44,7 @@ class _Replays(msgspec.Struct, frozen=True, eq=False):
     first, last   its work is work[first:last]
     kind          a number that replays with the same work share
 
-    One entry per piece of work, in the order of the launches, then by start:
+    One entry per activity, in the order of the launches, then by start:
     work          row of the event table
     node          the node's sort, a number for its name and launch shape
 
@@ -92,7 +92,7 @@ def graph_findings(trace: Trace) -> list[Finding]:
 
 
 def _replays(trace: Trace) -> _Replays | None:
-    """The replays; None if no graph with recorded work is launched."""
+    """Returns the replays, or None if no graph with recorded work is launched."""
     launches = find_launches(trace)
     rows = np.flatnonzero(is_in(launches.call, graph_calls(trace)))
     if not len(rows):
@@ -112,8 +112,8 @@ def _replays(trace: Trace) -> _Replays | None:
 
 
 def _nodes(trace: Trace, work: Int64) -> Int64:
-    """A number for each name and launch shape: replays repeat both, while graphs for other batch sizes have different
-    ones."""
+    """Returns a number for each name and launch shape: replays repeat both, while graphs for other batch sizes have
+    different ones."""
     key = np.zeros(len(trace.events), np.uint64)
     grid = trace.kernels.grid
     if grid is not None:
@@ -124,7 +124,7 @@ def _nodes(trace: Trace, work: Int64) -> Int64:
 
 
 def _mixed(values: UInt64) -> UInt64:
-    """Hash the numbers, so that sums and neighbours do not collide."""
+    """Hashes the numbers, so that sums and neighbours do not collide."""
     mixed: UInt64 = (values + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0x94D049BB133111EB)
@@ -133,14 +133,14 @@ def _mixed(values: UInt64) -> UInt64:
 
 
 def _graphs(trace: Trace) -> Int64:
-    """The graph number of each event; -1 if not recorded."""
+    """Returns the graph number of each event, or -1 if not recorded."""
     graph = np.full(len(trace.events), -1, np.int64)
     graph[trace.graph_nodes.event] = trace.graph_nodes.graph
     return graph
 
 
 def _missing(trace: Trace, replays: _Replays) -> Int64:
-    """How many nodes each replay lacks."""
+    """Returns how many nodes each replay lacks."""
     missing = np.zeros(len(replays.call), np.int64)
     total = replays.nodes.sum(axis=1)
     for part in np.flatnonzero(replays.often == 1).tolist():
@@ -158,7 +158,7 @@ def _missing(trace: Trace, replays: _Replays) -> Int64:
 
 
 def _is_idle_without(trace: Trace, replays: _Replays, replay: int, whole: int) -> bool:
-    """Whether the device is idle at the time when the rest of this whole replay would run."""
+    """Returns whether the device is idle at the time when the rest of this whole replay would run."""
     twin = int(replays.example[whole])
     rows, others = replays.rows(replay), replays.rows(twin)
     busy, twin_busy = (Intervals.of_events(trace.events, each) for each in (rows, others))
@@ -174,7 +174,7 @@ def _idle_ns(busy: Intervals) -> int:
 
 
 def _missing_share(trace: Trace, replays: _Replays, replay: int, twin: int) -> float:
-    """Share of a whole replay's time that is spent in the nodes which the other replay lacks."""
+    """Returns the share of a whole replay's time that is spent in the nodes which the other replay lacks."""
     node, length = replays.nodes_of(twin), trace.events.dur_ns[replays.rows(twin)].astype(np.float64)
     time = np.bincount(node, length, replays.nodes.shape[1])
     left, all_ = (replays.nodes[replays.kind[each]] for each in (replay, twin))
@@ -183,8 +183,8 @@ def _missing_share(trace: Trace, replays: _Replays, replay: int, twin: int) -> f
 
 
 def _idle_around(trace: Trace, rows: Int64, busy: Intervals) -> float:
-    """How long the device of these rows is idle between the work before them and the work after them. After the last
-    work of the recording anything may have followed."""
+    """Returns how long the device of these rows is idle between the work before them and the work after them. What
+    followed the last work of the recording is not known."""
     events = trace.events
     device = events.rows(*DEVICE_KINDS)
     device = device[events.device[device] == events.device[rows[0]]]

@@ -29,7 +29,8 @@ _MARKS = {
 
 
 def with_loader_marks(trace: Trace) -> Trace:
-    """The trace in which frames that wait for a batch are the loader's marks; unchanged where it has such marks."""
+    """Returns the trace in which frames that wait for a batch are the loader's marks; it is unchanged where it has such
+    marks."""
     frames = rows_named(trace, (Kind.PYTHON,), _NEXT.match)
     if not len(frames) or loader_names(trace).any():
         return trace
@@ -41,6 +42,6 @@ def with_loader_marks(trace: Trace) -> Trace:
 
 
 def _has_workers(trace: Trace, frames: Int64) -> Bool:
-    """Says which frames of iterators get their data from workers."""
+    """Returns which frames of iterators get their data from workers."""
     inside = innermost(trace, frames, rows_named(trace, (Kind.PYTHON,), _FROM_WORKERS.match))
     return is_in(frames, inside)

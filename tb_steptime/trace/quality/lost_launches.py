@@ -72,7 +72,7 @@ def _launches_graph(name: str) -> bool:
 
 
 def _may_be_empty(has_work: Bool) -> bool:
-    """Whether graphs without work may simply be empty. has_work: for each launch of a graph, in time order."""
+    """Returns whether graphs without work may simply be empty. has_work: for each launch of a graph, in time order."""
     if int(has_work.sum()) < LEAST_GRAPHS_WITH_WORK:
         return True
     with_work = np.flatnonzero(has_work)
@@ -81,7 +81,7 @@ def _may_be_empty(has_work: Bool) -> bool:
 
 
 def in_captures(trace: Trace, calls: Int64) -> Bool:
-    """Which of these calls begin while a thread captures: they run nothing."""
+    """Returns which of these calls begin while a thread captures. Such calls run nothing."""
     start = trace.events.start_ns[calls]
     inside: Bool = captures(trace).overlap_ns(start, start + 1) > 0
     return inside
@@ -89,7 +89,7 @@ def in_captures(trace: Trace, calls: Int64) -> Bool:
 
 @shared
 def captures(trace: Trace) -> Intervals:
-    """When any thread captures: from the start of the capture, or of the recording, to the capture's end."""
+    """Returns when any thread captures, from the start of the capture, or of the recording, to the capture's end."""
     events = trace.events
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)
@@ -105,7 +105,7 @@ def _end(trace: Trace) -> int:
 
 
 def last_launch_ns(trace: Trace) -> int | None:
-    """When the last launch with recorded work returned, if the end of the recording was lost; else None."""
+    """Returns when the last launch with recorded work returned, or None unless the end of the recording was lost."""
     launches, calls = kernel_launches(trace), find_launches(trace).call
     last = int(calls.max(initial=-1))
     if last < 0 or len(_at_end(launches)) < max(1, LEAST_FRACTION * len(launches.rows)):
@@ -114,7 +114,8 @@ def last_launch_ns(trace: Trace) -> int | None:
 
 
 def _at_end(launches: KernelLaunches) -> Int64:
-    """The lost launches from which on nearly all are lost; not strictly all, since streams end at different times."""
+    """Returns the lost launches from which on nearly all are lost. A few later ones may have work, since streams end at
+    different times."""
     lost = launches.lost
     since = len(launches.rows) - np.searchsorted(launches.rows, lost)  # each and all later ones
     most = np.flatnonzero(len(lost) - np.arange(len(lost)) >= END_FRACTION * since)
@@ -122,8 +123,8 @@ def _at_end(launches: KernelLaunches) -> Int64:
 
 
 def lost_at_end_ns(trace: Trace) -> int:
-    """Estimated device time of the work that is missing at the end: the mean time of recorded launches for each. 0 if
-    the end is not missing."""
+    """Returns the estimated device time of the work that is missing at the end: the mean time of recorded launches for
+    each. Returns 0 if the end is not missing."""
     launches = kernel_launches(trace)
     lost = len(_at_end(launches))
     if last_launch_ns(trace) is None:
@@ -137,7 +138,7 @@ def lost_at_end_ns(trace: Trace) -> int:
 
 
 def _untied_findings(trace: Trace, launches: KernelLaunches) -> list[Finding]:
-    """A finding if launches and work are recorded, and the work has no numbers that tie it to its launches."""
+    """Returns a finding if launches and work are recorded, and the work has no numbers that tie it to its launches."""
     activity = find_launches(trace).activity
     if not len(launches.rows) or not len(activity) or (trace.events.correlation_id[activity] >= 0).any():
         return []
@@ -147,7 +148,7 @@ def _untied_findings(trace: Trace, launches: KernelLaunches) -> list[Finding]:
 
 @shared
 def captured_share(trace: Trace) -> float:
-    """The share of launches outside of captures whose op launches in a capture, too."""
+    """Returns the share of launches outside of captures whose op launches in a capture, too."""
     calls = rows_named(trace, CALL_KINDS, KERNEL_CALL.match)
     inside = in_captures(trace, calls)
     if not inside.any() or inside.all():
@@ -158,7 +159,7 @@ def captured_share(trace: Trace) -> float:
 
 
 def capture_findings(trace: Trace) -> list[Finding]:
-    """A finding if most of what is launched is captured into graphs here: its launches need no graph."""
+    """Returns a finding if most of what is launched is captured into graphs here: its launches need no graph."""
     share = captured_share(trace)
     if share < CAPTURED_FRACTION:
         return []
@@ -171,7 +172,7 @@ def capture_findings(trace: Trace) -> list[Finding]:
 
 
 def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[int, int], ...]:
-    """Ranges from the first to the last of lost launches that follow one another, with no successful launch in
+    """Returns ranges from the first to the last of lost launches that follow one another, with no successful launch in
     between."""
     place = np.searchsorted(launches.rows, lost)
     first = np.flatnonzero(np.diff(place, prepend=-2) > 1)
@@ -180,7 +181,7 @@ def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[in
 
 
 def lost_findings(trace: Trace) -> list[Finding]:
-    """Findings at the end, and before it. If no work is recorded, `unrecorded_device` explains it."""
+    """Returns findings at the end, and before it. If no work is recorded, `unrecorded_device` explains it."""
     launches = kernel_launches(trace)
     if not (find_launches(trace).call >= 0).any():
         return _untied_findings(trace, launches)

@@ -1,4 +1,4 @@
-"""Findings from the calls for device memory: memory ran short, or nothing is cached for the next allocation.
+"""Findings from the calls for device memory: memory ran short, or freed memory is not cached for the next allocation.
 
 runtime   [cudaMalloc][cudaFree][cudaFree][cudaMalloc]      one op: the allocation failed, the allocator gave back all
 op        [aten::empty_strided                       ]      that it kept, and asked again
@@ -76,7 +76,7 @@ def allocation_retries(trace: Trace) -> Retries:
 
 
 def waits_of_retries(trace: Trace) -> Int64:
-    """Rows of the calls that failed and last until memory is freed, as `with_event_waits` leaves them."""
+    """Returns the rows of the calls that failed and last until memory is freed, as `with_event_waits` leaves them."""
     retries = allocation_retries(trace)
     return np.sort(retries.failed[trace.events.ends(retries.failed) == retries.frees_ns])
 
@@ -85,8 +85,8 @@ _NOTHING, _OTHER, _ALLOCATION, _RELEASE = range(4)
 
 
 def _kinds(trace: Trace, calls: Int64, allocates: Bool, frees: Bool) -> Int64:
-    """Whether each call allocates, frees, is a side call of the allocator, which counts as nothing, or is another call.
-    allocates, frees: for each string of the table, whether calls of that name do so."""
+    """Returns whether each call allocates, frees, is a side call of the allocator, which counts as nothing, or is
+    another call. allocates, frees: for each string of the table, whether calls of that name do so."""
     kind = np.full(len(trace.strings), _OTHER, np.int64)
     kind[allocates] = _ALLOCATION
     kind[frees] = _RELEASE
@@ -109,8 +109,8 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
 
 
 def uncached_calls(trace: Trace) -> int:
-    """Returns how many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else
-    0."""
+    """Returns how many calls allocate memory, if nearly every allocation makes one up to the end of the recording, and
+    0 otherwise."""
     calls = rows_named(trace, CALL_KINDS, _MALLOC.match)
     if len(calls) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0

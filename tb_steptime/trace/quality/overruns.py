@@ -45,7 +45,7 @@ FEW_ROWS, FEW_FRACTION = 3, 0.02
 
 
 def without_overruns(trace: Trace) -> Trace:
-    """The trace with such rows cut at the start of their successor; unchanged if there are none."""
+    """Returns the trace with such rows cut at the start of their successor; it is unchanged if there are none."""
     rows, ends = _overruns(trace)
     if not len(rows):
         return trace
@@ -65,7 +65,7 @@ def without_overruns(trace: Trace) -> Trace:
 
 
 def _overruns(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows that run over their successor, and the successor's start."""
+    """Returns the rows that run over their successor, and the successor's start."""
     events = trace.events
     device = events.rows(*DEVICE_KINDS)
     long = device[events.dur_ns[device] >= LONG_NS]
@@ -80,7 +80,8 @@ def _overruns(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def _lanes(trace: Trace, device: Int64) -> Int64:
-    """A number for each stream of each device. Copies and kernels are separate, since different engines run them."""
+    """Returns a number for each stream of each device. Copies and kernels are separate, since different engines run
+    them."""
     events = trace.events
     key = (events.device[device].astype(np.int64) + 1) * 2**32 + (events.stream[device].astype(np.int64) + 1) * 4
     lanes: Int64 = np.unique(key + (events.kind[device] == Kind.KERNEL), return_inverse=True)[1].reshape(-1)
@@ -88,7 +89,7 @@ def _lanes(trace: Trace, device: Int64) -> Int64:
 
 
 def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
-    """The overruns of one stream, whose rows come in time order."""
+    """Returns the overruns of one stream, whose rows come in time order."""
     events = trace.events
     start, end = events.start_ns[lane], events.ends(lane)
     after = np.append(start[1:], NEVER)
@@ -102,7 +103,8 @@ def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
 
 
 def _is_much(start: Int64, end: Int64, place: Int64) -> bool:
-    """Whether these rows of a stream overlap their successors for so long that its work or its idle time is wrong."""
+    """Returns whether these rows of a stream overlap their successors for so long that its work or its idle time is
+    wrong."""
     excess = int((end[place] - start[1:][place]).sum())
     cut = end.copy()
     cut[place] = start[1:][place]
@@ -112,7 +114,7 @@ def _is_much(start: Int64, end: Int64, place: Int64) -> bool:
 
 
 def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
-    """Which of these rows were launched together with others, as in a graph, or have no known launch."""
+    """Returns which of these rows were launched together with others, as in a graph, or have no known launch."""
     ids = trace.events.correlation_id
     own = ids[lane[place]]
     distinct_ids, number = np.unique(ids[trace.events.rows(*DEVICE_KINDS)], return_counts=True)
@@ -121,7 +123,8 @@ def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
 
 
 def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:
-    """Which of these rows are far longer than usual for their name, or have a name with too few rows to compare."""
+    """Returns which of these rows are far longer than usual for their name, or have a name with too few rows to
+    compare."""
     name, length = trace.events.name[lane], trace.events.dur_ns[lane]
     unusual = np.ones(len(place), bool)
     for each in distinct_in(name[place]).tolist():
@@ -133,15 +136,15 @@ def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:
 
 #: Maximum overlap or excess that counts as rounding: that of whole microseconds.
 ROUNDING_NS = 1_000
-#: Number of times that parents are looked for: ops nest this deep between two that cross.
+#: Number of times that parents are determined: ops nest this deep between two that cross.
 _MOST_ROUNDS = 10
 #: Python frames are left out: the profiler itself times them apart from ranges, by up to half a microsecond.
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
 
 
 def without_crossings(trace: Trace) -> Trace:
-    """The trace with such events cut, each by at most `ROUNDING_NS`; unchanged if there are none. Start times stay, so
-    the order of the rows does, too."""
+    """Returns the trace with such events cut, each by at most `ROUNDING_NS`; it is unchanged if there are none. Start
+    times stay, so the order of the rows does, too."""
     events = trace.events
     host = events.rows(*_ON_HOST)
     thread, crossings = events.thread[host], []
@@ -159,8 +162,9 @@ def without_crossings(trace: Trace) -> Trace:
 
 
 def _nested_ends(start: Int64, end: Int64) -> Int64 | None:
-    """Returns the ends of the events of one thread, in the order of the event table, without overlaps by rounding; None
-    if there are none. After a crossing the parents of the following rows are wrong, so they are looked for again."""
+    """Returns the ends of the events of one thread, in the order of the event table, without overlaps by rounding, or
+    None if there are none. After a crossing the parents of the following rows are wrong, so they are determined
+    again."""
     cut = end.copy()
     for _ in range(_MOST_ROUNDS):
         parent = parents(start, cut)
@@ -171,7 +175,7 @@ def _nested_ends(start: Int64, end: Int64) -> Int64 | None:
 
 
 def _cut(start: Int64, end: Int64, parent: Int32, crosses: Int64) -> bool:
-    """Cuts the ends of rows that cross others, in place; whether any was cut."""
+    """Cuts the ends of rows that cross others, in place. Returns whether any was cut."""
     any_cut = False
     for row in crosses.tolist():
         above = int(parent[row])
@@ -186,7 +190,7 @@ def _cut(start: Int64, end: Int64, parent: Int32, crosses: Int64) -> bool:
 
 
 def _crosses(end: Int64, parent: Int32) -> Bool:
-    """Which events end after the one in which they begin."""
+    """Returns which events end after the one in which they begin."""
     inside = parent >= 0
     crosses: Bool = inside.copy()
     crosses[inside] = end[inside] > end[parent[inside]]

@@ -90,8 +90,8 @@ class UnseenDevice(msgspec.Struct, frozen=True):
 
 @shared
 def unseen_device(trace: Trace) -> UnseenDevice | None:
-    """The unseen device; None if the device's work is recorded, the file is cut before it, or nothing indicates a
-    device."""
+    """Returns the unseen device, or None if the device's work is recorded, the file is cut before it, or nothing
+    indicates a device."""
     if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace.notes):
         return None
     for sign in (_arrows, _launches, _memory, _metal, _linear, _rates, _waits):
@@ -117,8 +117,8 @@ _SAME_NS = 1000
 
 @shared
 def holds_no_work(trace: Trace) -> bool:
-    """Whether nothing is recorded but calls that bring the device no work, and the profiler's own work. Then another
-    process computes, or none did while the profiler ran."""
+    """Returns whether nothing is recorded but calls that bring the device no work, and the profiler's own work. Then
+    another process computes, or none did while the profiler ran."""
     if len(trace.memory.bytes) or is_cut_short(trace.notes) or not is_in(trace.events.kind, _OF_PROFILER).all():
         return False
     calls = trace.events.rows(*CALL_KINDS)
@@ -126,8 +126,8 @@ def holds_no_work(trace: Trace) -> bool:
 
 
 def _calls_only_profiler(trace: Trace) -> bool:
-    """Whether Python calls nothing but the profiler: each frame is one of its own or inside one, or is open before the
-    first of them and behind the last one.
+    """Returns whether Python calls nothing but the profiler: each frame is one of its own or inside one, or is open
+    before the first of them and after the last one.
 
     main   ######################       main has called the profiler, and waits in another thread; a frame between
     wait   ######################       start and stop, or without these, would be what the script does
@@ -148,7 +148,8 @@ _NO_GPUS = ("XPU", "HPU", "MTIA")
 
 
 def accelerator(trace: Trace) -> str:
-    """PyTorch's name for the devices, by the events of their maker; where none is recorded, by the memory there."""
+    """Returns PyTorch's name for the devices, by the events of their maker or, where none is recorded, by the memory
+    there."""
     unseen = unseen_device(trace)
     of_memory = unseen is not None and unseen.by == "memory" and unseen.name in _NO_GPUS
     return unseen.name if unseen is not None and of_memory else trace.job.accelerator
@@ -185,8 +186,8 @@ def _metal(trace: Trace) -> UnseenDevice | None:
 
 
 def _linear(trace: Trace) -> UnseenDevice | None:
-    """A product that is no op of its own, in every call of `linear`. Similar pattern: a trace that someone thinned out
-    has no ops within others, and so none that allocates the result; libraries may have a kernel for the CPU.
+    """Returns the device if no call of `linear` runs its product as an op of its own. Similar pattern: a filtered trace
+    has no ops within others, and so none that allocates the result. Libraries may have a kernel for the CPU.
 
     CPU, CUDA   [aten::linear [t] [addmm   ] ]
     MPS         [aten::linear [empty]        ]
@@ -219,7 +220,7 @@ def _rates(trace: Trace) -> UnseenDevice | None:
 
 
 def _first_input_bytes(trace: Trace, rows: Int64) -> Int64:
-    """Bytes of each op's first input; 0 if unknown. Each distinct text is parsed once."""
+    """Returns the bytes of each op's first input, or 0 if unknown. Each distinct text is parsed once."""
     shapes, dtypes = trace.events.shapes, trace.events.dtypes
     assert shapes is not None and dtypes is not None
     pairs, which = np.unique(np.stack((shapes[rows], dtypes[rows])), axis=1, return_inverse=True)
@@ -237,8 +238,9 @@ def _bytes_of(shapes: str, dtypes: str) -> int:
 
 
 def _waits(trace: Trace) -> UnseenDevice | None:
-    """Similar pattern: a CPU job on a busy machine, whose scheduler interrupts reads as often as other ops, and for a
-    small part of the time: most ops are no reads."""
+    """Returns the device if reads of one number wait for it. Similar pattern: a CPU job on a busy machine, whose
+    scheduler interrupts reads as often as other ops, and only for a small part of the time, since most ops are no
+    reads."""
     events, rows = trace.events, _long_reads(trace)
     if len(rows) < LEAST_WAITS:
         return None
@@ -261,15 +263,15 @@ def _longest_wait(trace: Trace) -> int:
 
 
 def unread_share(trace: Trace) -> float:
-    """The share of all rows that are of kinds that are not read."""
+    """Returns the share of all rows that are of kinds that are not read."""
     return len(trace.events.rows(Kind.OTHER)) / max(1, len(trace.events))
 
 
 @shared
 def may_hide_device(trace: Trace) -> bool:
-    """Whether many rows are of kinds that are not read, in processes without any other row. Ascend's profiler, for one,
-    writes the rows of its devices so. No other recorded device, and no op of a CPU's library, says where the job
-    runs."""
+    """Returns whether many rows are of kinds that are not read, in processes without any other row. Ascend's profiler,
+    for one, writes the rows of its devices so. No other recorded device, and no op of a CPU's library, says where the
+    job runs."""
     rows = trace.events.rows(Kind.OTHER)
     if unread_share(trace) < LARGE_SHARE or len(trace.events.rows(*DEVICE_KINDS)):
         return False
@@ -282,8 +284,8 @@ def may_hide_device(trace: Trace) -> bool:
 
 
 def unread_findings(trace: Trace) -> list[Finding]:
-    """A finding about rows of kinds that are not read: they are in no figure. Where they are many, nothing can be said
-    to be missing."""
+    """Returns a finding about rows of kinds that are not read, which no figure includes. If there are many, it is not
+    known what else is missing."""
     rows = trace.events.rows(Kind.OTHER)
     if not len(rows):
         return []
@@ -298,14 +300,16 @@ def unread_findings(trace: Trace) -> list[Finding]:
 
 
 def _waits_behind(trace: Trace) -> Int64:
-    """The calls that wait for the device behind the first launch: then work ran while it was recorded."""
+    """Returns the calls that wait for the device after the first launch. They show that work ran while it was
+    recorded."""
     launches, waits = rows_named(trace, CALL_KINDS, _LAUNCHES.search), rows_named(trace, CALL_KINDS, SYNC_CALL.match)
     behind: Int64 = waits[trace.events.start_ns[waits] > trace.events.start_ns[launches].min()]
     return behind
 
 
 def _launched_unseen(trace: Trace, unseen: UnseenDevice, values: dict[str, Quantity]) -> Finding:
-    """The finding about launches of which no work is recorded. The device works while a call waits for it, at least."""
+    """Returns the finding about launches of which no work is recorded. The device works while a call waits for it, at
+    least."""
     waits, events = _waits_behind(trace), trace.events
     waited_ns = Intervals.of_events(events, waits).total_ns
     waited = waited_ns / max(1, int(events.end_ns.max() - events.start_ns.min()))
@@ -321,11 +325,12 @@ def _name(trace: Trace, rows: Int64) -> str:
 
 @shared
 def could_not_start(trace: Trace) -> bool:
-    """Whether the profiler was to record GPUs and could not, on a job that nothing shows to be one of the CPU.
+    """Returns whether the profiler was to record GPUs and could not, on a job that nothing shows to be one of the CPU.
 
     Kineto labels a process after each GPU, whatever is asked for and whether any works; but none of them if CUPTI did
     not start: then it logs "CUPTI initialization failed", and records the CPU alone (libkineto/src/init.cpp,
-    CuptiActivityProfiler.cpp). The driver's list of the GPUs is in the file nevertheless."""
+    CuptiActivityProfiler.cpp). The driver's list of the GPUs is in the file nevertheless.
+    """
     if trace.job.labels_gpus is not False or not trace.devices or is_cut_short(trace.notes):
         return False
     if len(trace.events.rows(*DEVICE_KINDS, *CALL_KINDS)) or len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):

@@ -45,8 +45,8 @@ _AFFECTS: tuple[Affected, ...] = ("launches", "host_time")
 
 
 def with_waits(trace: Trace) -> Trace:
-    """The trace in which calls last until the copies that they wait for; unchanged where the device's waits are
-    recorded, or its calls are not."""
+    """Returns the trace in which calls last until the copies that they wait for; it is unchanged where the device's
+    waits are recorded, or its calls are not."""
     calls = trace.events.rows(*CALL_KINDS)
     if trace.job.accelerator != "XPU" or not len(calls) or len(rows_named(trace, CALL_KINDS, SYNC_CALL.match)):
         return trace
@@ -68,8 +68,8 @@ LEAST_WAIT_NS = 100_000
 
 
 def with_event_waits(trace: Trace) -> Trace:
-    """The trace in which allocations that fail last until the allocator frees memory; unchanged where calls between the
-    two are recorded."""
+    """Returns the trace in which allocations that fail last until the allocator frees memory; it is unchanged where
+    calls between the two are recorded."""
     retries, events = allocation_retries(trace), trace.events
     if not retries.times:
         return trace
@@ -85,7 +85,7 @@ def with_event_waits(trace: Trace) -> Trace:
 
 
 def _waits(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows of the calls that wait for a copy, ascending, and when the copy ends; ns."""
+    """Returns the rows of the calls that wait for a copy, ascending, and when the copy ends, in ns."""
     events, launches = trace.events, find_launches(trace)
     copies = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
     copies = copies[are_named(trace, launches.activity[copies], _TO_HOST.match)]
@@ -100,7 +100,7 @@ def _waits(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def _next_start(trace: Trace, rows: Int64) -> Int64:
-    """When the next op or call of the same thread begins after the end of each of these rows."""
+    """Returns when the next op or call of the same thread begins after the end of each of these rows."""
     events = trace.events
     begins = events.rows(Kind.CPU_OP, *CALL_KINDS)
     later = np.full(len(rows), NEVER)

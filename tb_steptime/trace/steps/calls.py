@@ -100,12 +100,12 @@ class StepCalls(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def optimizer_marks(trace: Trace) -> Int64:
-    """Rows of the ranges of optimizer steps, in time order."""
+    """Returns the rows of the ranges of optimizer steps, in time order."""
     return rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
 
 
 def step_calls(trace: Trace) -> Iterator[StepCalls]:
-    """Candidates for calls that mark steps, the most certain first. Only kinds with enough calls to repeat."""
+    """Yields candidates for calls that mark steps, the most certain first."""
     marks = (Kind.USER, Kind.CPU_OP)
     of_optimizer = rows_named(trace, marks, OPTIMIZER_STEP.match)
     of_passes = rows_named(trace, (Kind.USER,), _SERVING_STEP.match)
@@ -124,12 +124,12 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
 
 
 def batch_calls(trace: Trace) -> Int64:
-    """Waits for batches, of the thread with the most of them."""
+    """Returns the waits for batches, of the thread with the most of them."""
     return next((calls.rows for calls in _calls(trace, marked_waits(trace))), np.zeros(0, np.int64))
 
 
 def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool = False) -> Iterator[StepCalls]:
-    """These calls, on the thread with the most of them."""
+    """Yields these calls on the thread with the most of them, if there are any."""
     if len(rows):
         outer = _outermost(trace, rows[trace.events.thread[rows] == np.bincount(trace.events.thread[rows]).argmax()])
         name = trace.strings[int(np.bincount(trace.events.name[outer]).argmax())]
@@ -137,8 +137,8 @@ def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool 
 
 
 def loop_calls(trace: Trace) -> Iterator[StepCalls]:
-    """The first op of each round of a loop, on the thread with the most ops; for traces without other repeated
-    calls."""
+    """Yields the first op of each round of a loop, on the thread with the most ops. It is meant for traces without
+    other repeated calls."""
     ops = trace.events.rows(Kind.CPU_OP)
     for calls in _calls(trace, ops):
         for begins in loop_rounds(trace, calls.rows):
@@ -146,9 +146,9 @@ def loop_calls(trace: Trace) -> Iterator[StepCalls]:
 
 
 def _compiled(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
-    """Calls of compiled code. It may cover little of a step: its backward pass runs on another thread, a first call
-    compiles, and a part of the model may be left as it is. But parts of layers are compiled, too, such as a bias and
-    its activation, so what covers little has to do in each round what no layer does."""
+    """Yields the calls of compiled code. It may cover little of a step: its backward pass runs on another thread, a
+    first call compiles, and a part of the model may be left as it is. But parts of layers are compiled, too, such as a
+    bias and its activation, so what covers little has to do in each round what no layer does."""
     for calls in _longest(trace, rows, least=0.0):
         over = np.append(trace.events.start_ns[calls.rows[1:]], trace.events.end_ns.max() + 1)
         covers_most = next(_longest(trace, rows), None) is not None
@@ -157,8 +157,8 @@ def _compiled(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
 
 
 def _longest(trace: Trace, rows: Int64, least: float = MOST_OF_THE_TIME) -> Iterator[StepCalls]:
-    """Calls of the name that covers most of the time from its first call to the end of its last one, and at least this
-    share of it."""
+    """Yields the calls of the name that covers most of the time from its first call to the end of its last one, and at
+    least this share of it."""
     events = trace.events
     for calls in _calls(trace, rows):
         total = np.bincount(events.name[calls.rows], weights=events.dur_ns[calls.rows])
@@ -169,7 +169,8 @@ def _longest(trace: Trace, rows: Int64, least: float = MOST_OF_THE_TIME) -> Iter
 
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
-    """Launches of whole graphs; if there are several per step, of the one with the most kernels."""
+    """Yields the launches of whole graphs. If there are several per step, they are those of the graph with the most
+    kernels."""
     for calls in _calls(trace, graph_calls(trace)):
         launched = find_launches(trace).call
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]
@@ -179,7 +180,7 @@ def _graphs(trace: Trace) -> Iterator[StepCalls]:
 
 
 def _outermost(trace: Trace, rows: Int64) -> Int64:
-    """Of calls of one thread, sorted by (start, longer first), those that are not inside another."""
+    """Returns those calls that are not inside another. They are of one thread, sorted by (start, longer first)."""
     reach = np.maximum.accumulate(trace.events.ends(rows))
     outer: Bool = np.append(True, trace.events.start_ns[rows[1:]] >= reach[:-1])
     return rows[outer]
@@ -203,7 +204,8 @@ _LINEAR = expression(r"aten::linear$")
 
 
 def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
-    """Rows with which the rounds of a loop begin, out of the outermost ops of one thread; none if there is no loop."""
+    """Yields the rows, among the outermost ops of one thread, with which the rounds of a loop begin. Yields nothing if
+    there is no loop."""
     names = trace.events.name[ops]
     for period in _periods(names):
         first, last = _longest_run(names, period)
@@ -221,7 +223,7 @@ def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
 
 
 def _periods(names: Int32) -> list[int]:
-    """The distances in ops at which the rarest names recur, ascending; a loop needs more than one name."""
+    """Returns the distances in ops at which the rarest names recur, ascending. A loop needs more than one name."""
     different, inverse, number = np.unique(names, return_inverse=True, return_counts=True)
     if len(different) < 2:
         return []
@@ -233,7 +235,8 @@ def _periods(names: Int32) -> list[int]:
 
 
 def _longest_run(names: Int32, period: int) -> tuple[int, int]:
-    """The places between which the names repeat with this period without a break; the longest such run."""
+    """Returns the first place of the longest run, and the place after its last, in which the names repeat with this
+    period without a break."""
     same = np.concatenate(([False], names[period:] == names[:-period], [False]))
     edges = np.flatnonzero(same[1:] != same[:-1])
     if not len(edges):
@@ -244,9 +247,9 @@ def _longest_run(names: Int32, period: int) -> tuple[int, int]:
 
 
 def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bool) -> bool:
-    """Whether each round does what the layers of a model do not. first, last: its first and last ops; end: when it
-    ends; alone: nothing else was recorded. Rounds in ranges of different names are different work, such as one product
-    for each size that a benchmark tries."""
+    """Returns whether each round does what the layers of a model do not. first, last: its first and last ops; end: when
+    it ends; alone: nothing else was recorded. Rounds in ranges of different names are different work, such as one
+    product for each size that a benchmark tries."""
     if not _is_counted(trace, first):
         return False
     if _does_more_than_layers(trace, first, end, waits=alone):
@@ -259,7 +262,7 @@ _COUNTED = expression(r"(.*?)(\d{1,18})\D*$", re.DOTALL)
 
 
 def _is_counted(trace: Trace, first: Int64) -> bool:
-    """Whether the user's ranges around these ops have one name, or names that count: "it 7", "it 7", "it 8"."""
+    """Returns whether the user's ranges around these ops have one name, or names that count: "it 7", "it 7", "it 8"."""
     ranges = rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name))
     around = innermost(trace, ranges, first)
     if (around < 0).any() or len(distinct(trace.events.name[around])) == 1:
@@ -271,8 +274,8 @@ def _is_counted(trace: Trace, first: Int64) -> bool:
 
 
 def _does_more_than_layers(trace: Trace, first: Int64, end: Int64, *, waits: bool) -> bool:
-    """Whether each round, from its first event to this time, computes gradients and something else, fills the inputs of
-    its products with random numbers or, where waits count, synchronizes the device."""
+    """Returns whether each round, from its first event to this time, computes gradients and something else, fills the
+    inputs of its products with random numbers or, where waits count, synchronizes the device."""
 
     def of_ops(pattern: re.Pattern[str]) -> Int64:
         return rows_named(trace, (Kind.CPU_OP,), pattern.match)
@@ -287,7 +290,7 @@ def _does_more_than_layers(trace: Trace, first: Int64, end: Int64, *, waits: boo
 
 
 def _copy_both_ways(trace: Trace, first: Int64, end: Int64) -> bool:
-    """Whether each round copies from the host to a device, as for the inputs of a model, and back, as for its
+    """Returns whether each round copies from the host to a device, as for the inputs of a model, and back, as for its
     results."""
     ways = (rows_named(trace, (Kind.MEMCPY,), way.match) for way in (_TO_DEVICE, _TO_HOST))
     calls = (find_launches(trace).calls_of(copies) for copies in ways)
@@ -295,15 +298,15 @@ def _copy_both_ways(trace: Trace, first: Int64, end: Int64) -> bool:
 
 
 def _in_each(trace: Trace, rows: Int64, first: Int64, end: Int64) -> bool:
-    """Whether any of these rows begins in each round, from its first event to this time."""
+    """Returns whether any of these rows begins in each round, from its first event to this time."""
     starts = np.sort(trace.events.start_ns[rows])
     inside: Bool = np.searchsorted(starts, end) > np.searchsorted(starts, trace.events.start_ns[first])
     return bool(inside.all())
 
 
 def _of_other_passes(trace: Trace, thread: int) -> Int64:
-    """Ops that are no part of the backward pass on this thread: those of other threads, and outer ops without gradients
-    of their own."""
+    """Returns the ops that are no part of the backward pass on this thread: those of other threads, and outer ops
+    without gradients of their own."""
     ops = trace.events.rows(Kind.CPU_OP)
     here = trace.events.thread[ops] == thread
     outer = _outermost(trace, ops[here])
@@ -311,8 +314,9 @@ def _of_other_passes(trace: Trace, thread: int) -> Int64:
 
 
 def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
-    """Whether rounds begin with inputs of one shape, and end with a product of a shape that no op in them takes: layers
-    of one call take what the layer before them gives. first, last: the rows of their first and last ops."""
+    """Returns whether rounds begin with inputs of one shape, and end with a product of a shape that no op in them
+    takes: layers of one call take what the layer before them gives. first, last: the rows of their first and last
+    ops."""
     shapes = trace.events.shapes
     if shapes is None or not _LINEAR.match(trace.name_of(last[0])) or len(distinct(shapes[first])) > 1:
         return False
@@ -330,7 +334,7 @@ def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
 
 
 def _sizes(shapes: str) -> list[list[int]]:
-    """The sizes of the inputs of an op; none where one of them is a list of tensors."""
+    """Returns the sizes of the inputs of an op, or none if one of them is a list of tensors."""
     try:
         return msgspec.json.decode(shapes, type=list[list[int]])
     except msgspec.MsgspecError:

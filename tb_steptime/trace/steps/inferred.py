@@ -83,7 +83,8 @@ class Inference(msgspec.Struct, frozen=True):
 
 @shared
 def inference(trace: Trace) -> Inference:
-    """The steps by the first kind of calls that shows any; if several such calls fall on each batch, by the batches.
+    """Returns the steps by the first kind of calls that shows any. If several such calls fall on each batch, the
+    batches show the steps.
 
     batch      b...........b...........b...........
     optimizer  ......d....g......d....g......d....g        two optimizers that work alike: a step has both
@@ -109,13 +110,13 @@ def inferred_steps(trace: Trace) -> InferredSteps | None:
 
 
 def _work_begins(trace: Trace) -> Int64:
-    """When ops and runtime calls of any thread begin, in time order."""
+    """Returns when ops and runtime calls of any thread begin, in time order."""
     rows = trace.events.rows(Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
     return trace.events.start_ns[rows]
 
 
 def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[InferredSteps]:
-    """One result, or none if these calls show no steps."""
+    """Yields one result, or none if these calls show no steps."""
     rows = _that_begin_steps(trace, calls, begins)
     if len(rows) < FEWEST_STEPS or not len(begins):
         return
@@ -137,8 +138,8 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
 
 
 def _share(trace: Trace, start: Int64, end: Int64, begins: Int64, kinds: tuple[Kind, ...]) -> float:
-    """Share of the recorded work inside these windows of the host: of device time of these kinds with a known launch,
-    or of ops and calls."""
+    """Returns the share of the recorded work inside these windows of the host: of device time of these kinds with a
+    known launch, or of ops and calls."""
     launches, events = find_launches(trace), trace.events
     linked = (launches.call >= 0) & is_in(events.kind[launches.activity], kinds)
     at, weights = begins, np.ones(len(begins), np.int64)
@@ -150,8 +151,8 @@ def _share(trace: Trace, start: Int64, end: Int64, begins: Int64, kinds: tuple[K
 
 
 def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
-    """The calls, where a step begins with its call, without those that hardly any work follows on the host or a device.
-    A graph launch is only one call, but works as long as what it was captured from."""
+    """Returns the calls, where a step begins with its call, without those after which there is hardly any work on the
+    host or a device. A graph launch is only one call, but works as long as what it was captured from."""
     if calls.at_end or len(calls.rows) < FEWEST_STEPS:
         return calls.rows
     start = trace.events.start_ns[calls.rows]
@@ -162,7 +163,7 @@ def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
 
 
 def _launched_ns(trace: Trace, start: Int64) -> Int64:
-    """Device time that is launched from each of these instants to the next one."""
+    """Returns the device time that is launched from each of these instants to the next one."""
     launches, events = find_launches(trace), trace.events
     linked = launches.call >= 0
     place = np.searchsorted(start, events.start_ns.take(launches.call[linked]), side="right")
@@ -171,7 +172,8 @@ def _launched_ns(trace: Trace, start: Int64) -> Int64:
 
 
 def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
-    """Whether an optimizer steps once for each batch, as in most loops: then each of its steps is a step of its own."""
+    """Returns whether an optimizer steps once for each batch, as in most loops. Then each step of the optimizer is a
+    step of its own."""
     if not calls.of_optimizer:
         return False
     batches = batch_calls(trace)
@@ -179,10 +181,11 @@ def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
 
 
 def _calls_a_step(trace: Trace, calls: StepCalls, rows: Int64, begins: Int64) -> int:
-    """The number of calls in a step: 1 if the work from each call to the next is alike, else the number after which
-    names and work repeat; 1 if they do not repeat at all. Where each call steps an optimizer, the gradients that are
-    computed from each call to the next repeat, too, if any period has them so. One optimizer that is always given the
-    same gradients steps once a step, whatever else some steps do, such as an evaluation in every fifth one."""
+    """Returns the number of calls in a step. It is 1 if the work from each call to the next is alike, or else the
+    number after which names and work repeat, or 1 if they do not repeat at all. Where each call steps an optimizer, the
+    gradients that are computed from each call to the next repeat, too, if any period has them so. One optimizer that is
+    always given the same gradients steps once a step, whatever else some steps do, such as an evaluation in every fifth
+    one."""
     instants = trace.events.ends(rows) if calls.at_end else trace.events.start_ns[rows]
     work, names = np.diff(np.searchsorted(begins, instants)), trace.events.name[rows]
     gradients = _gradients(trace, instants) if calls.of_optimizer else np.zeros((len(work), 0), np.int64)
@@ -198,9 +201,9 @@ def _calls_a_step(trace: Trace, calls: StepCalls, rows: Int64, begins: Int64) ->
 
 
 def _gradients(trace: Trace, instants: Int64) -> Int64:
-    """How many autograd nodes of each name run from each instant to the next one. Two optimizers of one class differ in
-    these, as for a generator and a discriminator, where their work is alike. Logging, or an average of the weights that
-    is updated now and then, has none."""
+    """Returns how many autograd nodes of each name run from each instant to the next one. Two optimizers of one class
+    differ in these, as for a generator and a discriminator, where their work is alike. Logging, or an average of the
+    weights that is updated now and then, has none."""
     nodes = rows_named(trace, (Kind.CPU_OP,), BACKWARD.match)
     window = np.searchsorted(instants, trace.events.start_ns[nodes], side="right") - 1
     inside = (window >= 0) & (window < len(instants) - 1)
@@ -211,7 +214,7 @@ def _gradients(trace: Trace, instants: Int64) -> Int64:
 
 
 def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) -> Int64:
-    """Where windows begin and end, including the one at the edge of the recording."""
+    """Returns where windows begin and end, including the one at the edge of the recording."""
     if at_end:
         return np.append(min(begins[0], trace.events.start_ns[rows[0]]), trace.events.ends(rows[each - 1 :: each]))
     last = max(recorded_extent(trace).end_ns, int(trace.events.ends(rows).max()))
@@ -219,8 +222,8 @@ def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) ->
 
 
 def _whole(work: Int64, launched: Int64, at_end: bool) -> Int64:
-    """The places of the windows that are whole steps. The window at the edge is judged by its work, on the host or on
-    the devices."""
+    """Returns the places of the windows that are whole steps. The window at the edge is judged by its work, on the host
+    or on the devices."""
     places = np.arange(len(work))
     if _is_edge_whole(work, at_end) or _is_edge_whole(launched, at_end):
         return places
@@ -234,12 +237,12 @@ def _is_edge_whole(work: Int64, at_end: bool) -> bool:
 
 
 def _usual(work: Int64) -> Bool:
-    """Which amounts are close to their median; none if that is 0."""
+    """Returns which amounts are close to their median. None are if the median is 0."""
     return _similar(work, median(work)) & (work > 0)
 
 
 def _similar(work: Int64, other: Int64 | float) -> Bool:
-    """Which amounts are nearly equal to the other ones."""
+    """Returns which amounts are nearly equal to the others."""
     similar: Bool = np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
     return similar
 
@@ -260,7 +263,8 @@ class Extent(msgspec.Struct, frozen=True):
 
 @shared
 def recorded_extent(trace: Trace) -> Extent:
-    """The extent by ops, ranges and calls; by all events if these are not recorded; 0, 0 without events."""
+    """Returns the extent of ops, ranges and calls, or of all events if these are not recorded. It is 0, 0 without
+    events."""
     rows = _work_rows(trace)
     if not len(rows):
         return Extent(0, 0)
@@ -270,7 +274,8 @@ def recorded_extent(trace: Trace) -> Extent:
 
 @shared
 def recorded_extents(trace: Trace) -> list[Extent]:
-    """The extent of each recording that has work, in a file that several were joined into; else the whole extent.
+    """Returns the extent of each recording that has work, in a file that several were joined into, or else the whole
+    extent.
 
     windows    [PyTorch Profiler]              [PyTorch Profiler]
     work          oooo oo ooo                     oooo oo ooo
@@ -286,7 +291,8 @@ def recorded_extents(trace: Trace) -> list[Extent]:
 
 
 def _work_rows(trace: Trace) -> Int64:
-    """Ops, ranges and calls of the processes that launch work; all events if there are none."""
+    """Returns the rows of ops, ranges and calls of the processes that launch work, or of all events if there are
+    none."""
     rows = _of_launching_processes(
         trace, np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
     )
@@ -294,7 +300,7 @@ def _work_rows(trace: Trace) -> Int64:
 
 
 def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
-    """Rows of the processes that launch what runs on a device; all of them if no launch is known."""
+    """Returns the rows of the processes that launch what runs on a device, or all rows if no launch is known."""
     call = find_launches(trace).call
     threads = distinct_in(trace.events.thread[call[call >= 0]]).tolist()
     processes = {trace.threads[thread].pid for thread in threads}
@@ -305,7 +311,7 @@ def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
 
 
 def _with_functions(trace: Trace, extent: Extent) -> Extent:
-    """Extend it to the first call and the last return of a user's function, if these are far from all ops."""
+    """Extends the extent to the first call and the last return of a user's function, if these are far from all ops."""
     events, frames = trace.events, source_frames(trace)
     frames = frames[is_in(events.thread[frames], distinct_in(events.thread[events.rows(Kind.CPU_OP)]))]
     start, end = events.start_ns[frames], events.ends(frames)
@@ -320,8 +326,9 @@ def _with_functions(trace: Trace, extent: Extent) -> Extent:
 
 
 def _calls_of_the_job(trace: Trace) -> Int64:
-    """Calls of the threads that compute or launch, without synchronizes of an idle device. None where they are all that
-    is recorded of the host, and launched none of the recorded work: that may run long before and after them."""
+    """Returns the calls of the threads that compute or launch, without synchronizes of an idle device. Returns none if
+    they are all that is recorded of the host, and launched none of the recorded work, which may then run long before
+    and after them."""
     events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     if not len(calls):
         return calls

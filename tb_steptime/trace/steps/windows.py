@@ -39,8 +39,8 @@ from tb_steptime.trace.steps.inferred import (
 )
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
-#: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one; likewise each of those
-#: that were joined into one file.
+#: What shows the steps: their marks or repeated calls. If nothing does, the whole recording is one step, or each of
+#: those that were joined into one file.
 StepsBy = Literal["marks", "inferred", "recording"]
 
 #: A last step with fewer activities than this share of each step before was cut off by the end of the recording.
@@ -81,11 +81,11 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def window(self) -> tuple[int, int]:
-        """From the first step's start to the last step's end: the window of the span's GPU figures."""
+        """The window of the span's GPU figures, from the first step's start to the last step's end."""
         return self.steps[0].start_ns, self.steps[-1].end_ns
 
     def chosen(self, mask: Bool) -> Steps:
-        """Some of the steps alone, to average over them."""
+        """Returns some of the steps alone, to average over them."""
         return replace(self, steps=tuple(self.steps[each] for each in np.flatnonzero(mask).tolist()))
 
     @cached_property
@@ -93,15 +93,15 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
         return Intervals.union(self.start_ns, self.end_ns)
 
     def overlap_ns(self, intervals: Intervals) -> Int64:
-        """Time that the intervals cover within each step."""
+        """Returns the time that the intervals cover within each step."""
         return intervals.overlap_ns(self.start_ns, self.end_ns)
 
     def begun_at(self, instants: Int64) -> Int64:
-        """The place of the step that began last at or before each instant; -1 before the first one."""
+        """Returns the place of the step that began last at or before each instant, or -1 before the first one."""
         return np.searchsorted(self.start_ns, instants, side="right") - 1
 
     def at(self, instant_ns: int) -> Step:
-        """The step that began last at or before this instant; before the first one, that one."""
+        """Returns the step that began last at or before this instant, or the first step for an earlier instant."""
         return self.steps[max(int(np.searchsorted(self.start_ns, instant_ns, side="right")) - 1, 0)]
 
     @cached_property
@@ -127,28 +127,29 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def host_window(self) -> tuple[int, int]:
-        """From the first step's start on the host to the last one's end there."""
+        """The window on the host, from the first step's start there to the last one's end."""
         return self.steps[0].host_start_ns, self.steps[-1].host_end_ns
 
     def begun_on_host(self, instants: Int64) -> Int64:
-        """The place of the step that the host began last at or before each instant; -1 before the first one."""
+        """Returns the place of the step that the host began last at or before each instant, or -1 before the first
+        one."""
         return np.searchsorted(self.host_start_ns, instants, side="right") - 1
 
     def holding(self, instants: Int64) -> Int64:
-        """The place of the step that contains each instant; -1 outside of all."""
+        """Returns the place of the step that contains each instant, or -1 outside of all."""
         place = self.begun_at(instants)
         return np.where((place >= 0) & (instants < self.end_ns[place]), place, -1)
 
     def holding_on_host(self, instants: Int64) -> Int64:
-        """The place of the step that the host is in at each instant, by its mark; -1 outside of all."""
+        """Returns the place of the step that the host is in at each instant, by its mark, or -1 outside of all."""
         place = self.begun_on_host(instants)
         return np.where((place >= 0) & (instants < self.host_end_ns[place]), place, -1)
 
 
 @shared
 def find_steps(trace: Trace) -> Steps:
-    """The steps of a trace: those that were requested, or the first `MOST_STEPS`; if there are none, one step over the
-    whole recording, with a note."""
+    """Returns the steps of a trace: those that were requested, or the first `MOST_STEPS`. If there are none, it is one
+    step over the whole recording, with a note."""
     steps = _requested(trace, _with_outside(trace, _all_steps(trace)))
     if trace.averaged_steps is None:
         return steps
@@ -163,13 +164,13 @@ def _requested(trace: Trace, steps: Steps) -> Steps:
 
 
 def as_one_step(trace: Trace) -> Trace:
-    """The same recording as one step, whatever its marks or repeated calls show."""
+    """Returns the same recording as one step, whatever its marks or repeated calls show."""
     return replace(trace, whole_recording=True, memo={})
 
 
 def only_steps(trace: Trace, first: int, last: int) -> Trace:
-    """The same recording with only these steps measured, by their numbers. Raises ValueError, with the existing
-    numbers, if it has none of them."""
+    """Returns the same recording with only these steps measured, by their numbers. Raises ValueError, which lists the
+    existing numbers, if it has none of them."""
     names = [step.name for step in _all_steps(trace).steps]
     if not any(first <= int(name) <= last for name in names):
         raise ValueError(f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0])
@@ -177,7 +178,8 @@ def only_steps(trace: Trace, first: int, last: int) -> Trace:
 
 
 def averaged_over(trace: Trace, is_averaged: Bool) -> Trace:
-    """The same recording with figures of some of its steps alone. Work between these steps belongs to none."""
+    """Returns the same recording, whose figures are averaged over some of its steps only. Work between these steps
+    belongs to none."""
     return replace(trace, averaged_steps=tuple(np.flatnonzero(is_averaged).tolist()), memo={})
 
 
@@ -197,8 +199,8 @@ def _all_steps(trace: Trace) -> Steps:
 
 
 def _why_one_step(trace: Trace) -> Note:
-    """Why there is one step: the marks do not enclose steps, the repeated calls contain too little of the work, or
-    nothing repeats."""
+    """Returns a note on why there is one step: the marks do not enclose steps, the repeated calls contain too little of
+    the work, or nothing repeats."""
     if len(all_marks(trace)):
         return Note("whole_recording")
     little = inference(trace).little
@@ -209,12 +211,12 @@ def _why_one_step(trace: Trace) -> Note:
 
 
 def _no_marks(trace: Trace) -> Note:
-    """Where the file is cut, the marks may have been behind the cut."""
+    """Returns a note on the missing marks. Where the file is cut, they may have been after the cut."""
     return Note("no_steps_before_cut" if is_cut_short(trace.notes) else "no_steps")
 
 
 def _with_outside(trace: Trace, steps: Steps) -> Steps:
-    """Add notes on the work outside of the steps. A file that was cut to some steps keeps their surroundings on
+    """Adds notes on the work outside of the steps. A file that was cut to some steps keeps their surroundings on
     purpose."""
     if trace.job.sliced_from_ns is not None:
         return steps
@@ -253,7 +255,7 @@ def _marked_steps(trace: Trace, marks: Int64) -> Steps:
 
 
 def _inferred_steps(trace: Trace, inferred: InferredSteps) -> Steps:
-    """The inferred steps, numbered from 1, since no mark has their numbers."""
+    """Returns the inferred steps, numbered from 1, since no mark has their numbers."""
     start, end = inferred.start_ns, inferred.end_ns
     windows = _device_windows(trace, start, end, _launched_in(trace, start, end))
     steps = [
@@ -267,7 +269,7 @@ def _inferred_steps(trace: Trace, inferred: InferredSteps) -> Steps:
 
 
 class _Launched(msgspec.Struct, frozen=True, eq=False):
-    """Device activities by the step whose mark holds their whole launch call."""
+    """Device activities by the step whose mark contains their whole launch call."""
 
     count: Int64  # per step
     first_start_ns: Int64  # per step; int64 max where it launched nothing
@@ -310,8 +312,8 @@ def _device_windows(trace: Trace, host_start: Int64, host_end: Int64, launched: 
 
 
 def _complete_steps(launched: _Launched) -> int:
-    """How many steps to keep: trailing ones that launched nothing, or that were cut off, are left out. A step that
-    evaluates or updates the weights, as every fourth one may, launches more than whole ones after it."""
+    """Returns how many steps to keep. Trailing ones that launched nothing, or that were cut off, are left out. A step
+    that evaluates or updates the weights, as every fourth one may, launches more than whole ones after it."""
     number = launched.count
     with_work = np.flatnonzero(number)
     if len(number) == 1 or not len(with_work):
@@ -322,9 +324,9 @@ def _complete_steps(launched: _Launched) -> int:
 
 
 def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
-    """How many of these steps were complete when the recording ended. The recorder says so; or, if nothing was
-    launched, the last step is cut if it has too few CPU ops, fewer than any before (a step that evaluates has more than
-    those after it)."""
+    """Returns how many of these steps were complete when the recording ended. The recorder may say so. Otherwise, if
+    nothing was launched, the last step is cut off if it has too few CPU ops, fewer than any before. (A step that
+    evaluates has more than those after it.)"""
     last = len(marks) - 1
     if last < 1:
         return len(marks)
@@ -337,7 +339,7 @@ def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
 
 
 def _ops_in(trace: Trace, marks: Int64) -> Int64:
-    """CPU ops that begin inside each mark, on any thread."""
+    """Returns the number of CPU ops that begin inside each mark, on any thread."""
     ops = np.sort(trace.events.start_ns[trace.events.rows(Kind.CPU_OP)])
     begin, end = trace.events.start_ns[marks], trace.events.ends(marks)
     return (np.searchsorted(ops, end) - np.searchsorted(ops, begin)).astype(np.int64)
@@ -348,7 +350,7 @@ def _one_step(trace: Trace, note: Note) -> Steps:
 
 
 def _recordings(trace: Trace, extents: Sequence[Extent], note: Note) -> Steps:
-    """A step for each of these recordings, with the work of the devices that began in it."""
+    """Returns a step for each of these recordings, with the work of the devices that began in it."""
     last = last_launch_ns(trace)  # later launches have no recorded work
     low = np.array([each.start_ns for each in extents])
     high = np.array([each.end_ns if last is None or last < each.start_ns else min(each.end_ns, last)
@@ -367,7 +369,7 @@ def _recordings(trace: Trace, extents: Sequence[Extent], note: Note) -> Steps:
 
 
 def _of_the_recording(trace: Trace) -> Int64:
-    """Activities that were launched in the recording, whether or not it has the call."""
+    """Returns the activities that were launched in the recording, whether or not it has the call."""
     activity = trace.events.rows(*DEVICE_KINDS)
     return activity[~launched_before(trace, activity)]
 
@@ -394,16 +396,16 @@ class DeviceTime(NamedTuple):
 
 
 def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
-    """The device time by place. windows: disjoint, in time order, at least one."""
+    """Returns the device time by place. windows: disjoint, in time order, at least one."""
     rows = trace.events.rows(*DEVICE_KINDS)
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     low, high = np.array(windows, np.int64).T
     total = int((end - start).sum())
     end.sort(kind="stable")  # starts are sorted, and ends nearly so, from which this sort profits
     starts, ends = _Knots.at_instants(start), _Knots.at_instants(end)
-    before = _until(starts, ends, low[:1])
-    after = total - _until(starts, ends, high[-1:])
-    inside = _until(starts, ends, high) - _until(starts, ends, low)
+    before = _time_before(starts, ends, low[:1])
+    after = total - _time_before(starts, ends, high[-1:])
+    inside = _time_before(starts, ends, high) - _time_before(starts, ends, low)
     return DeviceTime(inside, before, total - before - after - inside, after)
 
 
@@ -418,8 +420,8 @@ class _Knots(msgspec.Struct, frozen=True, eq=False):
         return _Knots(instants, np.append(0, np.cumsum(instants)))
 
 
-def _until(starts: _Knots, ends: _Knots, instants: Int64) -> int:
-    """The time of the intervals before each instant, summed over the instants."""
+def _time_before(starts: _Knots, ends: _Knots, instants: Int64) -> int:
+    """Returns the time of the intervals before each instant, summed over the instants."""
     starts_before, ends_before = np.searchsorted(starts.at, instants), np.searchsorted(ends.at, instants)
     sums: Int64 = ends.sums[ends_before] + (starts_before - ends_before) * instants - starts.sums[starts_before]
     return int(sums.sum())

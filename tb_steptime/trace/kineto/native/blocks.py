@@ -34,25 +34,25 @@ class Scanner(Protocol):
     """A scanner of blocks; it remembers labels and texts of earlier blocks."""
 
     def scan(self, text: bytes, exact: bool, /) -> int:
-        """Scan a block and return its number of events; -1 if something is odd, -2 if a time is too late for a
-        float64."""
+        """Scans a block and returns its number of events. Returns -1 if something is odd, and -2 if a time is too late
+        for a float64."""
 
     def others(self) -> bytes:
-        """The scanned events without a duration that still matter, as comma-separated text."""
+        """Returns the scanned events without a duration that still matter, as comma-separated text."""
 
     def columns(self, first: int, /) -> tuple[bytes, ...] | None:
-        """The scanned events with a duration and the allocator's events: the columns of `Columns` as bytes, and the
-        arguments of collectives. Each is returned once. None: something is odd."""
+        """Returns the scanned events with a duration and the allocator's events: the columns of `Columns` as bytes, and
+        the arguments of collectives. Each is returned once. Returns None if something is odd."""
 
 
 _Numbers = Mapping[bytes, int]
-#: label: number and flags for a label's spelling; then the numbers of the spellings of inputs, stacks, hierarchies,
-#: tracks.
+#: Arguments: a function from a label's spelling to its number and flags, and the numbers of the spellings of inputs,
+#: stacks, hierarchies and tracks.
 MakeScanner = Callable[[Callable[[bytes], tuple[int, int]], _Numbers, _Numbers, _Numbers, _Numbers], Scanner]
 
 
 def scanner_type() -> MakeScanner | None:
-    """C's scanner; None without the extension."""
+    """Returns C's scanner, or None without the extension."""
     built = extension()
     return cast(MakeScanner, built.Scanner) if built else None
 
@@ -69,7 +69,8 @@ class ScannedBlocks:
         self._scanner = make(SpelledLabels(columns.labels), *texts, SpelledTracks(columns.labels))
 
     def add(self, text: bytes) -> int | None:
-        """Add a block and return its number of events; None if some are odd, in which case nothing was added."""
+        """Adds a block and returns its number of events. Returns None if some are odd, in which case nothing was
+        added."""
         exact = self._decoder.exact
         count = self._add(text)
         if count is None:
@@ -110,7 +111,7 @@ class ScannedBlocks:
         return True
 
     def _add_collectives(self, rows: Int64, args: list[Args]) -> None:
-        """Add the collectives of ops and those of kernels, which come behind them."""
+        """Adds the collectives of ops and those of kernels, which come after them."""
         columns = self._columns
         kinds = np.array([columns.labels.kinds[columns.label[row]] for row in rows.tolist()])
         ops = int((kinds == Kind.CPU_OP).sum())
@@ -133,7 +134,7 @@ class SpelledLabels:
         self._labels = labels
 
     def __call__(self, spelling: bytes) -> tuple[int, int]:
-        """The label's number and flags."""
+        """Returns the label's number and flags."""
         category, name, pid, tid = spelling.split(b"\n")
         number = self._labels[
             _decoded(_WORD, category), _decoded(_WORD, name), _decoded(_TRACK, pid), _decoded(_TRACK, tid)

@@ -1,12 +1,13 @@
 """Reads a large file with several processes, with the same resulting trace as from one process.
 
-orders       what a part of the text is, and where it lies;  seams  where a plain file is cut
-slots        unpacked text that waits;  unpacking    a process that unpacks a gzip file ahead of the others
-sink         events of a part -> columns;  reading  an order -> a part that is read
-storing      columns of a part -> a file without a name, and back
-worker       a process that reads parts;  team  all of them, from their start to their end
+orders       what a part of the text is and where it lies, where a plain file is cut, and slots for unpacked text
+unpacking    a process that unpacks a gzip file ahead of the others
+sink         events of a part -> columns
+reading      an order -> a part that is read, whose columns wait in a file without a name
+worker       a process that reads parts
+team         all processes, from their start to their end
 merging      parts -> the columns of the file
-whole        a path -> what one walk would have found
+whole        a path -> the result of one walk through the file
 
   file   |------- 0 -------|------- 1 -------|---- 2 ----|      cut where one process would cut
                 |                  |               |

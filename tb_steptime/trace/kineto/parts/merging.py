@@ -63,8 +63,8 @@ class _Numbers:
         self._of[process] += [self.distinct.setdefault(text, len(self.distinct)) for text in new]
 
     def of_process(self, process: int) -> npt.NDArray[np.int32]:
-        """Numbers of the file by number of the process, with an entry for -1 at the end: -1. To be called when
-        everything is learned."""
+        """Returns the numbers of the file by number of the process, with a last entry of -1 for -1. It must be called
+        after everything is learned."""
         if process not in self._array_of:
             self._array_of[process] = np.array([*self._of[process], UNKNOWN], np.int32)
         return self._array_of[process]
@@ -77,7 +77,7 @@ class MergedColumns(Columns):
     """
 
     def __init__(self, parts: Sequence[Part], files: Sequence[int]) -> None:
-        """parts: in the order of the file, all of it."""
+        """Merges all parts of a file, in its order."""
         super().__init__()
         self._parts, self._files = parts, files
         self._first_rows = [0, *accumulate(part.row_count for part in parts)]
@@ -105,7 +105,7 @@ class MergedColumns(Columns):
         return all(sum(map(len, spellings)) < MOST_BYTES for spellings in self._spellings.values())
 
     def take(self, name: str) -> npt.NDArray[Any]:
-        """A column, put together anew in each call."""
+        """Returns a column, which each call puts together again."""
         return self._put_together(name, getattr(self, name).typecode)
 
     def _put_together(self, name: str, type: str) -> npt.NDArray[Any]:
@@ -142,7 +142,7 @@ class MergedColumns(Columns):
         labels.kinds.frombytes(learned.kinds)
 
     def _label(self) -> None:
-        """Set names and threads of the labels, in the numbers of the file. Labels that are left out have none."""
+        """Sets names and threads of the labels, in the numbers of the file. Labels that are left out have none."""
         for part in self._parts:
             for what, own, numbers in (
                 ("names", part.learned.names, self.labels.names),
@@ -151,7 +151,7 @@ class MergedColumns(Columns):
                 numbers.frombytes(self._numbers[what].of_process(part.process)[np.array(own, np.int64)].tobytes())
 
     def _pair(self) -> dict[int, int]:
-        """Durations of events whose begin and end lie in different parts, by row."""
+        """Returns the durations of events whose begin and end lie in different parts, by row."""
         dur_of: dict[int, int] = {}
         starts: dict[int, int] = {}
         for part in self._parts:
@@ -171,7 +171,7 @@ class MergedColumns(Columns):
         return values
 
     def _fill_parts(self) -> None:
-        """Fill the columns that the tables read directly: they are small in all traces except those of memory."""
+        """Fills the columns that the tables read directly: they are small in all traces except those of memory."""
         for name, (owner, attribute) in owners(self).items():
             if name.startswith(("memory.", "counters.", "flows.")):
                 values = getattr(owner, attribute)

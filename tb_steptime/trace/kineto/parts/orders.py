@@ -66,32 +66,32 @@ class Unpacking(msgspec.Struct, frozen=True):
 
 
 def put(pipe: int, order: Order) -> None:
-    """Write an order atomically: it is shorter than what a pipe takes at once."""
+    """Writes an order atomically: it is shorter than what a pipe takes at once."""
     os.write(pipe, _ORDER.pack(*order))
 
 
 def take(pipe: int) -> Order | None:
-    """The next order, as soon as there is one; None when there will be no more."""
+    """Returns the next order, as soon as there is one, or None when there will be no more."""
     packed = os.read(pipe, _ORDER.size)
     return Order(*_ORDER.unpack(packed)) if packed else None
 
 
 def give_back(free: int, order: Order) -> None:
-    """Return the order's slot, if it has one, to the process that unpacks, if that still runs."""
+    """Returns the order's slot, if it has one, to the process that unpacks, if that still runs."""
     if order.slot >= 0:
         with contextlib.suppress(BrokenPipeError):
             os.write(free, bytes([order.slot]))
 
 
 def freed(free: int) -> Iterator[int]:
-    """Each free slot, as soon as it is free; ends when no more slots will become free."""
+    """Yields each free slot, as soon as it is free, and ends when no more slots will become free."""
     while slot := os.read(free, 1):
         yield slot[0]
 
 
 def chunks_of(file: int, order: Order) -> Iterator[bytes]:
-    """The text of a part of a plain file, in the chunks that one process would read. Raises EOFError if the file is
-    shorter than it was."""
+    """Yields the text of a part of a plain file, in the chunks that one process would read. Raises EOFError if the file
+    is shorter than it was."""
     offset = order.offset
     for size in _sizes(order):
         yield _read(file, size, offset)
@@ -131,7 +131,7 @@ class Slots:
         self._mapped: dict[int, mmap.mmap] = {}
 
     def text(self, slot: int, size: int) -> memoryview:
-        """The first `size` bytes of a slot. Raises OSError if there is no room."""
+        """Returns the first `size` bytes of a slot. Raises OSError if there is no room."""
         mapped = self._mapped.get(slot)
         if mapped is None or len(mapped) < size:
             room = max(_USUAL_BYTES, 2 * len(mapped or b""), size)
@@ -139,7 +139,7 @@ class Slots:
         return memoryview(mapped)[:size]
 
     def chunks(self, order: Order) -> Iterator[memoryview]:
-        """The text of a part, in the chunks that one process would read."""
+        """Yields the text of a part, in the chunks that one process would read."""
         text = self.text(order.slot, order.size + order.chunks * _LENGTH.size)
         start = 0
         for (length,) in _LENGTH.iter_unpack(text[order.size :]):
@@ -166,12 +166,12 @@ class Filling:
         self.size += len(chunk)
 
     def shorten(self, size: int) -> None:
-        """Remove `size` bytes at the end, all from the last chunk."""
+        """Removes `size` bytes at the end, all from the last chunk."""
         self._lengths[-1] -= size
         self.size -= size
 
     def order(self, number: int, behind: int, last: bool) -> Order:
-        """The order for what is in the slot."""
+        """Returns the order for what is in the slot."""
         self._put(self.size, b"".join(map(_LENGTH.pack, self._lengths)))
         return Order(number, 0, self.size, 0, len(self._lengths), self._slot, behind, last)
 
@@ -188,20 +188,20 @@ _PARTS_EACH = 8
 
 
 def part_bytes(size: int, processes: int) -> int:
-    """Suitable length in bytes for the parts of a text of this size."""
+    """Returns a suitable length in bytes for the parts of a text of this size."""
     wished = min(max(size // (processes * _PARTS_EACH), _LEAST_BYTES), _MOST_BYTES)
     return max(wished, size // MOST_PARTS + source.TEXT_BYTES)
 
 
 def seam_in(tail: bytes) -> int | None:
-    """Where in the tail of the text one process would cut: the offset of the next event's brace."""
+    """Returns where in the tail of the text one process would cut: the offset of the next event's brace."""
     near = tail[-scanning.TAIL_BYTES :]
     cut = last_cut(near)
     return None if cut is None else len(tail) - len(near) + cut[1]
 
 
 def plain_orders(file: int, size: int, processes: int) -> Iterator[Order]:
-    """The parts of a plain file, in their order."""
+    """Yields the parts of a plain file, in their order."""
     behind = (opening_of(os.pread(file, source.PACKED_BYTES, 0)) or b"\x00")[0]
     start, number, first, step = 0, 0, source.PACKED_BYTES, part_bytes(size, processes)
     for end in _chunk_ends(size, step):
@@ -213,7 +213,7 @@ def plain_orders(file: int, size: int, processes: int) -> Iterator[Order]:
 
 
 def _chunk_ends(size: int, step: int) -> Iterator[int]:
-    """Ends of chunks near the end of each part. The first chunk is as long as a packed one."""
+    """Yields the ends of chunks near the end of each part. The first chunk is as long as a packed one."""
     end = source.PACKED_BYTES
     while end < size:
         end += -(-step // source.TEXT_BYTES) * source.TEXT_BYTES

@@ -80,7 +80,7 @@ class PartReader:
     """Reads one part after another, in the order of the file, and keeps the numbers that it gave to names."""
 
     def __init__(self, process: int, text: int, file: IO[bytes]) -> None:
-        """text: the file to which orders refer; file: receives the columns."""
+        """Takes the text, which is the file to which orders refer, and the file that receives the columns."""
         self._process, self._text, self._file = process, text, file
         self._slots = Slots(text)
         self._sink = EventSink()
@@ -89,7 +89,7 @@ class PartReader:
         self._spelled = {name: len(texts) for name, texts in texts_of(self._sink.columns).items()}
 
     def read(self, order: Order) -> Part:
-        """Read a part. Raises OSError and EOFError if a file fails."""
+        """Reads a part. Raises OSError and EOFError if a file fails."""
         sink, columns, outline = self._sink, self._sink.columns, Outline()
         sink.begin()
         behind = bytes([order.behind]) if order.behind else b""
@@ -134,7 +134,7 @@ class PartReader:
 
 
 def numbered_by(columns: Columns) -> dict[str, dict[Any, int]]:
-    """What columns number, by kind: each dictionary holds entries and their numbers."""
+    """Returns what columns number, by kind: each dictionary holds entries and their numbers."""
     return {
         "names": columns.labels.name_numbers,
         "threads": columns.labels.thread_numbers,
@@ -150,15 +150,15 @@ def texts_of(columns: Columns) -> dict[str, Texts]:
 
 
 def _new(numbered: Mapping[str, dict[Any, int]], known: dict[str, int]) -> dict[str, list[Any]]:
-    """The entries beyond those known of each kind, which are known from now on."""
+    """Returns the entries beyond those known of each kind, which are known from now on."""
     new = {name: _from(numbers, known[name]) for name, numbers in numbered.items()}
     known.update((name, len(numbers)) for name, numbers in numbered.items())
     return new
 
 
 def _from(numbered: dict[Any, Any], first: int) -> list[Any]:
-    """Keys from the first-th on. They are looked for from the end: a large file has thousands of parts, each with few
-    new keys among all known ones."""
+    """Returns the keys from place `first` on. They are searched for from the end, since a large file has thousands of
+    parts, each with few new keys among all known ones."""
     return list(islice(reversed(numbered), len(numbered) - first))[::-1]
 
 
@@ -174,7 +174,7 @@ class ColumnLocation(msgspec.Struct, frozen=True):
 
 
 def owners(columns: Columns) -> dict[str, tuple[object, str]]:
-    """The owner and attribute of each array that grows with the events, by its name: "start", "memory._ts"."""
+    """Returns the owner and attribute of each array that grows with the events, by its name: "start", "memory._ts"."""
     parts: tuple[tuple[str, object], ...] = (
         *(("", columns), ("memory.", columns.memory), ("counters.", columns.counters), ("flows.", columns.flows)),
         ("pairs.", columns.pairs),
@@ -188,7 +188,7 @@ def owners(columns: Columns) -> dict[str, tuple[object, str]]:
 
 
 def store(columns: Columns, file: IO[bytes]) -> dict[str, ColumnLocation]:
-    """Append the contents of the columns to the file, and empty them. Raises OSError if the disk is full."""
+    """Appends the contents of the columns to the file, and empties them. Raises OSError if the disk is full."""
     stored = {}
     for name, (owner, attribute) in owners(columns).items():
         values = getattr(owner, attribute)
@@ -200,7 +200,7 @@ def store(columns: Columns, file: IO[bytes]) -> dict[str, ColumnLocation]:
 
 
 def load(stored: ColumnLocation, file: int) -> npt.NDArray[Any]:
-    """The values, read from the file with this number, to which they were written."""
+    """Returns the values, read from the file with this number, to which they were written."""
     return np.frombuffer(_read(file, stored.size, stored.offset), stored.type)
 
 

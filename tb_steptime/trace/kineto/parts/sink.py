@@ -72,7 +72,7 @@ class EventSink:
         count = self._scanned.add(text) if self._scanned else None
         if count is None:
             decoded = self.decoder.decode(text) if self._wanted else decoded_for(self.columns, self.decoder, text)
-            if not self._take(text, decoded):
+            if not self._take(decoded):
                 return False
         else:
             self._count(count)
@@ -81,7 +81,7 @@ class EventSink:
         return True
 
     def event(self, text: bytes) -> bool:
-        return self._take(text, self.decoder.decode_loosely(text))
+        return self._take(self.decoder.decode_loosely(text))
 
     def lost(self) -> None:
         if not self._trusting:
@@ -92,7 +92,7 @@ class EventSink:
         if not self._metadata.add(key, text):
             self._damage.damaged_metadata_count += 1
 
-    def _take(self, text: bytes, block: EventBlock | None) -> bool:
+    def _take(self, block: EventBlock | None) -> bool:
         if block is None:
             return False
         self.columns.add(only_wanted(block, self._wanted) if self._wanted else block)
@@ -107,7 +107,7 @@ class EventSink:
 
 
 def decoded_for(columns: Columns, decoder: RowDecoder, text: bytes) -> EventBlock | None:
-    """Returns a block of events with everything that its writer recorded; None as in `decode`."""
+    """Returns a block of events with everything that its writer recorded, or None as `decode` does."""
     block = decoder.decode(text)
     again = block is not None and not block.full and columns.may_have_more_args(block)
     return decoder.decode_again(text) if again else block

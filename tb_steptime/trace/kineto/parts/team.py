@@ -30,7 +30,8 @@ _SPARE_SLOTS = 2
 
 
 class Workers:
-    """Its children run from `start` until `end`, which must be called."""
+    """This process and its children, which run from `start_unpacking` or `start_workers` until `end`. `end` must be
+    called."""
 
     def __init__(self, path: Path, processes: int) -> None:
         self._path, self._processes = path, processes
@@ -46,18 +47,18 @@ class Workers:
 
     def open(self) -> None:
         """Opens the files and the pipe. Raises OSError, as do all methods but `end`."""
-        self.files += map(_open_nameless, range(self._processes))
+        self.files += map(_open_unnamed, range(self._processes))
         self.orders, self.orders_in = self._pipe()
 
     def open_text(self) -> int:
-        """Returns the file itself, to be read in parts."""
+        """Opens the file itself, to be read in parts, and returns its number."""
         self.text = os.open(self._path, os.O_RDONLY)
         self._opened.append(self.text)
         return self.text
 
     def start_unpacking(self) -> None:
-        """Has a child unpack the text."""
-        self.text = _nameless()
+        """Starts a child that unpacks the text."""
+        self.text = _unnamed_file()
         self._opened.append(self.text)
         free_in, self.free = self._pipe()
         os.write(self.free, bytes(range(self._processes + _SPARE_SLOTS)))
@@ -66,7 +67,7 @@ class Workers:
         self._close(free_in)
 
     def start_workers(self) -> None:
-        """Starts the other processes (this one is number 0); then listens to all children."""
+        """Starts the other processes (this one is number 0), then listens to all children."""
         for number in range(1, self._processes):
             place = self.files[number].fileno()
             passed = [self.text, self.orders, place, *([self.free] if self.free >= 0 else [])]
@@ -86,7 +87,7 @@ class Workers:
             self.failed = True
 
     def wait(self, seconds: float) -> bool:
-        """Whether all children have reported everything, after waiting at most this long for each."""
+        """Returns whether all children have reported everything, after waiting at most this long for each."""
         for listener in self._listeners:
             listener.join(seconds)
         return not any(listener.is_alive() for listener in self._listeners)
@@ -131,18 +132,18 @@ class Workers:
 
 
 def _next(stream: IO[bytes]) -> Any:
-    """Returns a child's next message; None after the last one, or if the child was killed while writing it."""
+    """Returns a child's next message, or None after the last one, or if the child was killed while writing it."""
     try:
         return pickle.load(stream)
     except (EOFError, pickle.UnpicklingError):
         return None
 
 
-def _open_nameless(_number: int) -> IO[bytes]:
+def _open_unnamed(_number: int) -> IO[bytes]:
     return tempfile.TemporaryFile(prefix="tb_steptime.")
 
 
-def _nameless() -> int:
+def _unnamed_file() -> int:
     """Opens an unnamed file, in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("tb_steptime", os.MFD_CLOEXEC)

@@ -29,8 +29,8 @@ TEXT_BYTES = 2**22
 def unpacked_parts(
     chunks: Iterator[bytes], slots: Slots, free: Iterator[int], part_bytes: int = TEXT_BYTES
 ) -> Iterator[Order]:
-    """Put a text into free slots, in parts. Each part but the last ends with the brace that opens the next. Ends before
-    the text does if no slot will become free."""
+    """Puts a text into free slots, in parts. Each part but the last ends with the brace that opens the next. Ends
+    before the text does if no slot will become free."""
     filling: Filling | None = None
     opening: int | None = None
     number, carried = 0, b""

@@ -46,11 +46,12 @@ def read_in_parts(
     processes: int,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[WholeRead | None]:
-    """Read a file in parts, by `processes` processes; its columns can be taken until the context ends. None: this
-    process has to read the file as a whole.
+    """Reads a file in parts, by `processes` processes. Its columns can be taken until the context ends. Yields None if
+    this process has to read the file as a whole.
 
-    None is the result if the file is small or remote, a part is damaged where it meets the next, or anything fails;
-    whoever then reads the file finds out the cause. meanwhile: what this process does before it takes its first part.
+    That is so if the file is small or remote, if a part is damaged where it meets the next, or if anything fails. The
+    process that then reads the file reports the cause. meanwhile: what this process does before it takes its first
+    part.
     """
     can_start = os.name == "posix" and bool(sys.executable)
     local = path if isinstance(path, Path) and can_start else None
@@ -63,7 +64,8 @@ def read_in_parts(
 
 
 def _is_packed(path: Path, processes: int) -> bool | None:
-    """Whether it is a gzip file; None if it is too small for this number of processes or cannot be opened."""
+    """Returns whether it is a gzip file, or None if it is too small for this number of processes or cannot be
+    opened."""
     least = (LEAST_BYTES, LEAST_PACKED_BYTES) if processes > 1 else (_LEAST_BYTES_ALONE, _LEAST_PACKED_BYTES_ALONE)
     try:
         with open(path, "rb") as file:
@@ -98,7 +100,7 @@ def _read(
 
 
 def _start_plain(workers: Workers, processes: int) -> int:
-    """Put the orders for a plain file, and return its size."""
+    """Puts the orders for a plain file, and returns its size."""
     text = workers.open_text()
     size = os.fstat(text).st_size
     for order in plain_orders(text, size, processes):
@@ -125,8 +127,8 @@ class _Progress:
         self._most, self._reported = 0, 0.0
 
     def report_at_times(self) -> None:
-        """Report now and then, not after every part: each report goes over all parts, which are thousands in a large
-        file."""
+        """Reports from time to time, not after every part: each report goes over all parts, which are thousands in a
+        large file."""
         if time.monotonic() - self._reported > _SECONDS_BETWEEN_MESSAGES:
             self.report()
 
@@ -140,7 +142,7 @@ class _Progress:
 
 
 def _work(workers: Workers, progress: _Progress) -> None:
-    """Read parts in this process as well, until all are read or one is not seamless."""
+    """Reads parts in this process as well, until all are read or one is not seamless."""
     reader = PartReader(0, workers.text, workers.files[0])
     while not workers.failed and (order := orders.take(workers.orders)):
         workers.add(reader.read(order))
@@ -152,7 +154,7 @@ def _work(workers: Workers, progress: _Progress) -> None:
 
 
 def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> WholeRead | None:
-    """All parts of a file, in any order; None if they are not what one process would have read.
+    """Returns all parts of a file, in any order, or None if they are not what one process would have read.
 
     files: of the columns, by process; they must stay open until the columns are taken.
     """
@@ -164,14 +166,15 @@ def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> Who
 
 
 def _is_whole(parts: Sequence[Part]) -> bool:
-    """Every part is there, and each begins where the one before it ended."""
+    """Returns whether every part is there, and each begins where the one before it ended."""
     numbers = [part.number for part in parts]
     ended = bool(parts) and parts[-1].is_last and not any(part.is_last for part in parts[:-1])
     return ended and numbers == list(range(len(parts))) and all(part.seamless for part in parts)
 
 
 def _is_alike(parts: Sequence[Part]) -> bool:
-    """Whether each part was read as one process would have read it, which remembers what it saw in earlier parts.
+    """Returns whether each part was read as one process would have read it, which remembers what it saw in earlier
+    parts.
 
     Times: one process reads them as written from the first time on that a float would not hold. Ids: it looks for the
     spelling of 2021 until a launch uses another.
@@ -195,7 +198,8 @@ def _merged(columns: MergedColumns, parts: Sequence[Part]) -> ReadEvents:
 
 
 def _outline(parts: Sequence[Part]) -> Outline:
-    """The last part knows how the file ends; what was skipped adds up."""
+    """Returns the outline of the file. The last part knows how the file ends, and counts of what was skipped are added
+    up."""
     outline = parts[-1].outline
     outline.damaged_entry_count = sum(part.outline.damaged_entry_count for part in parts)
     return outline
