@@ -34,9 +34,11 @@ def with_loader_marks(trace: Trace) -> Trace:
     frames = rows_named(trace, (Kind.PYTHON,), _NEXT.match)
     if not len(frames) or loader_names(trace).any():
         return trace
-    name, kind = trace.events.name.copy(), trace.events.kind.copy()
+    with_workers, without = len(trace.strings), len(trace.strings) + 1
+    wide_enough = np.promote_types(trace.events.name.dtype, np.min_scalar_type(~without))
+    name, kind = trace.events.name.astype(wide_enough), trace.events.kind.copy()
     kind[frames] = Kind.USER
-    name[frames] = np.where(_has_workers(trace, frames), len(trace.strings), len(trace.strings) + 1)
+    name[frames] = np.where(_has_workers(trace, frames), with_workers, without)
     strings = StringTable([*trace.strings.strings, _MARKS[True], _MARKS[False]])
     return replace(trace, events=replace(trace.events, name=name, kind=kind), strings=strings, memo={})
 

@@ -89,15 +89,15 @@ def in_captures(trace: Trace, calls: Int64) -> Bool:
 
 @shared
 def captures(trace: Trace) -> Intervals:
-    """Returns when any thread captures, from the start of the capture, or of the recording, to the capture's end."""
+    """Returns when any thread captures, from the start of the capture, or of the recording, to the end of either."""
     events = trace.events
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)
-    if not len(ends):
-        return Intervals.of((int(events.start_ns[begins[0]]), _end(trace))) if len(begins) else Intervals.empty()
     place = np.searchsorted(begins, ends) - 1
     start = np.where(place >= 0, events.start_ns[begins[place]] if len(begins) else 0, 0)
-    return Intervals.union(start, events.ends(ends))
+    finished = Intervals.union(start, events.ends(ends))
+    is_open = len(begins) and not (ends > begins[-1]).any()  # the recording ends within the last one
+    return finished | Intervals.of((int(events.start_ns[begins[-1]]), _end(trace))) if is_open else finished
 
 
 def _end(trace: Trace) -> int:

@@ -322,10 +322,11 @@ class TestLostLaunches:
         trace = timeline("runtime | abcdefghij. |\nkernel 7 | .abcdef.hi. |", calls=dict.fromkeys("gj", call))
         assert found(trace) == []
 
-    def test_what_is_captured_runs_later(self) -> None:
-        names = {"s": "cudaStreamBeginCapture", "e": "cudaStreamEndCapture", "g": "cudaGraphLaunch"}
-        launches = dict.fromkeys("bcd", "cudaLaunchKernel")
-        trace = timeline("runtime | a.sbcde.g.. |\nkernel 7 | .a.......gg |", calls=names | launches)
+    @pytest.mark.parametrize("then", ["...", "hij"], ids=["one capture", "ends in a second one"])
+    def test_what_is_captured_runs_later(self, then: str) -> None:
+        names = dict.fromkeys("st", "cudaStreamBeginCapture") | {"e": "cudaStreamEndCapture", "g": "cudaGraphLaunch"}
+        launches = dict.fromkeys("bcdhij", "cudaLaunchKernel")
+        trace = timeline(f"runtime | a.sbcde.g..t{then} |\nkernel 7 | .a.......gg |", calls=names | launches)
         assert found(trace) == []
 
     def test_the_call_of_the_driver_in_one_of_the_runtime_is_the_same_launch(self) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators, loader_waits
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import repaired
+from tb_steptime.trace.table import StringTable
 from tests.drawn.timeline import timeline
 
 LOADER = "torch/utils/data/dataloader.py({}): {}"
@@ -34,6 +37,15 @@ def test_frames_that_wait_for_a_batch_are_waits_for_the_loader(inner: str, worke
     trace = repaired(timeline(STEPS + frames, names=NAMES))
     assert waits(trace) == [4_000, 2_000]
     assert is_multiprocess(loader_iterators(trace)) is workers
+
+
+def test_names_may_fill_their_column():
+    """The marks are the first names that 16 bits do not hold."""
+    trace = timeline(STEPS + "\n    python | nnnn................ |", names=NAMES)
+    names = trace.strings.strings
+    full = StringTable([*names, *map(str, range(2**15 - 1 - len(names)))])
+    events = replace(trace.events, name=trace.events.name.astype(np.int16))
+    assert waits(replace(trace, events=events, strings=full, memo={})) == [4_000, 0]
 
 
 @pytest.mark.parametrize(
