@@ -72,7 +72,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def mean_figure(values: Int64 | Float64) -> Figure:
-    """A figure with one value per step, and their mean for the span."""
+    """Returns a figure with one value per step, and their mean for the span."""
     return Figure(float(values.mean()), tuple(values.tolist()))
 
 
@@ -89,5 +89,5 @@ def share_of_step(trace: Trace, values: Int64 | Float64) -> Figure:
 
 
 def unknown(trace: Trace, reason: Reason) -> Figure:
-    """A figure that is not known in this trace."""
+    """Returns a figure that is not known in this trace."""
     return Figure(None, (None,) * len(find_steps(trace).steps), reason)

@@ -28,13 +28,13 @@ DeviceMeasure = Callable[[Trace, int], Figure]
 
 
 def main_device(trace: Trace) -> int | None:
-    """The span's main device: the one that is busy longest. None if nothing ran on a device."""
+    """Returns the span's main device: the one that is busy longest. None if nothing ran on a device."""
     devices = devices_by_activity(trace)
     return devices[0] if devices else None
 
 
 def measure(trace: Trace, metric_id: str, device: int | None) -> Series:
-    """One metric of the catalogue. Metrics of a device need `device`; None means "no GPU activity"."""
+    """Returns one metric of the catalogue. Metrics of a device need `device`; None means "no GPU activity"."""
     if metric_id in OF_DEVICE:
         figure = unknown(trace, NO_DEVICE) if device is None else OF_DEVICE[metric_id][1](trace, device)
         return Series(metric_id, device, figure.value, list(figure.steps), figure.reason)

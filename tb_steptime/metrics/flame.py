@@ -76,15 +76,15 @@ class Prefixes:
         self.size = 1
 
     def children(self, around: Int64, label: Int64) -> Int64:
-        """The node of each label below the node around it. All children of a node with labels of one kind must be made
-        in one call, since another call makes new nodes."""
+        """Returns the node of each label below the node around it. All children of a node with labels of one kind must
+        be made in one call, since another call makes new nodes."""
         groups = Groups.of(around, label)
         first = self.size
         self._add(around[groups.first], label[groups.first])
         return first + groups.place
 
     def path(self, labels: Iterable[int]) -> int:
-        """The node at the end of these labels, the outermost first; one path at a time, for few of them."""
+        """Returns the node at the end of these labels, the outermost first; one path at a time, for few of them."""
         node = 0
         for label in labels:
             if (node, label) not in self._paths:
@@ -94,7 +94,8 @@ class Prefixes:
         return node
 
     def fold(self, levels: Iterable[Int32], parent: Int32, label: Int64, below: Int64) -> Int64:
-        """The node of each item of a forest. levels: items by depth; below: the node above an item without a parent."""
+        """Returns the node of each item of a forest. levels: items by depth; below: the node above an item without a
+        parent."""
         node = np.zeros(len(parent), np.int64)
         for level in levels:
             around = np.where(parent[level] >= 0, node[parent[level]], below[level])
@@ -198,8 +199,8 @@ def _labels(trace: Trace, by: FlameBy, rows: Int64, labels: Labels) -> Int64:
 
 
 def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
-    """The parents of all rows. If the backward pass is counted where it was made, the outermost op that ran for a
-    forward op gets that op as its parent, which works as the forward op began earlier."""
+    """Returns the parents of all rows. If the backward pass is counted where it was made, the outermost op that ran for
+    a forward op gets that op as its parent, which works as the forward op began earlier."""
     around = parent_places(trace, rows)
     if where == "ran":
         return around
@@ -209,7 +210,7 @@ def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
 
 
 def _below(trace: Trace, by: FlameBy, rows: Int64, parent: Int32, tree: Prefixes, labels: Labels) -> Int64:
-    """The node under which each op without a parent belongs, according to its own text."""
+    """Returns the node under which each op without a parent belongs, according to its own text."""
     below = np.zeros(len(rows), np.int64)
     if by == "op":
         return below
@@ -221,7 +222,7 @@ def _below(trace: Trace, by: FlameBy, rows: Int64, parent: Int32, tree: Prefixes
 
 
 def _paths(words: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
-    """The labels of each text, the outermost first."""
+    """Returns the labels of each text, the outermost first."""
     if by == "stack":
         return [[labels.number("python", line) for line in reversed(text.split(BETWEEN))] for text in words.texts]
     return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in words.texts]
@@ -259,7 +260,7 @@ class _CostSums:
         self._loose: int | None = None
 
     def outside(self) -> int:
-        """The node of everything that is not inside a frame."""
+        """Returns the node of everything that is not inside a frame."""
         if self._loose is None:
             self._loose = self.tree.path([self.labels.number("outside", "outside recorded ops")])
         return self._loose
@@ -295,8 +296,8 @@ class _CostSums:
         self.spent["idle"] = [(node, of_activities(self.trace, "idle")[place])]
 
     def _labelled(self, work: LabelledWork) -> Int64:
-        """The node of the op in each kernel's label, below its line or its modules. A label without an op gets the node
-        of its module."""
+        """Returns the node of the op in each kernel's label, below its line or its modules. A label without an op gets
+        the node of its module."""
         labels = kernel_labels(self.trace)
         if labels is None:
             return np.empty(0, np.int64)
@@ -399,8 +400,8 @@ class FlameTree(msgspec.Struct, frozen=True, eq=False):
 
 
 def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest: int = SMALLEST) -> FlameTree:
-    """The tree of a trace. smallest: frames below 1/smallest of the whole are merged; 0 merges only if there are too
-    many for one tree."""
+    """Returns the tree of a trace. smallest: frames below 1/smallest of the whole are merged; 0 merges only if there
+    are too many for one tree."""
     tree = Prefixes(labels.whole)
     paths = call_paths(trace, by, where, tree, labels)
     own = own_values(trace, paths, tree, labels)
@@ -413,8 +414,8 @@ def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest
 
 
 def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
-    """The tree of the kept frames, with a merged frame below each of them for the rest. A kept frame's parent must be
-    kept."""
+    """Returns the tree of the kept frames, with a merged frame below each of them for the rest. A kept frame's parent
+    must be kept."""
     cut = ~kept
     cut &= np.logical_or.reduce([values > 0 for values in tree.total.values()])
     top = np.flatnonzero(cut & kept[tree.parent])

@@ -111,8 +111,9 @@ def where_it_runs(trace: Trace) -> ComputeDevice:
 
 
 def idle_gpu(trace: Trace) -> str | None:
-    """The name of the first GPU that the file lists although the job computes on the CPU, as all of its allocations
-    show. None where they show no such thing, since a file also lists the GPU whose work was not recorded."""
+    """Returns the name of the first GPU that the file lists although the job computes on the CPU, as all of its
+    allocations show. None where they show no such thing, since a file also lists the GPU whose work was not recorded.
+    """
     if where_it_runs(trace).device != "cpu" or not _cpu_memory(trace):
         return None
     return next((device.name for device in trace.devices.values() if device.name), None)
@@ -134,7 +135,7 @@ def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
 
 
 def _vendor(trace: Trace) -> Vendor | None:
-    """The vendor, by the name of the first GPU, or else by the calls of its runtime."""
+    """Returns the vendor, by the name of the first GPU, or else by the calls of its runtime."""
     name = next((device.name for device in trace.devices.values() if device.name), "")
     calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
     call = calls[0].name if calls else ""
@@ -162,8 +163,8 @@ def _by_one_thread(trace: Trace) -> list[JobEvidence]:
 
 
 def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
-    """The number of ranks in the file; else many if collectives run, but those of `nn.DataParallel`, one if none does,
-    and unknown for a rank without a number."""
+    """Returns the number of ranks in the file; else many if collectives run, but those of `nn.DataParallel`, one if
+    none does, and unknown for a rank without a number."""
     job = trace.job
     if job.world_size is not None:
         return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]
@@ -211,13 +212,13 @@ class Execution(msgspec.Struct, frozen=True):
 
 @shared
 def compiled_ranges(trace: Trace) -> Int64:
-    """Rows of the host's ranges and ops in which compiled code runs, in time order."""
+    """Returns the rows of the host's ranges and ops in which compiled code runs, in time order."""
     return rows_named(trace, (Kind.CPU_OP, Kind.USER), _COMPILED_RANGE.match)
 
 
 def execution_of(trace: Trace) -> Execution:
-    """The way in which most work is launched; unknown if nothing ran. Also graphs whose kernels were not recorded, with
-    no known shares."""
+    """Returns the way in which most work is launched; unknown if nothing ran. Also graphs whose kernels were not
+    recorded, with no known shares."""
     if len(graphs_without_kernels(trace)) >= FEWEST_GRAPHS:
         return Execution("graphs", None, None, _evidence(trace))
     shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
@@ -230,7 +231,7 @@ def execution_of(trace: Trace) -> Execution:
 
 
 def graphs_without_kernels(trace: Trace) -> Int64:
-    """Rows of graph launches, if no kernel of any graph is in the trace; otherwise empty."""
+    """Returns the rows of graph launches, if no kernel of any graph is in the trace; otherwise empty."""
     calls = graph_calls(trace)
     return calls[:0] if is_in(find_launches(trace).call, calls).any() else calls
 
@@ -261,7 +262,8 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
 
 
 def _of_ops(trace: Trace) -> tuple[float, float] | None:
-    """Time in compiled ranges as a share of the time in ops and such ranges, without that of the compiler."""
+    """Returns the time in compiled ranges as a share of the time in ops and such ranges, without that of the compiler.
+    """
     compiled = Intervals.of_events(trace.events, compiled_ranges(trace)) - compiling(trace)
     ops = (Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP)) - compiling(trace)) | compiled
     return (compiled.total_ns / ops.total_ns, 0.0) if ops.total_ns else None
@@ -358,8 +360,8 @@ _MOST_CELLS = 0.5
 
 
 def sequence_layer(trace: Trace) -> str | None:
-    """The layer of torch.nn that computes what a loop over its cell does. Similar pattern: a decoder whose next input
-    depends on its last output, by attention or a choice of a token: it has other ops between its cells.
+    """Returns the layer of torch.nn that computes what a loop over its cell does. Similar pattern: a decoder whose next
+    input depends on its last output, by attention or a choice of a token: it has other ops between its cells.
 
     op   [select][lstm_cell][select][lstm_cell][select][lstm_cell] ...       LSTM
     op   [lstm_cell][linear][argmax][embedding][lstm_cell] ...               none
@@ -400,7 +402,7 @@ MANY = 10
 
 
 def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
-    """The purpose and the evidence for it; unknown, without evidence, if there is too little."""
+    """Returns the purpose and the evidence for it; unknown, without evidence, if there is too little."""
     trains = _training(trace)
     if trains:
         return "training", trains
@@ -426,7 +428,7 @@ def _training(trace: Trace) -> list[JobEvidence]:
 
 
 def _run(trace: Trace, rows: Int64) -> Int64:
-    """Those of these ops that compute, and are not only traced by a compiler."""
+    """Returns those of these ops that compute, and are not only traced by a compiler."""
     start = trace.events.start_ns[rows]
     ran: Int64 = rows[compiling(trace).overlap_ns(start, start + 1) == 0]
     return ran
@@ -446,7 +448,7 @@ _AHEAD = expression(r"(?:.*/)?sglang/\S+\.py\(\d+\): event_loop_overlap|(?:.*/)?
 
 
 def schedules_ahead(trace: Trace) -> bool:
-    """Whether the server is seen to schedule the next batch while the device works. Only frames show it."""
+    """Returns whether the server is seen to schedule the next batch while the device works. Only frames show it."""
     return _has(trace, _AHEAD)
 
 

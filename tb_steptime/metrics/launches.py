@@ -166,7 +166,7 @@ def _joined(integral: Int64, peak: Int64, edges: Int64, count: int) -> Iterator[
 
 
 def _finest(window_ns: int, launches: int) -> int:
-    """Number of bins of the finest useful level."""
+    """Returns the number of bins of the finest useful level."""
     bins = COARSEST_BINS
     most = min(FINEST_BINS, window_ns // FINEST_BIN_NS, BINS_PER_LAUNCH * launches)
     while bins * FINER <= most:
@@ -176,7 +176,7 @@ def _finest(window_ns: int, launches: int) -> int:
 
 @shared
 def queue_per_step(trace: Trace, device: int) -> list[float]:
-    """Mean depth within each step."""
+    """Returns the mean depth within each step."""
     steps = find_steps(trace)
     queue = find_queue(trace, device)
     edges = np.stack((steps.start_ns, steps.end_ns), axis=1).ravel()
@@ -186,8 +186,8 @@ def queue_per_step(trace: Trace, device: int) -> list[float]:
 
 
 def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int:
-    """Time for which launch calls that begin in the steps wait for room in the full queue, ns per step. chosen: None
-    for all steps."""
+    """Returns the time for which launch calls that begin in the steps wait for room in the full queue, ns per step.
+    chosen: None for all steps."""
     steps, stalled = chosen or find_steps(trace), stalled_launches(trace, device)
     start = trace.events.start_ns[stalled.call]
     in_steps = steps.intervals.overlap_ns(start, start + 1) > 0

@@ -24,7 +24,7 @@ ENOUGH_STEPS = 4
 
 
 def robust_deviation(values: Int64 | Float64) -> float:
-    """The median absolute deviation, scaled to a standard deviation of normal values."""
+    """Returns the median absolute deviation, scaled to a standard deviation of normal values."""
     return float(MAD_SCALE * median(np.abs(values - median(values))))
 
 
@@ -55,7 +55,7 @@ def slow_after_first(lengths: Int64) -> Bool:
 
 
 def whole_mean(total_ns: int, count: int) -> int:
-    """The mean in whole ns; halves are rounded up. 0 where there is nothing to count."""
+    """Returns the mean in whole ns; halves are rounded up. 0 where there is nothing to count."""
     return (2 * total_ns + count) // (2 * count) if count else 0
 
 

@@ -44,7 +44,7 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 def setup_of(trace: Trace, steps: Bool) -> Setup:
-    """The setup of the job; first_inputs are those of the first of these steps."""
+    """Returns the setup of the job; first_inputs are those of the first of these steps."""
     return Setup(
         runtime=trace.job.runtime,
         with_stack=trace.job.with_stack,
@@ -56,8 +56,8 @@ def setup_of(trace: Trace, steps: Bool) -> Setup:
 
 
 def _half_share(trace: Trace) -> float | None:
-    """Share of 16-bit products. Autocast casts within an op, so inner ops have the types that are really computed
-    with."""
+    """Returns the share of 16-bit products. Autocast casts within an op, so inner ops have the types that are really
+    computed with."""
     dtypes = trace.events.dtypes
     if dtypes is None:
         return None
@@ -86,7 +86,8 @@ def _inputs_of(trace: Trace, row: int) -> OpInputs:
 
 
 def _outermost(trace: Trace, ops: Int64) -> list[int]:
-    """The first outermost ones of these ops, in time order: those that begin after the previous one has ended."""
+    """Returns the first outermost ones of these ops, in time order: those that begin after the previous one has ended.
+    """
     outermost: list[int] = []
     over_ns = 0
     for row, start_ns in zip(ops.tolist(), trace.events.start_ns[ops].tolist(), strict=True):

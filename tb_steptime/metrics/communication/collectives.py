@@ -86,7 +86,7 @@ _MESSAGE = expression(r"(?<![a-z])(?:i?send|i?recv)")
 
 @lru_cache(maxsize=1024)
 def kind_of(name: str) -> int:
-    """The place in KINDS of a collective with this name; that of "unknown" if the name does not show it.
+    """Returns the place in KINDS of a collective with this name; that of "unknown" if the name does not show it.
 
     >>> KINDS[kind_of("nccl:_all_gather_base")], KINDS[kind_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)")]
     ('all_gather', 'unknown')
@@ -145,8 +145,8 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def find_collectives(trace: Trace) -> Collectives:
-    """All collectives of the recording: kernels on any device of the process; without a device, marks of gloo or
-    MPI."""
+    """Returns all collectives of the recording: kernels on any device of the process; without a device, marks of gloo
+    or MPI."""
     on_device = has_device_activity(trace)
     # NCCL's marks last only as long as its launch, and do not show the exchange
     event = collective_kernels(trace) if on_device else _named(trace, _HOST_BACKEND.match)
@@ -182,7 +182,7 @@ def find_collectives(trace: Trace) -> Collectives:
 
 
 def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
-    """Rows of the host's collective calls with such a name."""
+    """Returns the rows of the host's collective calls with such a name."""
     judged = collective_names(trace).copy()
     for name in np.flatnonzero(judged).tolist():
         judged[name] = bool(is_one(trace.strings[name]))
@@ -200,14 +200,14 @@ def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
 
 
 def _either(column: Int32 | Int64, row: Int64, op_row: Int64) -> Int64:
-    """The column's value in the row, or that of the op if it is missing there: newer releases of PyTorch write more of
-    it on kernels."""
+    """Returns the column's value in the row, or that of the op if it is missing there: newer releases of PyTorch write
+    more of it on kernels."""
     own = values_at(column, row)
     return np.where(own >= 0, own, values_at(column, op_row))
 
 
 def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
-    """The kind by the arguments, or else by the mark around the call, or else by the kernel's own name."""
+    """Returns the kind by the arguments, or else by the mark around the call, or else by the kernel's own name."""
     by_mark = _kind_of_each(trace.strings, values_at(trace.events.name, mark))
     by_argument = _kind_of_each(trace.collective_texts, argument)
     own = _kind_of_each(trace.strings, trace.events.name[event].astype(np.int64))
@@ -216,7 +216,7 @@ def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
 
 
 def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
-    """The kind shown by each name; -1 gives the unknown kind."""
+    """Returns the kind shown by each name; -1 gives the unknown kind."""
     kinds = np.full(len(texts) + 1, UNKNOWN_KIND, np.int64)
     for text in distinct_in(name[name >= 0]).tolist():
         kinds[text] = kind_of(texts[text])
@@ -229,8 +229,8 @@ def _sends(texts: StringTable, name: Int64) -> Bool:
 
 
 def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
-    """The recorded peers. Where none is recorded and the job has at most one group, it is the peer that the op around
-    the host's mark requests."""
+    """Returns the recorded peers. Where none is recorded and the job has at most one group, it is the peer that the op
+    around the host's mark requests."""
     peer: Int32 = recorded.copy()
     settings, groups = trace.events.settings, trace.job.groups
     if settings is None or len(groups) > 1:
@@ -271,7 +271,7 @@ _ELEMENT_BYTES = (
 
 
 def element_bytes(dtype: str) -> int | None:
-    """Bytes of an element; None for an unknown type.
+    """Returns the bytes of an element; None for an unknown type.
 
     >>> element_bytes("BFloat16"), element_bytes("long int"), element_bytes("Float8_e4m3fn")
     (2, 8, 1)
@@ -280,8 +280,8 @@ def element_bytes(dtype: str) -> int | None:
 
 
 def input_bytes(shapes: str, dtypes: str) -> int | None:
-    """The bytes of all inputs that are tensors. Shapes and types are compact JSON. None where a type is unknown or no
-    input is a tensor.
+    """Returns the bytes of all inputs that are tensors. Shapes and types are compact JSON. None where a type is unknown
+    or no input is a tensor.
 
     >>> input_bytes("[[1024,8],[]]", '["float",""]')
     32768
@@ -372,7 +372,7 @@ def launching_calls(trace: Trace) -> Int64:
 
 
 def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
-    """Whether a range of FSDP encloses each call. calls: rows of the event table, -1 for none."""
+    """Returns whether a range of FSDP encloses each call. calls: rows of the event table, -1 for none."""
     return innermost(trace, rows_named(trace, (Kind.USER,), FSDP.match), calls) >= 0
 
 
@@ -381,13 +381,13 @@ _SYNC_NORM = expression(r"(?i)sync_?batch_?norm")
 
 
 def launched_by_sync_norm(trace: Trace, calls: Int64) -> Bool:
-    """Whether an op of SyncBatchNorm encloses each call. calls: rows of the event table, -1 for none."""
+    """Returns whether an op of SyncBatchNorm encloses each call. calls: rows of the event table, -1 for none."""
     return innermost(trace, rows_named(trace, (Kind.CPU_OP,), _SYNC_NORM.search), calls) >= 0
 
 
 def _requesting_ops(trace: Trace, collectives: Collectives) -> Int64:
-    """The op that requests each collective, -1 where it is not known. Requests and collectives of a kind are matched in
-    order if they are equally many and each request comes before its collective."""
+    """Returns the op that requests each collective, -1 where it is not known. Requests and collectives of a kind are
+    matched in order if they are equally many and each request comes before its collective."""
     ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(_REQUEST))
     requested = [kind_of(trace.strings[name]) for name in trace.events.name[ops].tolist()]
     kinds = np.array([_RUN_AS.get(kind, kind) for kind in requested], np.int64)

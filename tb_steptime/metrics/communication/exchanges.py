@@ -80,8 +80,8 @@ def packed(values: Int64) -> PackedColumn:
 
 
 def unpacked(column: PackedColumn) -> Int64:
-    """The values. Raises ValueError if the number of bytes is wrong, or if there are more values than any recording
-    has: a summary may come from anywhere, and a few bytes could claim any number of zeros."""
+    """Returns the values. Raises ValueError if the number of bytes is wrong, or if there are more values than any
+    recording has: a summary may come from anywhere, and a few bytes could claim any number of zeros."""
     if not 0 <= column.count <= MOST_VALUES or not 0 <= column.width <= _INT64_BYTES:
         raise ValueError(f"no column has {column.count} values of {column.width} bytes")
     planes = np.frombuffer(column.planes, np.uint8)[1:].reshape(column.width, column.count)
@@ -167,7 +167,7 @@ class Exchanges(msgspec.Struct, frozen=True):
 
 
 def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
-    """The collectives of whole steps from the first one on, at most `most`."""
+    """Returns the collectives of whole steps from the first one on, at most `most`."""
     collectives, (chosen, steps, left_out) = find_collectives(trace), kept_collectives(trace, most)
     calls = launching_calls(trace)
     site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
@@ -197,7 +197,8 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
 
 
 def kept_collectives(trace: Trace, most: int = MOST) -> tuple[Int64, Int64, int]:
-    """The rows of `find_collectives` that `Exchanges` lists, in its order; the step of each; how many are left out."""
+    """Returns the rows of `find_collectives` that `Exchanges` lists, in its order; the step of each; how many are left
+    out."""
     steps = _launching_steps(trace)
     order = np.lexsort((np.arange(len(steps)), steps))[int((steps < 0).sum()) :]
     ordered = steps[order]
@@ -209,7 +210,8 @@ def kept_collectives(trace: Trace, most: int = MOST) -> tuple[Int64, Int64, int]
 
 
 def whole_steps(steps: Int64, most: int) -> int:
-    """The largest number of leading entries, at most `most`, that ends with a step. steps: ascending, of each entry.
+    """Returns the largest number of leading entries, at most `most`, that ends with a step. steps: ascending, of each
+    entry.
 
     >>> whole_steps(np.array([0, 0, 1, 1, 2]), 3), whole_steps(np.array([0, 0, 1]), 3)
     (2, 3)
@@ -226,8 +228,8 @@ def _launching_steps(trace: Trace) -> Int64:
 
 
 def _groups(trace: Trace, collectives: Collectives, listed: Int64) -> tuple[list[ExchangeGroup], Int64]:
-    """The groups by row of `Trace.collective_texts` and size, and each collective's place among them, -1 for none.
-    Collectives without a name belong to the job's group, if it has only one."""
+    """Returns the groups by row of `Trace.collective_texts` and size, and each collective's place among them, -1 for
+    none. Collectives without a name belong to the job's group, if it has only one."""
     alike = Groups.of(collectives.group[listed], collectives.group_size[listed])
     groups: list[ExchangeGroup] = []
     place = np.full(len(alike), -1, np.int64)
@@ -240,7 +242,7 @@ def _groups(trace: Trace, collectives: Collectives, listed: Int64) -> tuple[list
 
 
 def _group(trace: Trace, collectives: Collectives, alike: Int64) -> ExchangeGroup | None:
-    """The group of collectives that share a name. Facts that the head of the file lacks are taken from the
+    """Returns the group of collectives that share a name. Facts that the head of the file lacks are taken from the
     collectives."""
     text, size = int(collectives.group[alike[0]]), int(collectives.group_size[alike[0]])
     listed = {group.name: group for group in trace.job.groups}
@@ -258,7 +260,7 @@ def _group(trace: Trace, collectives: Collectives, alike: Int64) -> ExchangeGrou
 
 
 def _common_text(trace: Trace, texts: Int32) -> str:
-    """The text that all of them have, apart from those without one; "" if they differ."""
+    """Returns the text that all of them have, apart from those without one; "" if they differ."""
     numbers = distinct_in(texts[texts >= 0]).tolist()
     return trace.collective_texts[numbers[0]] if len(numbers) == 1 else ""
 
@@ -290,8 +292,8 @@ def _none_if_unknown(column: Int64, row: int) -> int | None:
 
 
 def _bytes(size: int, kind: str, ranks: int | None, *, of_mark: bool) -> int | None:
-    """Bytes of the exchange; None where they are not recorded. of_mark: `size` is that of a mark's inputs. For an
-    all-gather these are the part of one rank."""
+    """Returns the bytes of the exchange; None where they are not recorded. of_mark: `size` is that of a mark's inputs.
+    For an all-gather these are the part of one rank."""
     is_part = of_mark and kind == "all_gather"
     if size < 0 or (is_part and ranks is None):
         return None
@@ -310,7 +312,8 @@ _LIST = expression(r"\[(\d{1,7}(?:, \d{1,7})*)(, \.\.\., \d{1,7})?\]")
 
 
 def listed_ranks(text: str, size: int) -> list[int]:
-    """The ranks, ascending. Empty if the text is no list of `size` ranks, or omits ranks that cannot be derived.
+    """Returns the ranks, ascending. Empty if the text is no list of `size` ranks, or omits ranks that cannot be
+    derived.
 
     >>> listed_ranks("[1, 3]", 2), listed_ranks("[0, 4, ..., 28]", 8), listed_ranks("[0, 1, 3, ..., 28]", 8)
     ([1, 3], [0, 4, 8, 12, 16, 20, 24, 28], [])
@@ -375,8 +378,8 @@ def _of_arguments(trace: Trace, rows: Int64) -> list[_Rows | None]:
 
 
 def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | None:
-    """The rows with their width. elements: of the larger of what is sent and received. None unless all rows have
-    equally many."""
+    """Returns the rows with their width. elements: of the larger of what is sent and received. None unless all rows
+    have equally many."""
     if sent is None or received is None or max(sent, received) <= 0 or elements < 0:
         return None
     width, rest = divmod(elements, max(sent, received))
@@ -384,7 +387,8 @@ def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | N
 
 
 def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
-    """The rows according to the inputs of the op that requests the exchange, with the place of each collective."""
+    """Returns the rows according to the inputs of the op that requests the exchange, with the place of each collective.
+    """
     events = trace.events
     if events.shapes is None or events.settings is None or not len(rows):
         return []
@@ -401,8 +405,8 @@ def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
 
 
 def rows_of_op(shapes: str, values: str) -> _Rows | None:
-    """The rows sent and received and their width. The inputs of the op, as compact JSON, are the tensor to fill, the
-    one to send, the group, and the rows received and sent by rank. None if they do not fit together.
+    """Returns the rows sent and received and their width. The inputs of the op, as compact JSON, are the tensor to
+    fill, the one to send, the group, and the rows received and sent by rank. None if they do not fit together.
 
     >>> rows_of_op("[[820,256],[512,256],[],[],[]]", '["","","","[410, 410]","[102, 410]"]')
     (512, 820, 256)
@@ -419,7 +423,7 @@ def rows_of_op(shapes: str, values: str) -> _Rows | None:
 
 
 def sum_of_splits(text: str) -> int | None:
-    """The sum of a list of splits; None if the text is no list, is empty, or leaves ranks out.
+    """Returns the sum of a list of splits; None if the text is no list, is empty, or leaves ranks out.
 
     >>> sum_of_splits("[102, 410]"), sum_of_splits("[]"), sum_of_splits("[8, 4, ..., 9]")
     (512, None, None)

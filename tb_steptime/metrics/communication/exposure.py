@@ -80,7 +80,7 @@ def exposure(trace: Trace) -> Exposure:
 
 
 def exposure_within(trace: Trace, windows: Intervals) -> Exposure:
-    """The same, within these windows alone."""
+    """Returns the same, within these windows alone."""
     shown = exposure(trace)
     alone = shown.alone & windows
     return msgspec.structs.replace(shown, exposed_ns=_exposed_ns(find_collectives(trace), alone), alone=alone)
@@ -162,7 +162,7 @@ _FORWARD, _BACKWARD = PHASES.index("forward"), PHASES.index("backward")
 
 
 def judged_windows(trace: Trace) -> Intervals:
-    """The steps without the time that verdicts and cards leave out, on the device with the most work."""
+    """Returns the steps without the time that verdicts and cards leave out, on the device with the most work."""
     steps, devices = find_steps(trace), devices_by_activity(trace)
     left_out = excluded_time(trace, devices[0] if devices else None).total
     return steps.intervals - left_out
@@ -199,8 +199,8 @@ def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
 
 
 def _on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
-    """Whether each runs on a compute stream: one with at least COMPUTE_STREAM_FRACTION of its device's computing
-    time."""
+    """Returns whether each runs on a compute stream: one with at least COMPUTE_STREAM_FRACTION of its device's
+    computing time."""
     events = trace.events
     streams = Groups.of(events.device[computing], events.stream[computing])
     devices = Groups.of(events.device[computing])
@@ -220,7 +220,7 @@ def _in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
 
 @shared
 def holding_ops(trace: Trace) -> Int64:
-    """The rows of these ops, in time order."""
+    """Returns the rows of these ops, in time order."""
     rows, _, holds = _nested(trace)
     ops_behind: Int64 = rows[holds]
     return ops_behind
@@ -245,8 +245,8 @@ def computing_ops(trace: Trace) -> Intervals:
 
 @shared
 def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
-    """The rows of all ops; for each the place among them of the op around it, -1 for none; and whether it calls a
-    collective directly that ends before it does. Without collectives the nesting is not computed: all are -1."""
+    """Returns the rows of all ops; for each the place among them of the op around it, -1 for none; and whether it calls
+    a collective directly that ends before it does. Without collectives the nesting is not computed: all are -1."""
     rows, exchanging = trace.events.rows(Kind.CPU_OP), collective_names(trace)
     holds = np.zeros(len(rows), bool)
     calls = np.flatnonzero(exchanging[trace.events.name[rows]])
@@ -261,7 +261,7 @@ def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
 
 
 def _outlasts(trace: Trace, rows: Int64) -> Bool:
-    """Whether an exchange begins and ends within each of these rows."""
+    """Returns whether an exchange begins and ends within each of these rows."""
     collectives = find_collectives(trace)
     order = np.argsort(collectives.start, kind="stable")
     earliest_end = np.minimum.accumulate(collectives.end[order][::-1])[::-1]  # of all that begin no sooner
@@ -270,7 +270,7 @@ def _outlasts(trace: Trace, rows: Int64) -> Bool:
 
 
 def _inside(parent: Int32, holds: Bool) -> Bool:
-    """Whether an op around each of them holds."""
+    """Returns whether an op around each of them holds."""
     inside, around = np.zeros(len(parent), bool), parent
     while (any_around := around >= 0).any() and holds.any():
         inside |= any_around & holds[around]
@@ -368,8 +368,8 @@ def longer_than_best_ns(trace: Trace) -> Int64:
 
 
 def _best_alike(trace: Trace, collectives: Collectives, length: Int64) -> Int64:
-    """The shortest length among those of its kind, group and size, and of those that send more over the same links, or
-    at its place of the steps where sizes are not recorded; its own if these are few."""
+    """Returns the shortest length among those of its kind, group and size, and of those that send more over the same
+    links, or at its place of the steps where sizes are not recorded; its own if these are few."""
     known = collectives.bytes >= 0
     size = np.where(collectives.bytes > 0, np.rint(_SIZES_PER_DOUBLING * np.log2(np.maximum(collectives.bytes, 1))), 0)
     place = _places_in_steps(trace, collectives)
@@ -399,8 +399,8 @@ def _best_of_larger(size: Float64, length: Int64, own: Int64, others: Int64) -> 
 
 
 def _places_in_steps(trace: Trace, collectives: Collectives) -> Int64:
-    """The place of each among those of its kind and group in its step; -1 where steps have different numbers of them,
-    and outside of steps.
+    """Returns the place of each among those of its kind and group in its step; -1 where steps have different numbers of
+    them, and outside of steps.
 
     step        |--- 0 ---|--- 1 ---|--- 2 ---|
     all-reduce   a   b     a   b     a    b       those at place 0 reduce the same gradients

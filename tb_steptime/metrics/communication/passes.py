@@ -73,7 +73,7 @@ class _Labels(msgspec.Struct, frozen=True, eq=False):
 
 
 def passes(trace: Trace, most: int = MOST) -> Passes:
-    """The passes in the steps; empty if the rank sends and receives nothing and no label names a pass."""
+    """Returns the passes in the steps; empty if the rank sends and receives nothing and no label names a pass."""
     labels, messages = _labels(trace), _message_instants(trace)
     if not len(labels.start) and not len(messages):
         return Passes()
@@ -134,7 +134,7 @@ def _message_instants(trace: Trace) -> Int64:
 
 
 def _work(trace: Trace) -> _Work:
-    """The computing kernels; without a GPU the ops."""
+    """Returns the computing kernels; without a GPU the ops."""
     events, exchanging = trace.events, collective_names(trace)
     on_device = has_device_activity(trace)
     rows = events.rows(Kind.KERNEL if on_device else Kind.CPU_OP)
@@ -174,7 +174,7 @@ def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
 
 
 def _runs(slot: Int64, kind: Int64) -> Int64:
-    """A number for each run of equal neighbours, from 0 on."""
+    """Returns a number for each run of equal neighbours, from 0 on."""
     return np.cumsum(np.append(False, (np.diff(slot) != 0) | (np.diff(kind) != 0)))[: len(slot)].astype(np.int64)
 
 

@@ -60,7 +60,7 @@ class Reducer(msgspec.Struct, frozen=True):
 
 
 def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
-    """The reducer's work in these steps; None if it neither copies nor searches."""
+    """Returns the reducer's work in these steps; None if it neither copies nor searches."""
     copies, searches = _ops(trace, _COPY_BACK, chosen), _ops(trace, _SEARCH, chosen)
     if not len(copies) and not len(searches):
         return None
@@ -82,13 +82,14 @@ def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
 
 
 def _ops(trace: Trace, pattern: re.Pattern[str], steps: Steps) -> Int64:
-    """Rows of ops with such a name that begin in one of the steps."""
+    """Returns the rows of ops with such a name that begin in one of the steps."""
     rows = rows_named(trace, (Kind.CPU_OP,), pattern.match)
     return rows[steps.holding(trace.events.start_ns[rows]) >= 0]
 
 
 def _integer_reduces(trace: Trace, collectives: Collectives) -> Int64:
-    """Places of the all-reduces of integers. Without a GPU the type may be recorded only among the inputs."""
+    """Returns the places of the all-reduces of integers. Without a GPU the type may be recorded only among the inputs.
+    """
     texts = trace.collective_texts.strings
     of_integers = np.array([text.lower() == "int" for text in texts] + [False], bool)[collectives.dtype]
     inputs = trace.events.dtypes
@@ -99,8 +100,8 @@ def _integer_reduces(trace: Trace, collectives: Collectives) -> Int64:
 
 
 def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
-    """Number of parameters of the one model that is searched; None if there are several models, or other all-reduces of
-    integers."""
+    """Returns the number of parameters of the one model that is searched; None if there are several models, or other
+    all-reduces of integers."""
     size = find_collectives(trace).bytes[maps]
     alike = len(size) == searches > 0 and (size == size[0]).all() and size[0] >= _INT_BYTES
     return int(size[0]) // _INT_BYTES if alike else None

@@ -168,7 +168,7 @@ class Communication(msgspec.Struct, frozen=True):
 
 
 def communication(trace: Trace, chosen: Steps | None = None) -> Communication | None:
-    """The communication of the steps; None if no collective runs within them. chosen: None for all."""
+    """Returns the communication of the steps; None if no collective runs within them. chosen: None for all."""
     shown = exposure(trace) if chosen is None else exposure_within(trace, chosen.intervals)
     collectives, chosen = find_collectives(trace), chosen or find_steps(trace)
     steps, within = len(chosen.steps), judged_windows(trace) & chosen.intervals
@@ -201,7 +201,7 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
 
 
 def _reduces_gradients(trace: Trace, collectives: Collectives) -> Bool:
-    """Whether each of them reduces what a backward pass made, and could not wait for a later pass."""
+    """Returns whether each of them reduces what a backward pass made, and could not wait for a later pass."""
     reduces = is_in(collectives.kind, (KINDS.index("all_reduce"), KINDS.index("reduce_scatter")))
     result: Bool = reduces & ~is_in(_sites(trace, collectives), _IN_FORWARD) & ~early_exchanges(trace).early
     return result
@@ -213,7 +213,8 @@ _IN_FORWARD = SITE["forward.inputs"], SITE["forward.model"]
 
 
 def _steady_wait_ns(trace: Trace, collectives: Collectives, wait: Int64, chosen: Steps) -> int | None:
-    """The wait of these steps without the recording's first. A collective belongs to the step in which it begins."""
+    """Returns the wait of these steps without the recording's first. A collective belongs to the step in which it
+    begins."""
     starts = find_steps(trace).start_ns
     later = int((chosen.start_ns > starts[0]).sum())
     if len(starts) < FEWEST_STEPS or not later:
@@ -234,7 +235,8 @@ def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: 
 
 
 def _members(trace: Trace, collectives: Collectives, within: Intervals) -> list[Int64]:
-    """The collectives of each row; if there are too many rows, the last one has all those with the least time."""
+    """Returns the collectives of each row; if there are too many rows, the last one has all those with the least time.
+    """
     inside, alike = _inside(trace, within), _alike(trace, within)
     members = np.split(inside[np.argsort(alike.place, kind="stable")], np.cumsum(alike.count())[:-1])
     if len(members) <= MOST_ROWS:
@@ -245,7 +247,7 @@ def _members(trace: Trace, collectives: Collectives, within: Intervals) -> list[
 
 
 def _inside(trace: Trace, within: Intervals) -> Int64:
-    """The collectives that run in this judged time of the steps."""
+    """Returns the collectives that run in this judged time of the steps."""
     collectives = find_collectives(trace)
     return np.flatnonzero(within.overlap_ns(collectives.start, collectives.end))
 
@@ -344,7 +346,7 @@ def _last(trace: Trace, collectives: Collectives, rows: Int64) -> LastCall | Non
 
 
 def _common(values: Int32 | Int64 | UInt8) -> int:
-    """The value that all have in common, or else -1, which stands for unknown values and kinds."""
+    """Returns the value that all have in common, or else -1, which stands for unknown values and kinds."""
     return int(values[0]) if (values == values[0]).all() else -1
 
 
@@ -372,7 +374,7 @@ def _sites(trace: Trace, collectives: Collectives) -> UInt8:
 
 
 def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[Evidence]:
-    """The ranges with the most weight; weight=None: the longest."""
+    """Returns the ranges with the most weight; weight=None: the longest."""
     steps = find_steps(trace)
     order = np.argsort(start - end if weight is None else -weight, kind="stable")[:EXAMPLES]
     step = np.maximum(steps.begun_at(start[order]), 0)

@@ -96,7 +96,7 @@ class BatchProduction(msgspec.Struct, frozen=True):
         return round(self.mean_ns * _blocked(spread, consumer_ns / self.mean_ns, prefetch, block, self.sequence)[place])
 
     def workers_for(self, consumer_ns: int) -> int | None:
-        """The fewest workers that keep up; None if nothing consumes.
+        """Returns the fewest workers that keep up; None if nothing consumes.
 
         Other workers compensate for batches that take longer than usual, the better the more workers there are. If
         batches vary much, more workers are needed until slow ones no longer block those behind them.
@@ -124,7 +124,7 @@ def _blocked(
 
 
 def _drawn(spread: float) -> Float64:
-    """Times of batches, shape (batches, loops); those that count have a mean of 1."""
+    """Returns the times of batches, shape (batches, loops); those that count have a mean of 1."""
     # RandomState, as its streams stay the same with every version of numpy.
     normal = np.random.RandomState(0).standard_normal((_BEFORE + _COUNTED, _LOOPS))
     times: Float64 = np.exp(normal * math.sqrt(math.log1p(spread**2)))
@@ -256,7 +256,7 @@ def find_burst(trace: Trace) -> Burst | None:
 
 
 def rest_ns(trace: Trace, loader: int) -> int:
-    """Time per batch of the steps without waits for this loader, starts of epochs, and work from before the
+    """Returns the time per batch of the steps without waits for this loader, starts of epochs, and work from before the
     recording."""
     batches, steps = find_batches(trace), find_steps(trace)
     of_loader = batches.loader == loader
@@ -294,7 +294,8 @@ def correlation(wait_ns: Int64, lag: int) -> float | None:
 
 
 def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
-    """The shortest lag at which the waits are similar, and their correlation; (None, the best) if there is none."""
+    """Returns the shortest lag at which the waits are similar, and their correlation; (None, the best) if there is
+    none."""
     lags = range(2, len(wait_ns) // PERIODS + 1)
     correlations = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
     best = max(correlations.values(), default=None)
@@ -305,7 +306,8 @@ def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
 
 
 def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
-    """Whether waits have this period because the remainder of the step has it; rest_ns: before each wait but the first.
+    """Returns whether waits have this period because the remainder of the step has it; rest_ns: before each wait but
+    the first.
 
     During a long remainder workers prefetch batches, so that the wait after it is short. Conversely, a long wait does
     not lengthen a remainder; at most it shortens the one after it, as the device has caught up.
@@ -318,13 +320,13 @@ def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
 
 
 def _by_place(values: Int64, lag: int) -> Float64:
-    """The usual value of each place in the period."""
+    """Returns the usual value of each place in the period."""
     return np.array([median(values[place::lag]) for place in range(lag)])
 
 
 def _longest_epoch(batches: Batches, loader: int) -> Int64:
-    """Entries of the batches of the longest epoch, without its first one, since each epoch begins with workers that
-    start together."""
+    """Returns the entries of the batches of the longest epoch, without its first one, since each epoch begins with
+    workers that start together."""
     of_loader = np.flatnonzero(batches.loader == loader)
     epoch = np.cumsum(batches.first[of_loader])
     longest: Int64 = of_loader[(epoch == np.bincount(epoch).argmax()) & ~batches.first[of_loader]]
@@ -332,7 +334,7 @@ def _longest_epoch(batches: Batches, loader: int) -> Int64:
 
 
 def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | None) -> Reason | None:
-    """The reason why the production time is not known."""
+    """Returns the reason why the production time is not known."""
     share = _late_share(trace, main.loader)
     if share < EXPOSED_FRACTION:
         most_ns = ns(main.in_a_row * rest_ns(trace, main.loader))
@@ -342,14 +344,15 @@ def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | Non
 
 
 def _late_share(trace: Trace, loader: int) -> float:
-    """Share of the steps spent in exposed waits, without the part of each that occurs even if its batch is ready."""
+    """Returns the share of the steps spent in exposed waits, without the part of each that occurs even if its batch is
+    ready."""
     batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
     late_ns = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
     return int(np.maximum(late_ns, 0).sum()) / total if total else 0.0
 
 
 def _is_of_workers(waits: Waits, period: int) -> bool:
-    """Whether only the number of workers can cause this period."""
+    """Returns whether only the number of workers can cause this period."""
     capped, rest = capped_waits(waits.wait_ns), np.diff(waits.arrived_ns) - waits.wait_ns[1:]
     parts = [part for part in range(2, period) if period % part == 0]
     multiple = any((correlation(capped, part) or 0.0) >= ALIKE_IN_PART for part in parts)
@@ -358,8 +361,8 @@ def _is_of_workers(waits: Waits, period: int) -> bool:
 
 
 def _differs(capped: Int64, period: int) -> bool:
-    """Whether waits at one place of the round are usually short. If all are long, as with one worker, noise has a
-    period by chance."""
+    """Returns whether waits at one place of the round are usually short. If all are long, as with one worker, noise has
+    a period by chance."""
     return bool(2 * _by_place(capped, period).min() < _third_longest(capped))
 
 

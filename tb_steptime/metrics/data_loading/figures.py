@@ -106,7 +106,7 @@ def _of_waits(trace: Trace, ns: Callable[[LoaderWaits], Int64]) -> Figure:
 
 
 def _known_waits(trace: Trace) -> LoaderWaits | None:
-    """The waits; None also if batches of the steps are taken by a thread whose waits are not recorded."""
+    """Returns the waits; None also if batches of the steps are taken by a thread whose waits are not recorded."""
     return None if _on_other_thread(trace) else loader_waits(trace)
 
 

@@ -61,8 +61,8 @@ class LoaderWork(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def loader_work(trace: Trace) -> LoaderWork:
-    """The work of the waiting threads, for the loader with the longest total wait. The line of an op or a frame is the
-    user's innermost one inside the loader, or torch's if there is none: `default_collate`, for example."""
+    """Returns the work of the waiting threads, for the loader with the longest total wait. The line of an op or a frame
+    is the user's innermost one inside the loader, or torch's if there is none: `default_collate`, for example."""
     # the waits for the loader with the longest total wait
     batches, main = find_batches(trace), main_loader(trace)
     several = main is not None and len(batches.loaders) > 1
@@ -78,7 +78,7 @@ def loader_work(trace: Trace) -> LoaderWork:
 
 
 def loader_activities(trace: Trace) -> list[Activity]:
-    """The self time per wait of each op, and of Python, longest first. The sum is the mean wait."""
+    """Returns the self time per wait of each op, and of Python, longest first. The sum is the mean wait."""
     work = loader_work(trace)
     kinds, place = np.unique(work.op, return_inverse=True)
     totals = np.bincount(place, work.self_ns, len(kinds)).astype(np.int64) // max(work.batches, 1)
@@ -89,7 +89,7 @@ def loader_activities(trace: Trace) -> list[Activity]:
 
 
 def slow_lines(trace: Trace) -> list[LoaderLine]:
-    """The lines of the user inside the loader, most time first."""
+    """Returns the lines of the user inside the loader, most time first."""
     work = loader_work(trace)
     of_user = np.array([*map(is_source, work.lines), False])  # the last entry stands for no line
     return _lines(work, of_user[work.line])
@@ -106,7 +106,7 @@ def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
 
 
 def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
-    """Those of `rows` that lie entirely within a wait, on a thread that waits."""
+    """Returns those of `rows` that lie entirely within a wait, on a thread that waits."""
     events = trace.events
     waits = Intervals.of_events(events, marks)
     rows = rows[is_in(events.thread[rows], distinct(events.thread[marks]))]
@@ -115,7 +115,7 @@ def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
 
 
 def _frame_names(trace: Trace, inside: Int64, rows: Int64) -> Int32:
-    """The name of each row's innermost frame in a file of the user, or else in any file."""
+    """Returns the name of each row's innermost frame in a file of the user, or else in any file."""
     of_user, of_file = (
         innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), is_shown), assume_unique=True), rows)
         for is_shown in (is_source, is_file)
@@ -195,8 +195,8 @@ class LineShare(msgspec.Struct, frozen=True):
 
 
 def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
-    """The shares of the chosen rows with more than one burst, largest first. Locations without a name count towards the
-    total."""
+    """Returns the shares of the chosen rows with more than one burst, largest first. Locations without a name count
+    towards the total."""
     burst, _ = _bursts(samples, chosen)
     location, number_of = samples.location[chosen], samples.count[chosen]
     of_burst = np.bincount(burst, number_of).astype(np.float64)
@@ -209,7 +209,7 @@ def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
 
 
 def _bursts(samples: LineSamples, chosen: Bool) -> tuple[Int64, int]:
-    """The burst of each chosen row, and how many there are."""
+    """Returns the burst of each chosen row, and how many there are."""
     keys = np.stack((samples.worker[chosen], samples.at_ns[chosen]), axis=1)
     distinct_keys, burst = np.unique(keys, axis=0, return_inverse=True)
     return burst.reshape(-1).astype(np.int64), len(distinct_keys)

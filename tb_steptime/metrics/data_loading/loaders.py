@@ -77,7 +77,7 @@ class Batches(msgspec.Struct, frozen=True, eq=False):
     loaders: tuple[Loader, ...]
 
     def of(self, loader: int) -> Int64:
-        """Entries of one loader's batches, without the first batch of each epoch."""
+        """Returns the entries of one loader's batches, without the first batch of each epoch."""
         return np.flatnonzero((self.loader == loader) & ~self.first)
 
 
@@ -137,7 +137,7 @@ def find_batches(trace: Trace) -> Batches:
 
 
 def loader_table(trace: Trace) -> list[LoaderRow]:
-    """One row per loader, in order of first wait."""
+    """Returns one row per loader, in order of first wait."""
     batches = find_batches(trace)
     return [_row(batches, number) for number in range(len(batches.loaders))]
 
@@ -164,7 +164,7 @@ def _mean(values: Int64) -> int:
 
 
 def most_waited(batches: Batches) -> int | None:
-    """The loader that costs most, by exposed wait, then by total wait; None without batches.
+    """Returns the loader that costs most, by exposed wait, then by total wait; None without batches.
 
     Only loaders from which at least half of the steps take batches are considered, if any of these has a wait: an
     evaluation in a step or two may wait longer, but the other steps do not wait for it.
@@ -180,7 +180,7 @@ def most_waited(batches: Batches) -> int | None:
 
 @shared
 def main_loader(trace: Trace) -> MainLoader | None:
-    """The loader with the most waiting; None if no batch is requested in the steps."""
+    """Returns the loader with the most waiting; None if no batch is requested in the steps."""
     batches, waits = find_batches(trace), loader_waits(trace)
     number = most_waited(batches)
     if number is None or waits is None:
@@ -196,13 +196,14 @@ def main_loader(trace: Trace) -> MainLoader | None:
 
 
 def unavoidable_ns(trace: Trace) -> int:
-    """The part of each wait that any process needs to be woken, and to unpickle and map a single small tensor."""
+    """Returns the part of each wait that any process needs to be woken, and to unpickle and map a single small tensor.
+    """
     return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(find_steps(trace).duration_ns.mean())))
 
 
 def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
-    """The usual wait, if three of four are as short as for a batch that is ready; None if batches may be late. Batches
-    in a row count as one, since workers may have them at the same time."""
+    """Returns the usual wait, if three of four are as short as for a batch that is ready; None if batches may be late.
+    Batches in a row count as one, since workers may have them at the same time."""
     waits = batches.wait_ns[batches.of(loader)]
     usual, most = (median(waits), percentile(waits, 75)) if len(waits) else (0, np.inf)
     return round(usual) if most * batches.loaders[loader].in_a_row <= unavoidable_ns(trace) else None
@@ -238,8 +239,8 @@ def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
 
 
 def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
-    """The marks that only end an epoch, the marks that bring the first batch of one, and the usual number of marks in a
-    chain of their kind; 0 if the chains have no usual number.
+    """Returns the marks that only end an epoch, the marks that bring the first batch of one, and the usual number of
+    marks in a chain of their kind; 0 if the chains have no usual number.
 
     A new iterator's seed, or the recorder, shows the first batch. If neither does, a mark that precedes the usual
     number of marks in a chain found its epoch at the end. Where the loop never works between two marks, as one that
@@ -258,13 +259,13 @@ def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
 
 
 def _most_common(counts: Int64) -> int:
-    """The count shared by at least half of them, or 0."""
+    """Returns the count shared by at least half of them, or 0."""
     most = int(np.bincount(counts, minlength=1).argmax())
     return most if 2 * (counts == most).sum() >= len(counts) else 0
 
 
 def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int64) -> tuple[Loader, ...]:
-    """The loaders, each with a label. opens: the first mark of each."""
+    """Returns the loaders, each with a label. opens: the first mark of each."""
     if len(opens) == MOST_LOADERS:
         others = Loader("Other loaders", "", None, 1)
         return (*_loaders(trace, marks, trains, usual, opens[:-1]), others)
@@ -309,7 +310,7 @@ class EpochStarts(msgspec.Struct, frozen=True):
 
 
 def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts | None:
-    """The starts of epochs in some steps; None if no epoch begins in these. chosen: None for all."""
+    """Returns the starts of epochs in some steps; None if no epoch begins in these. chosen: None for all."""
     batches, steps, among = find_batches(trace), find_steps(trace).steps, chosen or find_steps(trace)
     first = np.flatnonzero(batches.first)
     first = first[among.holding_on_host(trace.events.start_ns[batches.row[first]]) >= 0]

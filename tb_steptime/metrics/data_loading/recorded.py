@@ -180,7 +180,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
 
 
 def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[RecordedLoader]:
-    """The loaders as in the table, then those without a row in it, whose names differ from all rows'."""
+    """Returns the loaders as in the table, then those without a row in it, whose names differ from all rows'."""
     settings = {each.loader: each for each in records.loaders}
     waited = {each.recorded: each.label for each in find_batches(trace).loaders if each.recorded is not None}
     labels = {number: label for number, label in waited.items() if number in settings}
@@ -195,8 +195,8 @@ def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> lis
 
 
 def _main_loader(trace: Trace, timings: BatchTimings) -> int:
-    """The loader for which the trace shows waits, if its batches are recorded; else the recorded one with the most
-    waiting, counting first batches of a pass if there are no others."""
+    """Returns the loader for which the trace shows waits, if its batches are recorded; else the recorded one with the
+    most waiting, counting first batches of a pass if there are no others."""
     main = main_loader(trace)
     if main is not None and main.recorded is not None and main.recorded in timings.loader:
         return main.recorded
@@ -264,8 +264,8 @@ def _workers(records: LoaderRecords, loader: int) -> int:
 
 
 def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
-    """The batches whose production is known, without each worker's first one of a pass if there are others: in the
-    first one the dataset opens files, and no number of workers ends the wait for it."""
+    """Returns the batches whose production is known, without each worker's first one of a pass if there are others: in
+    the first one the dataset opens files, and no number of workers ends the wait for it."""
     produced = timings.take((timings.loader == main) & (timings.produced >= 0))
     later = produced.take(produced.batch >= max(1, _workers(records, main)))
     return later if len(later) else produced
@@ -305,8 +305,8 @@ def _late_waits(batches: _OfMain) -> Intervals:
 
 
 def late_waits(trace: Trace) -> Intervals | None:
-    """The late waits for the recorded loader with the longest total wait (see `_late_waits`); None without a recorder's
-    files."""
+    """Returns the late waits for the recorded loader with the longest total wait (see `_late_waits`); None without a
+    recorder's files."""
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None:
         return None
@@ -329,7 +329,7 @@ def _pace(trace: Trace, step: Int64, batches: _OfMain) -> tuple[int | None, int,
 
 
 def covered_steps(step: Int64, number: int) -> Bool:
-    """Steps for which it is recorded which batches they took. step: of each recorded batch.
+    """Returns the steps for which it is recorded which batches they took. step: of each recorded batch.
 
     >>> covered_steps(np.array([0, 0, 1, 1, 2]), 4).tolist()  # the recording ended in step 2
     [True, True, False, False]

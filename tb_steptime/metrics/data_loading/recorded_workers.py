@@ -47,7 +47,7 @@ class BatchTimings(ReceivedBatches, frozen=True, eq=False):
 
 @shared
 def find_timings(trace: Trace) -> BatchTimings | None:
-    """The timings; None without a recorder's files, or if these have no batch of the steps."""
+    """Returns the timings; None without a recorder's files, or if these have no batch of the steps."""
     records = trace.loader_records
     if records is None:
         return None
@@ -73,7 +73,7 @@ def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
 
 
 def _values_of(column: Int64, rows: Int64, missing: int) -> Int64:
-    """Entries of a column at these rows; `missing` for row -1."""
+    """Returns the entries of a column at these rows; `missing` for row -1."""
     return np.append(column, missing)[rows]
 
 
@@ -187,7 +187,7 @@ def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[Record
 
 
 def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -> RecordedWorker:
-    """One worker. rows: its batches, as rows of `records.produced`."""
+    """Returns one worker. rows: its batches, as rows of `records.produced`."""
     batches, shares = records.produced, sampled_shares(records.produced, rows)
     pid = int(batches.pid[rows[0]])
     return RecordedWorker(
@@ -251,7 +251,8 @@ def _are_enough(sampled: int, batches: int) -> bool:
 
 
 def sampled_shares(batches: ProducedBatches, rows: Int64) -> SampledShares:
-    """Shares of the time of these batches, from those of them that the recorder sampled. rows: rows of `batches`."""
+    """Returns the shares of the time of these batches, from those of them that the recorder sampled. rows: rows of
+    `batches`."""
     sampled = rows[batches.dataset_cpu_ns[rows] >= 0]
     waited = sampled[batches.core_wait_ns[sampled] >= 0]
     cpu, length = batches.dataset_cpu_ns + batches.collate_cpu_ns, batches.end_ns - batches.start_ns

@@ -90,13 +90,13 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
         return math.ceil(self.useful(min(self.needed, MOST_WORKERS)) - ROUNDING)
 
     def loader_ns(self, workers: int) -> int:
-        """Time for a step's batches, at the workers' mean pace."""
+        """Returns the time for a step's batches, at the workers' mean pace."""
         return round(self.batches * self.production.mean_ns / self.useful(workers))
 
     def of_cores_ns(self, rest_ns: int) -> int:
-        """The shortest step that the cores allow if its rest takes rest_ns: no number of workers makes it shorter than
-        all cores need to compute the rest and its batches, which a worker sends and the loop receives. 0 if the rest
-        does not compute on the cores, or they are not known."""
+        """Returns the shortest step that the cores allow if its rest takes rest_ns: no number of workers makes it
+        shorter than all cores need to compute the rest and its batches, which a worker sends and the loop receives. 0
+        if the rest does not compute on the cores, or they are not known."""
         if not self.cores or not self.on_cpu:
             return 0
         return round((rest_ns + self.batches * (self.computing_ns + 2 * self.handover_ns)) / self.cores)
@@ -109,7 +109,8 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
 
 @shared
 def find_throughput(trace: Trace) -> LoaderThroughput | None:
-    """The throughput; None if nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
+    """Returns the throughput; None if nothing shows how long a batch takes, or how many workers keep up; see
+    `why_unknown`."""
     main, recorded = main_loader(trace), recorded_of_main(trace)
     if main is None:
         return None
@@ -125,7 +126,7 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
 
 
 def production_ns(trace: Trace) -> int | None:
-    """One process's time for one batch; None where nothing shows it."""
+    """Returns one process's time for one batch; None where nothing shows it."""
     main, recorded, burst = main_loader(trace), recorded_of_main(trace), find_burst(trace)
     if recorded is not None and recorded.production_ns is not None:
         return recorded.production_ns
@@ -135,7 +136,8 @@ def production_ns(trace: Trace) -> int | None:
 
 
 def consumer_ns(trace: Trace) -> int | None:
-    """The steps without late batches, per batch; None if it is uncertain how many batches of a loader a step takes."""
+    """Returns the steps without late batches, per batch; None if it is uncertain how many batches of a loader a step
+    takes."""
     main, recorded, burst = main_loader(trace), recorded_of_main(trace), find_burst(trace)
     if recorded is not None:
         return recorded.consumer_ns
@@ -155,7 +157,8 @@ def why_unknown(trace: Trace) -> Reason | None:
 
 
 def recorded_of_main(trace: Trace) -> Recorded | None:
-    """The recorder's data, unless marks show that they are about another loader than the one with the most waiting."""
+    """Returns the recorder's data, unless marks show that they are about another loader than the one with the most
+    waiting."""
     recorded, main = what_is_recorded(trace), main_loader(trace)
     return recorded if recorded is None or main is None or recorded.main == main.recorded else None
 
@@ -192,8 +195,8 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
 
 
 def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
-    """The recorded times in sequence; empty for an iterable dataset, each of whose workers has its own batches, so that
-    more workers would deliver them in another order."""
+    """Returns the recorded times in sequence; empty for an iterable dataset, each of whose workers has its own batches,
+    so that more workers would deliver them in another order."""
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None or recorded.main_loader.iterable:
         return ()
@@ -216,7 +219,8 @@ def _of_burst(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
 
 
 def _in_training_process(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
-    """The throughput of a loader in the training process, where the wait itself is the production of a batch."""
+    """Returns the throughput of a loader in the training process, where the wait itself is the production of a batch.
+    """
     times, rest = _waits_in_process(trace, main), rest_ns(trace, main.loader)
     production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=_sequence(times))
     needed = production.workers_for(rest) if main.in_a_row == 1 else None
@@ -225,7 +229,7 @@ def _in_training_process(trace: Trace, main: MainLoader) -> LoaderThroughput | N
 
 
 def _waits_in_process(trace: Trace, main: MainLoader) -> Int64:
-    """The waits for each batch; for the first ones of epochs if there are no others."""
+    """Returns the waits for each batch; for the first ones of epochs if there are no others."""
     batches = find_batches(trace)
     rows = batches.of(main.loader)
     return batches.wait_ns[rows if len(rows) else batches.loader == main.loader]
@@ -328,8 +332,8 @@ def worker_curve(loader: LoaderThroughput, mean: MeanStep, other_loaders: bool =
 
 
 def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
-    """The length of the step without late batches, plus their lateness: caused by the pace, by slow batches that block
-    those behind them, and an unexplained rest.
+    """Returns the length of the step without late batches, plus their lateness: caused by the pace, by slow batches
+    that block those behind them, and an unexplained rest.
 
     The unexplained rest falls evenly and ends at the number of workers that leaves room for it. If that number is
     already in use and batches come late all the same, more workers do not help.

@@ -173,8 +173,8 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool, chosen:
 def find_overhead(
     trace: Trace, burst: Burst | None, recorded: Recorded | None, chosen: Steps | None = None
 ) -> Overhead | None:
-    """The overhead of the loader with the longest total wait; None if the main process makes its batches. chosen: the
-    steps over which the waits are averaged; None for all."""
+    """Returns the overhead of the loader with the longest total wait; None if the main process makes its batches.
+    chosen: the steps over which the waits are averaged; None for all."""
     batches, main, late_intervals, steps = (
         find_batches(trace),
         main_loader(trace),

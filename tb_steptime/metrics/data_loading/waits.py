@@ -71,7 +71,7 @@ def loader_waits(trace: Trace) -> LoaderWaits | None:
 
 
 def judged_exposed_ns(trace: Trace, exposed_ns: int, steps: Steps) -> int:
-    """The judged part of the exposed wait of the mean of these steps, in ns."""
+    """Returns the judged part of the exposed wait of the mean of these steps, in ns."""
     waits = loader_intervals(trace) - device_busy(trace)
     hidden = steps.overlap_ns(waits & work_from_before(trace))
     return exposed_ns - int(hidden.sum()) // len(steps.steps)
@@ -84,7 +84,7 @@ def loader_iterators(trace: Trace) -> tuple[str, ...]:
 
 
 def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
-    """Whether worker processes produce the batches; None if the class's name does not show it (a subclass)."""
+    """Returns whether worker processes produce the batches; None if the class's name does not show it (a subclass)."""
     kinds = {("Multi" in name, "Single" in name) for name in iterators}
     if kinds == {(True, False)}:
         return True
@@ -149,7 +149,7 @@ class LaneWindow(msgspec.Struct, frozen=True):
 
 
 def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
-    """The loader, the host and, where one is recorded, the device through two typical steps."""
+    """Returns the loader, the host and, where one is recorded, the device through two typical steps."""
     if len(waits_ns) < LANE_STEPS:
         return None
     first = _typical_pair(waits_ns)
@@ -172,8 +172,8 @@ def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
 
 
 def _typical_pair(waits_ns: Int64) -> int:
-    """The two adjacent steps whose waits are nearest to the mean: not the first batch, not an outlier. If long waits
-    recur (bursts), not two steps between them."""
+    """Returns the two adjacent steps whose waits are nearest to the mean: not the first batch, not an outlier. If long
+    waits recur (bursts), not two steps between them."""
     waits = waits_ns.astype(np.float64)
     distance = np.abs(waits - waits.mean())
     both = distance[:-1] + distance[1:]
@@ -199,7 +199,7 @@ def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
 
 
 def _lane(lane: LaneId, label: str, busy: Intervals, window_ns: int) -> Lane:
-    """A lane in which gaps that no pixel could show are closed."""
+    """Returns a lane in which gaps that no pixel could show are closed."""
     drawn = _closed(busy, window_ns)
     return Lane(lane, label, drawn.start.tolist(), drawn.end.tolist(), [False] * len(drawn))
 
@@ -279,8 +279,9 @@ def find_marks(trace: Trace) -> Marks:
 
 
 def _without_batch(trace: Trace, marks: Marks) -> Bool:
-    """The marks that bring no batch, whatever the loop does before the next one, such as making another model: no op
-    receives or makes a tensor in them, as in most marks of their iterator, and no training follows before the next."""
+    """Returns the marks that bring no batch, whatever the loop does before the next one, such as making another model:
+    no op receives or makes a tensor in them, as in most marks of their iterator, and no training follows before the
+    next."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
     start, end, name = events.start_ns[marks.row], events.ends(marks.row), events.name[marks.row]
     filled = np.zeros(len(marks.row), bool)
@@ -325,7 +326,7 @@ def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
 
 
 def work_rows(trace: Trace) -> Int64:
-    """Rows of the work on batches, without the marks of steps."""
+    """Returns the rows of the work on batches, without the marks of steps."""
     rows = np.flatnonzero(_is_work(trace))
     return rows[is_in(rows, step_marks(trace), invert=True)]
 

@@ -344,7 +344,7 @@ def warm_up(trace: Trace, device: int) -> Intervals:
 
 
 def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
-    """Whether enough of the device's work comes later, and hardly waits for its launches once it has begun."""
+    """Returns whether enough of the device's work comes later, and hardly waits for its launches once it has begun."""
     events, launches, busy = trace.events, find_launches(trace), busy_intervals(trace, device)
     rows = np.flatnonzero(events.device[launches.activity] == device)
     started = events.start_ns[launches.activity[rows]]

@@ -44,7 +44,7 @@ class Tensors(msgspec.Struct, frozen=True):
     sizes: tuple[int, ...]
 
     def read(self, *places: int) -> int:
-        """Bytes of the inputs at these places, as far as they exist."""
+        """Returns the bytes of the inputs at these places, as far as they exist."""
         shapes = self.call.shapes
         return sum(prod(shapes[i]) * self.sizes[i] for i in places if i < len(shapes) and i < len(self.sizes))
 
@@ -53,8 +53,8 @@ Formula = Callable[[Tensors], CallTraffic | None]
 
 
 def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | None:
-    """The bytes that an op moves, by its name and the compact JSON of its inputs; None if there is no formula, or
-    shapes or types are not recorded.
+    """Returns the bytes that an op moves, by its name and the compact JSON of its inputs; None if there is no formula,
+    or shapes or types are not recorded.
 
     >>> moved_by("aten::add", "[[128,64],[128,64],[]]", '["float","float","Scalar"]').least_bytes
     98304
@@ -93,7 +93,7 @@ def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, 
 
 
 def _common(shapes: list[Shape]) -> Shape | None:
-    """The shape to which these are broadcast; None if they do not fit."""
+    """Returns the shape to which these are broadcast; None if they do not fit."""
     width = max(map(len, shapes), default=0)
     padded = [(1,) * (width - len(shape)) + shape for shape in shapes]
     longest = tuple(max(lengths) for lengths in zip(*padded, strict=True))

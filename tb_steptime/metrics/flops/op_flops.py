@@ -84,7 +84,7 @@ class Call(msgspec.Struct, frozen=True):
     gradients: int | None = None
 
     def sizes(self, place: int, count: int) -> Shape | None:
-        """A setting of integers, one for each of `count` dimensions; None if not recorded.
+        """Returns a setting of integers, one for each of `count` dimensions; None if not recorded.
 
         >>> Call((), ("", "[2]")).sizes(1, 2)
         (2, 2)
@@ -98,7 +98,7 @@ class Call(msgspec.Struct, frozen=True):
         return values if len(values) == count else None
 
     def flag(self, place: int) -> bool | None:
-        """A setting that is on or off; None where not recorded."""
+        """Returns a setting that is on or off; None where not recorded."""
         return {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}.get(
             self.setting(place)
         )
@@ -109,8 +109,8 @@ class Call(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=4096)
 def shapes_of(text: str) -> tuple[Shape, ...] | None:
-    """One shape per input, () for an input that is not a tensor; None if the text is not a list. Lists of tensors count
-    as no tensor."""
+    """Returns one shape per input, () for an input that is not a tensor; None if the text is not a list. Lists of
+    tensors count as no tensor."""
     try:
         inputs = msgspec.json.decode(text, type=list[msgspec.Raw])
     except msgspec.MsgspecError:
@@ -128,7 +128,7 @@ def _shape(text: msgspec.Raw) -> Shape:
 
 @lru_cache(maxsize=4096)
 def types_of(text: str) -> tuple[str, ...]:
-    """The name of each input's type; empty if the text is not a list of names."""
+    """Returns the name of each input's type; empty if the text is not a list of names."""
     try:
         return msgspec.json.decode(text or "[]", type=tuple[str, ...])
     except msgspec.MsgspecError:
@@ -137,7 +137,7 @@ def types_of(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def settings_of(text: str) -> tuple[str, ...]:
-    """The setting of each input, "" for a tensor; empty if the text is not a list of texts."""
+    """Returns the setting of each input, "" for a tensor; empty if the text is not a list of texts."""
     return types_of(text)
 
 
@@ -229,7 +229,7 @@ def output_size(call: Call, places: Places) -> Shape | None:
 
 
 def _padding(call: Call, places: Places, count: int) -> Shape | None:
-    """The padding of both sides together; "same" adds the amount that the window removes."""
+    """Returns the padding of both sides together; "same" adds the amount that the window removes."""
     word = call.setting(places.padding).strip("\"'")
     if word == "valid":
         return (0,) * count
@@ -310,8 +310,8 @@ def work_of(
     outputs: Outputs | None = None,
     gradients: int | None = None,
 ) -> Work | None:
-    """The work of an op by its name and the compact JSON of its inputs' shapes, types and settings; None if these do
-    not suffice. gradients: as in `Call`.
+    """Returns the work of an op by its name and the compact JSON of its inputs' shapes, types and settings; None if
+    these do not suffice. gradients: as in `Call`.
 
     >>> work_of("aten::mm", "[[128,64],[64,32]]", '["float","float"]').flops
     524288

@@ -67,7 +67,7 @@ class Peaks(msgspec.Struct, frozen=True):
         return self.tf32 is not None and self.tf32 > 1.1 * self.fp32
 
     def roof(self, dtype: str, products: int) -> float | None:
-        """The rate that a kernel with inputs of that type may reach at most; None if unknown.
+        """Returns the rate that a kernel with inputs of that type may reach at most; None if unknown.
 
         Halves and 8-bit floats are compared with tensor cores whatever the kernel runs on, FP32 with TF32
         only where the kernel uses it: whether rounding is allowed is not a question of speed. products: the number of
@@ -84,7 +84,7 @@ class Peaks(msgspec.Struct, frozen=True):
         return self.tf32 / products if products and self.tf32 else self.fp32
 
     def plain(self, dtype: str) -> float | None:
-        """The rate that kernels without tensor cores reach at most with inputs of that type; None if unknown.
+        """Returns the rate that kernels without tensor cores reach at most with inputs of that type; None if unknown.
 
         16-bit inputs may be widened and multiplied as FP32, so the faster of both counts.
         """
@@ -171,13 +171,14 @@ Rates = dict[str, float]
 
 
 def user_text() -> str:
-    """The value of the environment variable; summaries that were measured under another value are made again."""
+    """Returns the value of the environment variable; summaries that were measured under another value are made again.
+    """
     return os.environ.get(VARIABLE, "")
 
 
 def user_rates(device_name: str) -> Rates | None:
-    """The rates by field of `Peaks`; None if the user gives none for such a device. Raises TraceError if the text is
-    malformed."""
+    """Returns the rates by field of `Peaks`; None if the user gives none for such a device. Raises TraceError if the
+    text is malformed."""
     declared = _read(user_text())
     return next((rates for name, rates in declared if name in device_name.lower()), None)
 

@@ -58,7 +58,7 @@ class Products(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def find_products(trace: Trace) -> Products:
-    """The product of each row of the kernel table. Of nested ops the inner one counts, as it is nearer to the
+    """Returns the product of each row of the kernel table. Of nested ops the inner one counts, as it is nearer to the
     kernel."""
     rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
     op = innermost(trace, rows, kernel_origins(trace).place)
@@ -111,7 +111,7 @@ def names_among(trace: Trace, name: Int32, names: Collection[str]) -> Bool:
 
 
 def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
-    """The product of a key. Settings that do not affect the work do not distinguish products."""
+    """Returns the product of a key. Settings that do not affect the work do not distinguish products."""
     op = trace.strings[key[0]]
     shapes, dtypes, settings = (input_text(trace, row) for row in key[1:-1])
     return Product(op, shapes, dtypes, work_of(op, shapes, dtypes, settings, outputs, key[-1] or None))
@@ -134,7 +134,7 @@ def _gradients(trace: Trace, ops: Int64) -> Int64:
 
 
 def input_text(trace: Trace, row: int) -> str:
-    """A row of the table of inputs; empty for -1."""
+    """Returns a row of the table of inputs; empty for -1."""
     return trace.inputs[row] if row >= 0 else ""
 
 
@@ -178,15 +178,15 @@ class KernelSite(msgspec.Struct, frozen=True):
 
 
 def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
-    """The site of at least one row of the kernel table: each part is the value with the most time."""
+    """Returns the site of at least one row of the kernel table: each part is the value with the most time."""
     origins = kernel_origins(trace)
     call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
     return activity_site(trace, trace.kernels.event[rows], call, op)
 
 
 def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelSite:
-    """The site of kernels or copies. Arguments are rows of the event table: activities, their launching calls, and
-    their ops."""
+    """Returns the site of kernels or copies. Arguments are rows of the event table: activities, their launching calls,
+    and their ops."""
     events, dur = trace.events, trace.events.dur_ns[event] + 1  # at microsecond resolution lengths may be 0
     name, op_name = _leading(events.name[event], dur), _leading(values_at(events.name, op), dur)
     same_op = (op >= 0) & (events.name[op] == op_name)
@@ -206,13 +206,13 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
 
 
 def run_of(trace: Trace, event: int) -> Evidence:
-    """The time of an event, and the step in which it begins."""
+    """Returns the time of an event, and the step in which it begins."""
     start_ns = int(trace.events.start_ns[event])
     return Evidence(find_steps(trace).at(start_ns).name, start_ns, start_ns + int(trace.events.dur_ns[event]))
 
 
 def _leading(values: npt.NDArray[np.integer], weight: Int64) -> int:
-    """The value with the most weight; of equals the smallest, -1 if there are no values."""
+    """Returns the value with the most weight; of equals the smallest, -1 if there are no values."""
     if not len(values):
         return -1
     distinct, place = np.unique(values, return_inverse=True)
@@ -225,7 +225,7 @@ def _input(trace: Trace, column: Int32 | None, ops: Int64, weight: Int64) -> str
 
 
 def _word(words: Words, weight: Int64, shown: Callable[[str], str]) -> str | None:
-    """The text with the most weight, as it is shown; None if most have none."""
+    """Returns the text with the most weight, as it is shown; None if most have none."""
     sums: dict[str | None, int] = {}
     numbers, first, place = np.unique(words.number, return_index=True, return_inverse=True)
     total = exact_sums(place.reshape(-1), weight, len(numbers))
@@ -258,7 +258,7 @@ class CopyDirection(msgspec.Struct, frozen=True):
 
 
 def way(name: str) -> CopyDirection:
-    """The way that the name of a copy shows.
+    """Returns the way that the name of a copy shows.
 
     >>> way("Memcpy DtoH (Device -> Pinned)")
     CopyDirection(direction='DtoH', source='Device', target='Pinned')
@@ -274,7 +274,7 @@ def way(name: str) -> CopyDirection:
 
 
 def directions(trace: Trace, copies: Int32) -> Words:
-    """The direction of each of some rows of `find_launches` that are copies; none for -1."""
+    """Returns the direction of each of some rows of `find_launches` that are copies; none for -1."""
     is_copy = copies >= 0
     name = np.full(len(copies), -1, np.int32)
     name[is_copy] = trace.events.name[find_launches(trace).activity[copies[is_copy]]]

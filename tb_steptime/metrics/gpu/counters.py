@@ -100,7 +100,7 @@ class Samples(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def samples(trace: Trace, device: int, id: str) -> Samples | None:
-    """The samples in the metric's unit, in time order; None if they were not recorded."""
+    """Returns the samples in the metric's unit, in time order; None if they were not recorded."""
     table, counter = trace.counters, COUNTERS[id]
     named = [bool(counter.names.fullmatch(name)) for name in trace.counter_names.strings]
     if not any(named):
@@ -118,22 +118,22 @@ def samples(trace: Trace, device: int, id: str) -> Samples | None:
 
 
 def sampled_ids(trace: Trace, device: int | None) -> tuple[str, ...]:
-    """Ids of the metrics that were sampled on the device."""
+    """Returns the ids of the metrics that were sampled on the device."""
     return () if device is None else tuple(id for id in COUNTERS if samples(trace, device, id) is not None)
 
 
 def sampled_fractions(trace: Trace, device: int) -> tuple[str, ...]:
-    """Ids of those that are fractions, which are shown beside estimates."""
+    """Returns the ids of those that are fractions, which are shown beside estimates."""
     return tuple(id for id in sampled_ids(trace, device) if COUNTERS[id].metric.unit is Unit.FRACTION)
 
 
 def clocks_were_locked(trace: Trace, device: int) -> bool:
-    """Whether counters were sampled for which the profiler locks the GPU's clocks."""
+    """Returns whether counters were sampled for which the profiler locks the GPU's clocks."""
     return any(samples(trace, device, metric.id) is not None for metric in _LOCK_CLOCKS)
 
 
 def measured(trace: Trace, device: int, id: str) -> Figure:
-    """The mean of the samples over the window and over each step, weighted by the time that they cover."""
+    """Returns the mean of the samples over the window and over each step, weighted by the time that they cover."""
     sampled = samples(trace, device, id)
     if sampled is None:
         return unknown(trace, NOT_SAMPLED)
@@ -143,7 +143,7 @@ def measured(trace: Trace, device: int, id: str) -> Figure:
 
 
 def measuring(id: str) -> Callable[[Trace, int], Figure]:
-    """A function of the catalogue that measures this counter."""
+    """Returns a function of the catalogue that measures this counter."""
     return lambda trace, device: measured(trace, device, id)
 
 

@@ -75,7 +75,8 @@ class Filling(msgspec.Struct, frozen=True, eq=False):
 
 
 def resident_blocks(device: Device, threads: Int64, registers: Int64, shared_memory: Int64) -> Int64 | None:
-    """Number of blocks of a launch that one SM of the device holds at once, at least 1; None if its limits are unknown.
+    """Returns the number of blocks of a launch that one SM of the device holds at once, at least 1; None if its limits
+    are unknown.
 
     Threads and shared memory (bytes) are per block, registers per thread. The rule is that of the CUDA occupancy
     calculator: the smallest number that blocks, warps, registers and shared memory allow.
@@ -146,7 +147,7 @@ def _fill(trace: Trace, device: Device, result: Filling) -> None:
 
 @shared
 def sm_counts(trace: Trace) -> Int64:
-    """Number of SMs of each kernel's device; 0 if not recorded."""
+    """Returns the number of SMs of each kernel's device; 0 if not recorded."""
     on = trace.events.device[trace.kernels.event]
     counts = np.zeros(len(on), np.int64)
     for device in trace.devices.values():
@@ -156,12 +157,12 @@ def sm_counts(trace: Trace) -> Int64:
 
 @shared
 def slots(trace: Trace) -> Int64:
-    """Number of blocks of each kernel's launch that the device holds at once; 0 if unknown."""
+    """Returns the number of blocks of each kernel's launch that the device holds at once; 0 if unknown."""
     return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
 
 
 def sm_active(trace: Trace) -> Float64:
-    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
+    """Returns the share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
     fill, sms = filling(trace), np.maximum(sm_counts(trace), 1)
     waves = np.where(fill.waves > 0, fill.waves, np.nan)
     active: Float64 = (waves - 1 + np.minimum(fill.tail, sms) / sms) / waves
@@ -176,17 +177,18 @@ def is_persistent(trace: Trace) -> Bool:
 
 @shared
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
-    """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
+    """Returns the mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
     return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)
 
 
 def slot_efficiency(trace: Trace, device: int) -> Figure:
-    """Mean over kernels of the share of the slots that their blocks use, weighted by kernel time within the window."""
+    """Returns the mean over kernels of the share of the slots that their blocks use, weighted by kernel time within the
+    window."""
     return _weighted_mean(trace, device, filling(trace).slot_efficiency, NO_LAUNCH_SHAPES)
 
 
 def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:
-    """The same mean of the file's own values, including the wrong zeros, as in torch-tb-profiler."""
+    """Returns the same mean of the file's own values, including the wrong zeros, as in torch-tb-profiler."""
     recorded = trace.kernels.kineto_occupancy
     if recorded is None:
         return unknown(trace, NO_KINETO_OCCUPANCY)
@@ -194,7 +196,7 @@ def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:
 
 
 def kineto_zero_fraction(trace: Trace, device: int) -> float | None:
-    """Share of the device's kernel time for which Kineto wrote an impossible occupancy of 0."""
+    """Returns the share of the device's kernel time for which Kineto wrote an impossible occupancy of 0."""
     recorded = trace.kernels.kineto_occupancy
     rows = kernel_rows(trace, device)
     if recorded is None or not len(rows):

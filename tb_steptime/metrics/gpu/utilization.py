@@ -49,25 +49,25 @@ FIXED_POINT = 1 << 32
 
 @shared
 def has_device_activity(trace: Trace) -> bool:
-    """Whether anything of this trace ran on a device."""
+    """Returns whether anything of this trace ran on a device."""
     return bool(len(trace.events.rows(*DEVICE_KINDS)))
 
 
 @shared
 def devices_with_activity(trace: Trace) -> tuple[int, ...]:
-    """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
+    """Returns the ids of the devices on which a kernel, a copy or a set ran, ascending."""
     device = trace.events.device[trace.events.rows(*DEVICE_KINDS)]
     return tuple(distinct_in(device[device >= 0]).tolist())
 
 
 def kernel_rows(trace: Trace, device: int) -> Int64:
-    """Rows of the kernel table that ran on the device, in time order."""
+    """Returns the rows of the kernel table that ran on the device, in time order."""
     return np.flatnonzero(trace.events.device.take(trace.kernels.event) == device)
 
 
 def kernel_rows_in_window(trace: Trace, device: int, steps: Steps | None = None) -> Int64:
-    """Rows of the kernel table that ran on the device and start within the window of the steps, in time order; or
-    within some of them."""
+    """Returns the rows of the kernel table that ran on the device and start within the window of the steps, in time
+    order; or within some of them."""
     rows, (low, high) = kernel_rows(trace, device), find_steps(trace).window
     start = trace.events.start_ns.take(trace.kernels.event.take(rows))
     return rows[(start >= low) & (start < high) if steps is None else steps.holding(start) >= 0]
@@ -257,13 +257,13 @@ def collective_names(trace: Trace) -> Bool:
 
 
 def collective_kernels(trace: Trace) -> Int64:
-    """Rows of the event table: the kernels of collectives, on any device."""
+    """Returns the rows of the event table: the kernels of collectives, on any device."""
     kernels = trace.events.rows(Kind.KERNEL)
     return kernels[collective_names(trace)[trace.events.name[kernels]]]
 
 
 def computing_kernels(trace: Trace) -> Int64:
-    """Rows of the event table: all other kernels."""
+    """Returns the rows of the event table: all other kernels."""
     kernels = trace.events.rows(Kind.KERNEL)
     return kernels[~collective_names(trace)[trace.events.name[kernels]]]
 

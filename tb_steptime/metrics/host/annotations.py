@@ -82,7 +82,7 @@ class _Sums(msgspec.Struct, frozen=True, eq=False):
 
 
 def range_rows(trace: Trace, idle_of_activity: Int64 | None = None) -> list[RangeRow]:
-    """Rows depth first, siblings with the most host time first. idle_of_activity: ns for each row of
+    """Returns the rows depth first, siblings with the most host time first. idle_of_activity: ns for each row of
     `find_launches`."""
     tree = _tree(trace)
     if not len(tree.rows):
@@ -130,13 +130,13 @@ def _around(trace: Trace, rows: Int64) -> Int64:
 
 
 def _range_of_waiting(trace: Trace, rows: Int64, instants: Int64) -> Int64:
-    """The innermost of these ranges that is open on the training thread at each instant; -1 for none."""
+    """Returns the innermost of these ranges that is open on the training thread at each instant; -1 for none."""
     rows_here = rows[is_in(trace.events.thread[rows], training_threads(trace)[:1])]
     return values_at(rows_here, open_at(trace.events.start_ns[rows_here], trace.events.ends(rows_here), instants))
 
 
 def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
-    """The distinct labels of ranges, and the label number of each range."""
+    """Returns the distinct labels of ranges, and the label number of each range."""
     names, place = np.unique(trace.events.name[rows], return_inverse=True)
     is_wait, ranges = loader_names(trace), range_names(trace)
     in_tree = [LOADER_RANGE if is_wait[name] else short_range(ranges[name] or "") for name in names.tolist()]
@@ -226,7 +226,8 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
 
 
 def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
-    """The innermost range around each call, or around the wait for the engine's thread that calls; -1 for none."""
+    """Returns the innermost range around each call, or around the wait for the engine's thread that calls; -1 for none.
+    """
     row = innermost(trace, rows, call.astype(np.int64))
     without_range = np.flatnonzero((row < 0) & (call >= 0) & is_in(trace.events.thread[call], autograd_threads(trace)))
     row[without_range] = _range_of_waiting(trace, rows, trace.events.start_ns[call[without_range]])

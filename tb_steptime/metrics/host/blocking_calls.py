@@ -77,13 +77,13 @@ class BlockingCalls(msgspec.Struct, frozen=True, eq=False):
     kind: UInt8
 
     def of(self, *kinds: Blocks) -> Int64:
-        """The rows of these kinds only."""
+        """Returns the rows of these kinds only."""
         return self.row[is_in(self.kind, kinds)]
 
 
 @shared
 def blocking_calls(trace: Trace) -> BlockingCalls:
-    """Every call that blocks its thread, on any thread and at any time of the recording."""
+    """Returns every call that blocks its thread, on any thread and at any time of the recording."""
     events = trace.events
     calls = events.rows(*CALL_KINDS)
     by_name = _blocks_by_name(trace, calls)
@@ -132,8 +132,8 @@ _LONGER_THAN_A_CALL_NS, _ALL_WAIT, _FEWEST_WAITS = 20_000, 0.95, 20
 
 @shared
 def blocking_launches(trace: Trace) -> Int64:
-    """Rows of the calls that launch one kernel and wait for its end; none where other launches return earlier. With
-    CUDA_LAUNCH_BLOCKING=1 all of them wait.
+    """Returns the rows of the calls that launch one kernel and wait for its end; none where other launches return
+    earlier. With CUDA_LAUNCH_BLOCKING=1 all of them wait.
 
     runtime   [cudaLaunchKernel]  [cudaLaunchKernel   ]
     device       kkkkkkkkkkkkk       kkkkkkkkkkkkkkkk
@@ -194,7 +194,7 @@ class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
         return len(self.start)
 
     def calls(self, trace: Trace, group: int) -> str:
-        """The names of a group's calls: "cudaMemcpyAsync + cudaStreamSynchronize"."""
+        """Returns the names of a group's calls: "cudaMemcpyAsync + cudaStreamSynchronize"."""
         return " + ".join(trace.strings[name] for name in self.names[group].tolist() if name >= 0)
 
 
@@ -207,7 +207,7 @@ _NO_GROUPS = BlockingGroups(
 
 @shared
 def blocking_groups(trace: Trace) -> BlockingGroups:
-    """Every group that begins within the marks of the steps."""
+    """Returns every group that begins within the marks of the steps."""
     if not len(blocking_calls(trace).row):
         return _NO_GROUPS
     calls = _calls_of_groups(trace)
@@ -311,8 +311,8 @@ def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
 
 
 def _kinds(trace: Trace, calls: _Calls, group: Int64, count: int) -> UInt8:
-    """A group has the kind of its most important call; an asynchronous copy that is waited for counts as a copy. An
-    allocator that waits until it may free memory would not, if there were enough."""
+    """Returns a group has the kind of its most important call; an asynchronous copy that is waited for counts as a
+    copy. An allocator that waits until it may free memory would not, if there were enough."""
     result = np.full(count, KINDS.index("allocator"), np.uint8)
     for blocks, name in _BY_WEIGHT:
         result[group[calls.kind == blocks]] = KINDS.index(name)
@@ -359,8 +359,8 @@ class BlockingPlace(msgspec.Struct, frozen=True):
 
 
 def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace]:
-    """The places of the `blocking_groups` in the compared steps, longest blocked first. step: the step of each group,
-    -1 for none."""
+    """Returns the places of the `blocking_groups` in the compared steps, longest blocked first. step: the step of each
+    group, -1 for none."""
     in_steps = np.flatnonzero(step >= 0)
     if not len(in_steps):
         return []

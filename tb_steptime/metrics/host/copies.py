@@ -69,8 +69,8 @@ class CopyRow(msgspec.Struct, frozen=True):
 
 
 def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
-    """One row for each way of the copies of this process that begin within the steps, most time first. steps: None for
-    all."""
+    """Returns one row for each way of the copies of this process that begin within the steps, most time first. steps:
+    None for all."""
     chosen = steps or find_steps(trace)
     rows, number, directions = copies_in_steps(trace, chosen)
     result = [copy_row(trace, each, rows[number == i], len(chosen.steps)) for i, each in enumerate(directions)]
@@ -78,7 +78,8 @@ def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
 
 
 def copies_in_steps(trace: Trace, steps: Steps) -> tuple[Int64, Int64, list[CopyDirection]]:
-    """Rows of `find_launches` that are copies within the steps, the number of each one's way, and the ways."""
+    """Returns the rows of `find_launches` that are copies within the steps, the number of each one's way, and the ways.
+    """
     events, launches = trace.events, find_launches(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     rows = rows[steps.holding(events.start_ns[launches.activity[rows]]) >= 0]
@@ -163,7 +164,7 @@ def _least_ns(trace: Trace, activity: Int32, steps: int) -> int | None:
 
 
 def copied_bytes(trace: Trace, activity: Int32) -> Int64:
-    """Bytes of these copies, rows of the event table; -1 where not recorded."""
+    """Returns the bytes of these copies, rows of the event table; -1 where not recorded."""
     nbytes = trace.events.bytes
     return np.full(len(activity), -1, np.int64) if nbytes is None else nbytes[activity].astype(np.int64)
 
@@ -240,7 +241,7 @@ def copy_makers(trace: Trace, rows: Int64) -> Int64:
 
 
 def _maker(trace: Trace, rows: Int64) -> str | None:
-    """The maker with the most copy time; None if no copy has one."""
+    """Returns the maker with the most copy time; None if no copy has one."""
     name = copy_makers(trace, rows)
     has_maker = name >= 0
     if not has_maker.any():
@@ -273,8 +274,8 @@ class CopyPlace(msgspec.Struct, frozen=True):
 
 
 def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[CopyPlace]:
-    """The places of the copies that begin in one of the compared steps, most time first. step_at: gives the step of
-    each instant, -1 for none."""
+    """Returns the places of the copies that begin in one of the compared steps, most time first. step_at: gives the
+    step of each instant, -1 for none."""
     rows, number, directions = copies_in_steps(trace, find_steps(trace))
     activity = find_launches(trace).activity[rows]
     step = step_at(trace.events.start_ns[activity])

@@ -192,8 +192,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     autocast: bool = False
 
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
-        """The time of ops in the mean step if they had the share of it that they have of a step in which no op is
-        interrupted: of the usual time of all ops and the time outside of ops. No more than their own mean, which the
+        """Returns the time of ops in the mean step if they had the share of it that they have of a step in which no op
+        is interrupted: of the usual time of all ops and the time outside of ops. No more than their own mean, which the
         tables show."""
         usual_ns = sum(each.usual_ns for each in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
         undisturbed_ns = usual_ns + self.step_ns - self.busy_ns
@@ -255,8 +255,9 @@ def _op_rows(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuOpRow]:
 
 
 def _autocast_is_on(trace: Trace) -> bool:
-    """Whether autocast casts the inputs of most layers, which shows without types, too: below its casts it calls the
-    op once more (`WrapFunction_` in aten/src/ATen/autocast_mode.h). No cast is left where all inputs have 16 bits.
+    """Returns whether autocast casts the inputs of most layers, which shows without types, too: below its casts it
+    calls the op once more (`WrapFunction_` in aten/src/ATen/autocast_mode.h). No cast is left where all inputs have 16
+    bits.
 
     op    |------ linear ------|  relu  |--- linear ---|
     op     |-to-| |-- linear --|         |-- linear --|
@@ -280,7 +281,7 @@ def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
 
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
-    """Rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
+    """Returns the rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
     events = trace.events
     excluded = loader_names(trace) | collective_names(trace)
     rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~excluded[events.name])
@@ -301,7 +302,7 @@ def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:
 
 
 def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:
-    """The groups that take any time, most time first."""
+    """Returns the groups that take any time, most time first."""
     kinds: list[CpuGroupId] = [*_GROUPS, "other"]
     kind_of = np.array([kinds.index(group_of(name)) for name in trace.strings.strings], np.int64)
     kind = kind_of[trace.events.name[rows]]
@@ -384,7 +385,7 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
 
 
 def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
-    """Time of all steps between successive ops, of any thread, that follow each other closely."""
+    """Returns the time of all steps between successive ops, of any thread, that follow each other closely."""
     busy = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP))
     start, end = busy.end[:-1], busy.start[1:]
     short = end - start <= SHORT_GAP_NS
@@ -394,7 +395,7 @@ def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
 
 
 def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:
-    """The usual time of the ops of each of these names."""
+    """Returns the usual time of the ops of each of these names."""
     events, steps = trace.events, find_steps(trace).start_ns
     chosen = {name: np.flatnonzero(events.name[rows] == name) for name in names}
     return {name: usual_ns(steps, events.start_ns[rows[at]], own_ns[at]) for name, at in chosen.items() if len(at)}

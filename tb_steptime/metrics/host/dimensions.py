@@ -26,8 +26,8 @@ _DESCRIBES, _RESIZES = (expression(rf"aten::{name}_$") for name in ("as_strided"
 
 
 def channels_last(trace: Trace, rows: Int64) -> bool | None:
-    """Whether oneDNN's convolutions among these ops spend most of their time on images whose channels come last; None
-    if there are none."""
+    """Returns whether oneDNN's convolutions among these ops spend most of their time on images whose channels come
+    last; None if there are none."""
     events = trace.events
     onednn_ops = rows[are_named(trace, rows, _OF_ONEDNN.match)]
     if not len(onednn_ops):
@@ -41,8 +41,8 @@ def channels_last(trace: Trace, rows: Int64) -> bool | None:
 
 
 def _dimensions(trace: Trace, rows: Int64) -> int | None:
-    """The number of dimensions of most of the convolutions' time, by the functions that call them, else by their
-    inputs."""
+    """Returns the number of dimensions of most of the convolutions' time, by the functions that call them, else by
+    their inputs."""
     events, shapes = trace.events, trace.events.shapes
     called: dict[int, int] = {}
     shaped: dict[int, int] = {}
@@ -61,8 +61,8 @@ def _dimensions(trace: Trace, rows: Int64) -> int | None:
 
 
 def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
-    """The number of dimensions of most of the pooling's time in the forward pass, by the function that calls it, else
-    by its input, which torch extends by a dimension of length 1 to pool along one."""
+    """Returns the number of dimensions of most of the pooling's time in the forward pass, by the function that calls
+    it, else by its input, which torch extends by a dimension of length 1 to pool along one."""
     shapes = trace.events.shapes
     forward = rows[~are_named(trace, rows, lambda name: name.endswith("_backward"))]
     times = self_times(trace, forward)

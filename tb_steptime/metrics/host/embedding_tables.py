@@ -87,7 +87,7 @@ def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> Tabl
 
 
 def has_tables(trace: Trace) -> bool:
-    """Whether a dense gradient of a table is recorded."""
+    """Returns whether a dense gradient of a table is recorded."""
     return len(rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)) > 0
 
 
@@ -170,7 +170,7 @@ def _table(trace: Trace, filled: int, backward: int) -> _Table:
 
 
 def _shapes(trace: Trace, inputs: int) -> list[Shape]:
-    """The shapes of the inputs, () for what is no tensor or is missing, and two more of these."""
+    """Returns the shapes of the inputs, () for what is no tensor or is missing, and two more of these."""
     return [*((shapes_of(trace.inputs[inputs]) if inputs >= 0 else None) or ()), (), ()]
 
 
@@ -208,7 +208,8 @@ def _spared(batches: float, saved: float, filled: int) -> float:
 
 
 def _tensors(trace: Trace, inputs: int) -> list[Shape]:
-    """The shape of the first input, () if it is no tensor; of a list of tensors, as of a foreach op, all of them."""
+    """Returns the shape of the first input, () if it is no tensor; of a list of tensors, as of a foreach op, all of
+    them."""
     try:
         listed = msgspec.json.decode(trace.inputs[inputs], type=list[msgspec.Raw])
         tensors = msgspec.json.decode(listed[0], type=list[Shape])

@@ -30,8 +30,8 @@ class OpTime(msgspec.Struct, frozen=True):
 
 
 def op_times(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[OpTime]:
-    """Ops by name that begin in one of the compared steps, most self time first. step_at: gives the step of each
-    instant, -1 for none."""
+    """Returns the ops by name that begin in one of the compared steps, most self time first. step_at: gives the step of
+    each instant, -1 for none."""
     rows = trace.events.rows(Kind.CPU_OP)
     own_ns = self_times(trace, rows)
     step = step_at(trace.events.start_ns[rows])

@@ -66,8 +66,8 @@ class ProfilerCost(msgspec.Struct, frozen=True):
 
 @shared
 def profiler_cost(trace: Trace) -> ProfilerCost | None:
-    """The cost on the threads of the training and its backward pass, which work one at a time. None if no host events
-    were recorded in the steps."""
+    """Returns the cost on the threads of the training and its backward pass, which work one at a time. None if no host
+    events were recorded in the steps."""
     events, count, with_shapes = trace.events, np.zeros(256, np.int64), 0
     for first in range(0, len(events), _AT_ONCE):
         block = slice(first, first + _AT_ONCE)

@@ -108,7 +108,8 @@ def causes(pace: Pace) -> dict[Bound, int]:
 
 
 def sync_ns(pace: Pace) -> int:
-    """Idle time that blocking calls cause: their bubbles extend beyond the calls, to the next work that follows."""
+    """Returns the idle time that blocking calls cause: their bubbles extend beyond the calls, to the next work that
+    follows."""
     inside_ns = pace.idle.blocking_call + pace.idle.allocator
     return min(max(pace.bubble_ns, inside_ns), pace.idle.late_ns)
 

@@ -453,8 +453,8 @@ def token_waits(trace: Trace) -> Bool:
 
 
 def _before_updates(trace: Trace, ends: Int64) -> Bool:
-    """Whether optimizers run on the CPU for most of the time from each instant to the next launch, or to the end of
-    the steps."""
+    """Returns whether optimizers run on the CPU for most of the time from each instant to the next launch, or to the
+    end of the steps."""
     call_starts = trace.events.start_ns[calls_that_launch(trace)]
     following = np.append(call_starts, ends.max(initial=find_steps(trace).window[1]))[
         np.searchsorted(call_starts, ends)

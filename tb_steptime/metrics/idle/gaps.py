@@ -182,8 +182,8 @@ def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
 
 @shared
 def unrecorded_work(trace: Trace, device: int) -> Intervals:
-    """Parts of the device's gaps in which it runs unrecorded work. Never while another device of the process works,
-    since the wait may be for that one."""
+    """Returns the parts of the device's gaps in which it runs unrecorded work. Never while another device of the
+    process works, since the wait may be for that one."""
     gaps = find_gaps(trace, device)
     work = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, gaps)
     work = work | _behind_graphs(trace, gaps)
@@ -242,7 +242,7 @@ def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
-    """Ranges longer than usual, without the time that they take on an idle device."""
+    """Returns the ranges longer than usual, without the time that they take on an idle device."""
     return Intervals.union(np.where(end - start > usual_ns, start + TAKES_NS, end), end)
 
 

@@ -309,9 +309,9 @@ def _named(trace: Trace, rows: Int64) -> int:
 
 
 def is_explained(trace: Trace, start: int, end: int) -> bool:
-    """Whether a frame or range of a training thread explains why the host launches nothing for so long: it lasts for
-    most of that time, and events with its name do so elsewhere, too, or there are none. A frame that is short elsewhere
-    is only where the host happened to be, and one that contains the begin of a step is the loop around it."""
+    """Returns whether a frame or range of a training thread explains why the host launches nothing for so long: it
+    lasts for most of that time, and events with its name do so elsewhere, too, or there are none. A frame that is short
+    elsewhere is only where the host happened to be, and one that contains the begin of a step is the loop around it."""
     events, length = trace.events, end - start
     rows = _lasting(trace, start, end)
     rows = rows[is_in(events.thread[rows], [*training_threads(trace)]) & is_in(events.kind[rows], _NAMES_CODE)]
@@ -324,7 +324,7 @@ def is_explained(trace: Trace, start: int, end: int) -> bool:
 
 
 def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:
-    """Whether events with this row's name last at least so long elsewhere, or are nowhere else."""
+    """Returns whether events with this row's name last at least so long elsewhere, or are nowhere else."""
     alike = _alike_to(trace, row)
     alike = alike[alike != row]
     return not len(alike) or median(trace.events.dur_ns[alike]) >= least_ns
@@ -341,5 +341,5 @@ def _named_so(trace: Trace, name: int, kind: int) -> Int64:
 
 
 def is_graph_launch(name: str) -> bool:
-    """Whether this call launches a captured graph."""
+    """Returns whether this call launches a captured graph."""
     return GRAPH_CALL.search(name) is not None

@@ -262,7 +262,7 @@ def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
 
 @shared
 def _claimed(trace: Trace, device: int) -> Intervals:
-    """Idle time that blocking calls and pauses explain."""
+    """Returns the idle time that blocking calls and pauses explain."""
     return Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
 
 
@@ -290,7 +290,7 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
 
 
 def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claimed: Intervals) -> LongGap:
-    """The gap with what the host does in it. claimed: idle time that has another cause, as by `_claimed`."""
+    """Returns the gap with what the host does in it. claimed: idle time that has another cause, as by `_claimed`."""
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
     unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))
@@ -405,7 +405,7 @@ class BucketCopies(msgspec.Struct, frozen=True):
 
 
 def bucket_copies(trace: Trace, device: int, chosen: Steps | None = None) -> BucketCopies:
-    """The copies in some steps; chosen: None for all."""
+    """Returns the copies in some steps; chosen: None for all."""
     rows, steps = trace.events.rows(Kind.CPU_OP), chosen or find_steps(trace)
     names = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
     if not names:

@@ -180,7 +180,7 @@ def _chosen(trace: Trace, thread: int) -> Int64:
 
 
 def is_wait(frame: str) -> bool:
-    """Whether this is a built-in function that waits."""
+    """Returns whether this is a built-in function that waits."""
     return _WAITS.match(frame) is not None
 
 
@@ -292,7 +292,7 @@ def _busiest(trace: Trace, calls: _Calls, frames: Int64, is_left: Bool, least_ns
 
 
 def is_named(frame: str) -> bool:
-    """Whether this is a function of the user's with a name."""
+    """Returns whether this is a function of the user's with a name."""
     return is_source(frame) and _UNNAMED.match(frame) is None
 
 

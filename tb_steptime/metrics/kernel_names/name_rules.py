@@ -160,7 +160,7 @@ AMD_WITHOUT = expression(r"Vega|Radeon VII|MI(?:25|50|60)\b|RX [56]\d{3}|gfx(?:[
 
 @lru_cache(maxsize=8192)
 def classify(name: str, capability: tuple[int, int] | None = None, device: str = "") -> Answer:
-    """The answer for the name of a kernel, on a device of that compute capability and name.
+    """Returns the answer for the name of a kernel, on a device of that compute capability and name.
 
     Where the device has no tensor cores the answer is "no" for every name, and only the role is read from it.
     """
@@ -181,7 +181,7 @@ def has_tensor_cores(capability: tuple[int, int] | None, device: str) -> bool:
 
 @cache
 def _compiled() -> tuple[tuple[Family, re.Pattern[str]], ...]:
-    """The compiled rules. Compiled on first use, not at import, since most commands read results and classify
+    """Returns the compiled rules. Compiled on first use, not at import, since most commands read results and classify
     nothing."""
     return tuple((family, expression(family.pattern)) for family in FAMILIES)
 

@@ -42,7 +42,7 @@ _LITERAL = expression(r"L[a-z]n?\d+E|S[0-9A-Z]*_|T\d*_")
 
 
 def function_name(name: str) -> str:
-    """A kernel's qualified function name; mangled names come back whole.
+    """Returns a kernel's qualified function name; mangled names come back whole.
 
     >>> function_name("void cutlass::Kernel<cutlass_80_simt_sgemm>(Params)")
     'cutlass::Kernel'
@@ -58,8 +58,8 @@ def function_name(name: str) -> str:
 
 
 def own_name(name: str) -> str:
-    """The function's name without its namespaces; for a wrapper, that of the wrapped function; mangled names are
-    parsed.
+    """Returns the function's name without its namespaces; for a wrapper, that of the wrapped function; mangled names
+    are parsed.
 
     >>> own_name("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm>(cutlass_80_tensorop_s1688gemm::Params)")
     'cutlass_80_tensorop_s1688gemm'
@@ -80,7 +80,7 @@ def _own_of_path(first: str = "", second: str = "", *_: str) -> str:
 
 
 def _mangled_paths(name: str) -> Iterator[str]:
-    """The qualified names in a mangled name, in order."""
+    """Yields the qualified names in a mangled name, in order."""
     path: list[str] = []
     at = 2
     while at < len(name):
@@ -250,7 +250,7 @@ def _aten(kernel: str, own: str) -> str:
 
 
 def _applied(own: str, applied: str, functors: list[str]) -> str | None:
-    """The operation: the innermost functor, or else the host function that contains the lambda."""
+    """Returns the operation: the innermost functor, or else the host function that contains the lambda."""
     if own.startswith("_scatter_gather"):
         return "scatter_gather"
     if "multi_tensor" in own and (listed := _LIST_FUNCTION.search(applied)):
@@ -260,13 +260,13 @@ def _applied(own: str, applied: str, functors: list[str]) -> str | None:
 
 
 def _element(arguments: str) -> str:
-    """The type on which a lambda computes; a bool beside another type is a mask."""
+    """Returns the type on which a lambda computes; a bool beside another type is a mask."""
     each = [argument.strip() for argument in arguments.split(",")]
     return _type_word(next((word for word in each if word != "bool"), "bool"))
 
 
 def _bare(word: str) -> str:
-    """The word without affixes that only mark a kernel or a functor."""
+    """Returns the word without affixes that only mark a kernel or a functor."""
     while (shorter := _AFFIXES.sub("", word)) != word and shorter:
         word = shorter
     word = word.removeprefix("direct_")
@@ -282,7 +282,7 @@ def _plain(kernel: str, own: str) -> str:
 
 
 def _argument_type(text: str) -> str | None:
-    """The first type among template arguments."""
+    """Returns the first type among template arguments."""
     match = _ARGUMENT_TYPE.search(text.replace(f"{ANONYMOUS}::", "").replace("at::native::", ""))
     return _type_word(match.group()) if match else None
 
@@ -303,8 +303,8 @@ def _product_type(kernel: str) -> str:
 
 
 def _by_letter(letter: re.Match[str] | None, kernel: str) -> str:
-    """The type by its letter. Tensor cores cannot read FP32: cutlass_80_tensorop_s1688gemm, which names no type,
-    multiplies TF32."""
+    """Returns the type by its letter. Tensor cores cannot read FP32: cutlass_80_tensorop_s1688gemm, which names no
+    type, multiplies TF32."""
     if letter is None:
         return ""
     return "tf32" if "tensorop_s1688" in kernel else _LETTERS[letter[1]]
@@ -326,7 +326,7 @@ _KIND_ENDS = expression(r"<| \S*\d")
 
 
 def kind_of(short: str) -> str:
-    """The part of a kernel's short name that does not depend on type and tile size.
+    """Returns the part of a kernel's short name that does not depend on type and tile size.
 
     >>> kind_of("conv wgrad f32 128x128"), kind_of("batch_norm backward<float>"), kind_of("gemm tf32 64x64 (nn)")
     ('conv wgrad', 'batch_norm backward', 'gemm')
@@ -377,13 +377,13 @@ def _distinguished(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
 
 
 def _chosen(words: list[str], spread: Counter[str], most: int) -> str:
-    """The words that the fewest other names have, in order."""
+    """Returns the words that the fewest other names have, in order."""
     chosen = sorted(words, key=lambda word: spread[word])[:most]
     return " ".join(word for word in words if word in chosen)
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """Number the names that are still equal."""
+    """Returns the number the names that are still equal."""
     alike = Counter(names)
     seen: Counter[str] = Counter()
     distinct_names = []

@@ -141,7 +141,7 @@ def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
 
 
 def lengths(dur_ns: Int64) -> LaunchLengths:
-    """The distribution of at least one length."""
+    """Returns the distribution of at least one length."""
     low, high = int(dur_ns.min()), int(dur_ns.max())
     if low == high:
         return LaunchLengths([low, high], [len(dur_ns)])
@@ -175,7 +175,7 @@ def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
 
 @shared
 def _shape_numbers(trace: Trace) -> Int32:
-    """Number of each kernel's launch shape; -1 if the trace does not record its grid."""
+    """Returns the number of each kernel's launch shape; -1 if the trace does not record its grid."""
     kernels = trace.kernels
     if kernels.grid is None:
         return np.full(len(kernels), -1, np.int32)

@@ -110,7 +110,7 @@ class StreamKernels(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def stream_kernels(trace: Trace, device: int) -> StreamKernels:
-    """The kernels in the order in which each stream runs them."""
+    """Returns the kernels in the order in which each stream runs them."""
     events, rows = trace.events, kernel_rows_in_window(trace, device)
     event = trace.kernels.event[rows]
     order = np.lexsort((events.start_ns[event], events.stream[event]))
@@ -214,8 +214,8 @@ class EagerAttention(msgspec.Struct, frozen=True):
 
 
 def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> EagerAttention | None:
-    """The unfused attention among the device's kernels that start in the steps; None if there is none. steps: None for
-    all."""
+    """Returns the unfused attention among the device's kernels that start in the steps; None if there is none. steps:
+    None for all."""
     kernels, chosen = stream_kernels(trace, device), steps or find_steps(trace)
     of_attention = np.flatnonzero(in_attention(trace, device) & begin_in(trace, chosen, kernels.row))
     if not len(of_attention):
@@ -246,7 +246,8 @@ def in_attention(trace: Trace, device: int) -> Bool:
 
 
 def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
-    """Places of the softmax's kernel and of those between the products around it; empty if it is not attention."""
+    """Returns the places of the softmax's kernel and of those between the products around it; empty if it is not
+    attention."""
     before, after = _next_product(kernels, softmax, -1), _next_product(kernels, softmax, 1)
     size = _size(trace, kernels, softmax)
     if before is None or after is None or not _multiplies(trace, kernels, after, size):
@@ -263,7 +264,7 @@ def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
 
 
 def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
-    """The next batched product before (-1) or after (1), with only elementwise kernels in between."""
+    """Returns the next batched product before (-1) or after (1), with only elementwise kernels in between."""
     for _ in range(MOST_BETWEEN + 1):
         place += way
         if not 0 <= place < len(kernels.kind):
@@ -276,7 +277,7 @@ def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
 
 
 def _size(trace: Trace, kernels: StreamKernels, place: int) -> int | None:
-    """Number of elements of the first input of the kernel's op; None if not recorded."""
+    """Returns the number of elements of the first input of the kernel's op; None if not recorded."""
     op = int(kernel_origins(trace).op[kernels.row[place]])
     row = int(trace.events.shapes[op]) if trace.events.shapes is not None and op >= 0 else -1
     shapes = shapes_of(trace.inputs[row]) if row >= 0 else None
@@ -284,7 +285,7 @@ def _size(trace: Trace, kernels: StreamKernels, place: int) -> int | None:
 
 
 def _multiplies(trace: Trace, kernels: StreamKernels, product: int, size: int | None) -> bool:
-    """Whether the product has an operand of that size; True if sizes are not recorded."""
+    """Returns whether the product has an operand of that size; True if sizes are not recorded."""
     products = find_products(trace)
     place = int(products.place[kernels.row[product]])
     shapes = shapes_of(products.distinct[place].shapes) if place >= 0 else None
@@ -292,8 +293,8 @@ def _multiplies(trace: Trace, kernels: StreamKernels, product: int, size: int | 
 
 
 def _copies_weights(trace: Trace, kernels: StreamKernels, copy: int, size: int | None, others: Int64) -> bool:
-    """Whether a copy is of the weights and not of the values. Without sizes, a copy of the weights has the grid of
-    another elementwise kernel on them."""
+    """Returns whether a copy is of the weights and not of the values. Without sizes, a copy of the weights has the grid
+    of another elementwise kernel on them."""
     own = _size(trace, kernels, copy)
     if size is not None and own is not None:
         return own == size
@@ -421,7 +422,7 @@ def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind, steps
 
 
 def _ops_of(trace: Trace, rows: Int64) -> list[str]:
-    """The first distinct ops, in order."""
+    """Returns the first distinct ops, in order."""
     names = dict.fromkeys(_op_names(trace, rows).tolist())
     return [trace.strings[name] for name in names][:NAMED_OPS]
 

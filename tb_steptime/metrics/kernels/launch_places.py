@@ -63,8 +63,8 @@ class LaunchPlace(msgspec.Struct, frozen=True):
 
 
 def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPlace], int]:
-    """The kernels of a device that start within these steps, grouped by place, most time first; and the time of all
-    others."""
+    """Returns the kernels of a device that start within these steps, grouped by place, most time first; and the time of
+    all others."""
     keys = _Keys.of(trace, device, steps)
     groups = Groups.of(keys.name, keys.op, keys.shapes, keys.module, keys.phase)
     total = groups.sum(keys.dur_ns)
@@ -159,7 +159,7 @@ class KernelMakers(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def kernel_makers(trace: Trace) -> KernelMakers:
-    """The module and line of each kernel of the recording."""
+    """Returns the module and line of each kernel of the recording."""
     user, labels = _made_by(trace), kernel_labels(trace)
     module, line = modules(trace, user), sources(trace, user)
     if labels is None:

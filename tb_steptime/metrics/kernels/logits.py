@@ -67,7 +67,7 @@ def logits_loss(trace: Trace, device: int, steps: Steps) -> LogitsLoss | None:
 
 
 def _largest(trace: Trace) -> tuple[int, int] | None:
-    """Rows and classes of the largest logits of a loss."""
+    """Returns the rows and classes of the largest logits of a loss."""
     losses = rows_named(trace, (Kind.CPU_OP,), lambda name: name == "aten::nll_loss_forward")
     if trace.events.shapes is None or not len(losses):
         return None
@@ -99,5 +99,5 @@ def _on_logits(trace: Trace, rows: Int64, size: tuple[int, int]) -> Bool:
 
 
 def _shapes(trace: Trace, place: int) -> list[Shape]:
-    """The sizes of the inputs that are tensors, of a row of the table of inputs."""
+    """Returns the sizes of the inputs that are tensors, of a row of the table of inputs."""
     return [each for each in shapes_of(trace.inputs[place]) or () if each]

@@ -66,14 +66,15 @@ class KernelAggregates(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def rows_in_window(trace: Trace) -> Int32:
-    """Rows of the kernel table that start within the span's window, of all devices."""
+    """Returns the rows of the kernel table that start within the span's window, of all devices."""
     start = trace.events.start_ns[trace.kernels.event]
     low, high = find_steps(trace).window
     return np.flatnonzero((start >= low) & (start < high)).astype(np.int32)
 
 
 def reason_ids(trace: Trace) -> list[str]:
-    """Ids of the reasons for which kernels of this trace are not on tensor cores. Several reasons may share one id."""
+    """Returns the ids of the reasons for which kernels of this trace are not on tensor cores. Several reasons may share
+    one id."""
     return sorted({reason.id for reason in eligibility(trace).reasons})
 
 
@@ -214,7 +215,7 @@ class KernelGroup(msgspec.Struct, frozen=True):
 
 
 def kernel_table(trace: Trace, by: By) -> list[KernelGroup]:
-    """All groups of all devices, those with most time first."""
+    """Returns all groups of all devices, those with most time first."""
     return sorted(_rows(trace, by), key=order_of)
 
 
@@ -329,7 +330,7 @@ def _leading_reasons(
 
 
 def _eligible(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[bool | None]:
-    """Whether each group has products, or stages around products that could have run on tensor cores."""
+    """Returns whether each group has products, or stages around products that could have run on tensor cores."""
     product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[parts.answer]
     on_products = is_in(parts.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
     could = groups.sum((product | on_products).astype(np.int64)).tolist()

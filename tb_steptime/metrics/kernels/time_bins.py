@@ -89,7 +89,7 @@ class Bins(msgspec.Struct, frozen=True, eq=False):
         return [value if is_measured else None for value, is_measured in zip(rounded, finite.tolist(), strict=True)]
 
     def joined(self, count: int) -> Bins:
-        """Every `count` neighbouring bins merged into one; the last may have fewer."""
+        """Returns every `count` neighbouring bins merged into one; the last may have fewer."""
         starts = np.arange(0, len(self.part), count)
         return Bins(np.add.reduceat(self.part, starts), np.add.reduceat(self.whole, starts))
 
@@ -98,7 +98,7 @@ InBins = Callable[[Trace, int, Int64], Bins | None]
 
 
 def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[Metric, Bins]]:
-    """Every figure that can be measured for the device in the bins [edges[i], edges[i+1])."""
+    """Yields every figure that can be measured for the device in the bins [edges[i], edges[i+1])."""
     for metric, in_bins in TIME_BIN_METRICS.items():
         bins = in_bins(trace, device, edges)
         if bins is not None:
@@ -106,7 +106,7 @@ def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[M
 
 
 def _covered(intervals: Intervals, edges: Int64, events: int = 1) -> Bins | None:
-    """The share of each bin in which an interval lasts; None if the recording has no such events."""
+    """Returns the share of each bin in which an interval lasts; None if the recording has no such events."""
     part = intervals.overlap_ns(edges[:-1], edges[1:])
     return Bins(part.astype(np.float64), np.diff(edges).astype(np.float64)) if events else None
 
@@ -123,7 +123,8 @@ def _communication(trace: Trace, device: int, edges: Int64) -> Bins | None:
 
 
 def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
-    """The mean over the running kernels, weighted by time; concurrent kernels both count, kernels with NaN do not."""
+    """Returns the mean over the running kernels, weighted by time; concurrent kernels both count, kernels with NaN do
+    not."""
 
     def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
         rows, values = kernel_rows(trace, device), values_of(trace)
@@ -142,7 +143,7 @@ def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
 
 
 def _share_of(bin: str) -> InBins:
-    """The share of kernel time in a bin of `BINS`; None if the names of most kernels do not tell their bin."""
+    """Returns the share of kernel time in a bin of `BINS`; None if the names of most kernels do not tell their bin."""
     of_kernels = _of_kernels(lambda trace: (kernel_bins(trace) == BINS.index(bin)).astype(np.float64))
 
     def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:

@@ -116,7 +116,8 @@ class _Copies(msgspec.Struct, frozen=True, eq=False):
 
 
 def device_copies(trace: Trace, device: int, steps: Steps | None = None) -> list[CopiesOfKind]:
-    """The copies within the device that start in the steps, those with the most time first. steps: None for all."""
+    """Returns the copies within the device that start in the steps, those with the most time first. steps: None for
+    all."""
     chosen = steps or find_steps(trace)
     copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
     copies = copies.chosen(chosen.holding(trace.events.start_ns[copies.event]) >= 0)
@@ -139,7 +140,7 @@ def _by_kernels(trace: Trace, device: int) -> _Copies:
 
 
 def _by_copy_engines(trace: Trace, device: int) -> _Copies:
-    """Copies by the copy engine: contiguous() and clone() use it if the layout stays the same."""
+    """Returns the copies by the copy engine: contiguous() and clone() use it if the layout stays the same."""
     within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
     event = within[trace.events.device[within] == device]
     call = find_launches(trace).calls_of(event)
@@ -159,8 +160,8 @@ def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
 
 
 def _requesting_op(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
-    """The innermost op around each copy whose name matches the first of the patterns that any of them does; -1 for
-    none."""
+    """Returns the innermost op around each copy whose name matches the first of the patterns that any of them does; -1
+    for none."""
     requesting = np.full(len(op), -1, np.int64)
     for pattern in patterns:
         around = rows_named(trace, (Kind.CPU_OP,), pattern.match)
@@ -169,7 +170,7 @@ def _requesting_op(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]])
 
 
 def _changes_type(trace: Trace, op: Int64) -> Bool:
-    """Whether source and target differ in type; False if not recorded."""
+    """Returns whether source and target differ in type; False if not recorded."""
     if trace.events.dtypes is None:
         return np.zeros(len(op), bool)
     row = trace.events.dtypes[op].astype(np.int64)
@@ -286,7 +287,7 @@ class _Kernels(msgspec.Struct, frozen=True, eq=False):
         return np.asarray(kernel_phases(self.trace)[self.rows] == PHASES.index("optimizer"), bool)
 
     def waste(self, chosen: Bool, gain: Float64 | None = None) -> Waste:
-        """The waste of the chosen kernels. gain: of each kernel, ns; None for all of its time."""
+        """Returns the waste of the chosen kernels. gain: of each kernel, ns; None for all of its time."""
         chosen, gain = chosen & self.within, self.dur.astype(np.float64) if gain is None else gain
         names = self.trace.events.name[self.trace.kernels.event[self.rows[chosen]]]
         leading = int(names[np.bincount(names, gain[chosen])[names].argmax()]) if chosen.any() else None
@@ -299,8 +300,8 @@ class _Kernels(msgspec.Struct, frozen=True, eq=False):
 
 
 def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> LaunchWaste:
-    """The waste of a device. steps: None for all. What one kernel needs of others, as of those beside it, is looked up
-    in the whole window."""
+    """Returns the waste of a device. steps: None for all. What one kernel needs of others, as of those beside it, is
+    looked up in the whole window."""
     rows, chosen = kernel_rows_in_window(trace, device), steps or find_steps(trace)
     dur, within = steady_activity_ns(trace, trace.kernels.event[rows]), begin_in(trace, chosen, rows)
     compared = only_compared(trace)[rows]
@@ -354,8 +355,8 @@ def _small_tails(kernels: _Kernels) -> Waste | None:
 
 
 def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
-    """The time of each kernel x the share of its slots that stay empty; for the chosen ones at most the time beyond
-    what the memory bandwidth needs for the least bytes of their op."""
+    """Returns the time of each kernel x the share of its slots that stay empty; for the chosen ones at most the time
+    beyond what the memory bandwidth needs for the least bytes of their op."""
     of_all = np.zeros(len(kernels.trace.kernels), bool)
     of_all[kernels.rows[chosen]] = True
     left = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
@@ -395,7 +396,7 @@ def _double_others(kernels: _Kernels) -> Waste | None:
 
 
 def _all_double(dtypes: str) -> bool:
-    """Whether the numeric inputs are all FP64, ignoring scalars and settings.
+    """Returns whether the numeric inputs are all FP64, ignoring scalars and settings.
 
     >>> _all_double('["double","double","Scalar"]'), _all_double('["double","long int"]'), _all_double('["Scalar"]')
     (True, False, False)
@@ -423,7 +424,7 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
 
 
 def _indexing(kernels: _Kernels) -> Waste | None:
-    """The sort before the sum belongs to the same op."""
+    """Returns the sort before the sum belongs to the same op."""
     sums = _named(kernels, INDEXED_GRADIENT_KERNEL.search)
     if not (sums & kernels.within).any():
         return None
@@ -432,7 +433,7 @@ def _indexing(kernels: _Kernels) -> Waste | None:
 
 
 def _naive(kernels: _Kernels) -> Waste | None:
-    """A search for an algorithm runs other kernels in the same op."""
+    """Returns a search for an algorithm runs other kernels in the same op."""
     trace, rows, naive = kernels.trace, kernels.rows, _named(kernels, NAIVE_CONVOLUTION.match)
     if not (naive & kernels.within).any():
         return None
@@ -476,8 +477,8 @@ def _update(kernels: _Kernels) -> Waste:
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:
-    """All kernels except persistent ones, collectives (which leave the SMs to others), waits, reductions over the
-    batch, gradients of weights, optimizers (whose work depends on the parameters), and decompositions of matrices,
+    """Returns all kernels except persistent ones, collectives (which leave the SMs to others), waits, reductions over
+    the batch, gradients of weights, optimizers (whose work depends on the parameters), and decompositions of matrices,
     which work through a matrix block by block: most of them take the matrices of a batch one after another."""
     grows = ~kernels.in_optimizer & ~_named(kernels, _keeps_its_grid)
     grows &= ~in_decompositions(kernels.trace)[kernels.rows]

@@ -40,7 +40,8 @@ def of_weights(trace: Trace, rows: Int64) -> Bool:
 
 
 def _sums_over_rows(product: Product, forward: str) -> bool:
-    """Whether the product sums over the rows that its forward op had, and its result has the size of the weights."""
+    """Returns whether the product sums over the rows that its forward op had, and its result has the size of the
+    weights."""
     lengths = product.work.lengths if product.work is not None and product.work.batch == 1 else ()
     matrices = [shape for shape in shapes_of(forward) or () if len(shape) > 1]
     if len(lengths) != 3 or len(matrices) != 2 or len(matrices[1]) != 2:

@@ -97,7 +97,7 @@ class Curve(msgspec.Struct, frozen=True, eq=False):
         return int(self.allocated[0] - self.first_bytes) if len(self.row) else 0
 
     def at(self, instants: Int64) -> Int64:
-        """Bytes allocated at each instant, including the events at that instant."""
+        """Returns the bytes allocated at each instant, including the events at that instant."""
         place = np.searchsorted(self.ts, instants, side="right") - 1
         return np.where(place >= 0, self.allocated[place], self.before)
 
@@ -114,13 +114,13 @@ def memory_devices(trace: Trace) -> tuple[Place, ...]:
 
 
 def memory_name(trace: Trace, place: Place) -> str:
-    """The device's name: "CPU", or as in the trace."""
+    """Returns the device's name: "CPU", or as in the trace."""
     return "CPU" if place.type == CPU else trace.device_name(place.device)
 
 
 @shared
 def curve(trace: Trace, place: Place) -> Curve:
-    """The curve of one of `memory_devices`."""
+    """Returns the curve of one of `memory_devices`."""
     table = trace.memory
     row = np.flatnonzero((table.device_type == place.type) & (table.device == place.device))
     size, allocated, reserved = table.bytes[row], table.allocated[row], table.reserved[row]
@@ -138,7 +138,7 @@ def curve(trace: Trace, place: Place) -> Curve:
 
 
 def _with_mapped(size: Int64, recorded: Int64, addr: Int64) -> Int64:
-    """The recorded totals of the CPU's allocator, each with the shared memory that is mapped at that time. An
+    """Returns the recorded totals of the CPU's allocator, each with the shared memory that is mapped at that time. An
     allocation never leaves a total of 0, and a free does so only if it frees everything. Memory that is unmapped at an
     address without an earlier map was there from the start."""
     last = np.maximum.accumulate(np.where(recorded > 0, np.arange(len(recorded)), -1))
@@ -216,7 +216,7 @@ def are_on(trace: Trace, place: Place) -> Bool:
 
 @shared
 def allocations(trace: Trace) -> Allocations:
-    """Every allocation whose address was recorded; none in a file of 2021."""
+    """Returns every allocation whose address was recorded; none in a file of 2021."""
     table = trace.memory
     rows = np.flatnonzero((table.addr >= 0) & (table.bytes != 0))
     order = rows[np.lexsort((rows, table.addr[rows], table.device[rows], table.device_type[rows]))]
@@ -231,7 +231,7 @@ def allocations(trace: Trace) -> Allocations:
 
 
 def sizes(trace: Trace) -> Int64:
-    """Bytes of each allocation."""
+    """Returns the bytes of each allocation."""
     return trace.memory.bytes[allocations(trace).born]
 
 
@@ -271,12 +271,12 @@ class HostPositions(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def births(trace: Trace) -> HostPositions:
-    """The moments at which `allocations` are made."""
+    """Returns the moments at which `allocations` are made."""
     return moments(trace, allocations(trace).born)
 
 
 def moments(trace: Trace, rows: Int32 | Int64) -> HostPositions:
-    """The moments of these rows of the memory table."""
+    """Returns the moments of these rows of the memory table."""
     op = ops_at(trace, rows)
     outer = outermost(trace, op_rows, op)
     table = trace.memory
@@ -285,19 +285,19 @@ def moments(trace: Trace, rows: Int32 | Int64) -> HostPositions:
 
 
 def ops_at(trace: Trace, rows: Int32 | Int64) -> Int64:
-    """The innermost op that is open on the thread at each of these rows of the memory table; -1 for none."""
+    """Returns the innermost op that is open on the thread at each of these rows of the memory table; -1 for none."""
     return rows_at(trace, op_rows, rows)
 
 
 def rows_at(trace: Trace, around: Around, rows: Int32 | Int64) -> Int64:
-    """The innermost of `around`, rows of the event table, that is open on the thread at each of these rows of the
-    memory table; -1 for none."""
+    """Returns the innermost of `around`, rows of the event table, that is open on the thread at each of these rows of
+    the memory table; -1 for none."""
     return innermost_at(trace, around, trace.memory.thread.take(rows), trace.memory.ts.take(rows))
 
 
 def steps_at(trace: Trace, instants: Int64) -> Int32:
-    """The place of the step that the host is in at each instant, -1 outside of all: memory is allocated when the host
-    requests it, not when the device runs."""
+    """Returns the place of the step that the host is in at each instant, -1 outside of all: memory is allocated when
+    the host requests it, not when the device runs."""
     return find_steps(trace).holding_on_host(instants).astype(np.int32)
 
 
@@ -309,7 +309,7 @@ class Makers(msgspec.Struct, frozen=True):
 
 
 def makers(trace: Trace, ops: Rows) -> Makers:
-    """The makers of these ops, which are rows of the event table; -1 for none."""
+    """Returns the makers of these ops, which are rows of the event table; -1 for none."""
     ops = ops.astype(np.int64)
     forward = np.where(ops >= 0, forward_of(trace, ops), -1)
     anchor = np.where(forward >= 0, forward, ops)
@@ -382,7 +382,7 @@ class _During(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def _during_ops(trace: Trace) -> tuple[_During, ...]:
-    """The events during ops for each thread, on all devices."""
+    """Returns the events during ops for each thread, on all devices."""
     events, table, during = trace.events, trace.memory, list[_During]()
     on = events.thread.take(op_rows(trace))
     for thread in distinct_in(table.thread).tolist():

@@ -86,14 +86,16 @@ class AllocationRow(msgspec.Struct, frozen=True):
 
 
 def by_category(trace: Trace, row: int, allocated: int) -> list[CategoryBytes] | None:
-    """Bytes by category on the row's device after this row of the memory table: parts that sum to `allocated`, in the
-    order of `CATEGORIES`. None if the live allocations exceed that, since frees are then missing."""
+    """Returns the bytes by category on the row's device after this row of the memory table: parts that sum to
+    `allocated`, in the order of `CATEGORIES`. None if the live allocations exceed that, since frees are then missing.
+    """
     is_alive = alive(trace, row)
     return parts_of(categories(trace)[is_alive], trace.memory.bytes[allocations(trace).born[is_alive]], allocated)
 
 
 def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] | None:
-    """Parts of the live allocations, given as places in `CATEGORIES` and bytes, and of the rest up to `allocated`."""
+    """Returns the parts of the live allocations, given as places in `CATEGORIES` and bytes, and of the rest up to
+    `allocated`."""
     sums = exact_sums(kinds.astype(np.int64), size, len(CATEGORIES))
     sums[CATEGORIES.index("before_recording")] = allocated - int(size.sum())
     counts = np.bincount(kinds, minlength=len(CATEGORIES))
@@ -109,7 +111,7 @@ def why_no_parts(of_device: Curve) -> Reason:
 
 
 def largest(trace: Trace, row: int) -> list[AllocationRow]:
-    """The largest allocations that are alive after this row of the memory table."""
+    """Returns the largest allocations that are alive after this row of the memory table."""
     alive_rows = np.flatnonzero(alive(trace, row))
     size = trace.memory.bytes[allocations(trace).born[alive_rows]]
     return rows_of(trace, alive_rows[np.argsort(-size, kind="stable")[:MOST_ROWS]])
@@ -199,8 +201,8 @@ def growth(trace: Trace, place: Place) -> Growth:
 
 
 def leak_makers(trace: Trace, place: Place) -> list[Maker]:
-    """The makers whose allocations stay in each step up to the last but one: the next step may free what the last one
-    allocated. Most bytes per step first."""
+    """Returns the makers whose allocations stay in each step up to the last but one: the next step may free what the
+    last one allocated. Most bytes per step first."""
     lives, made_by = allocations(trace), births(trace)
     last = len(find_steps(trace).steps) - 1
     on_device = are_on(trace, place)
@@ -228,7 +230,7 @@ def _by_maker(trace: Trace, chosen: Int64) -> list[Int64]:
 
 
 def _maker(trace: Trace, chosen: Int64, last: int) -> Maker | None:
-    """The maker; None if the allocations do not occur in every step from some step on."""
+    """Returns the maker; None if the allocations do not occur in every step from some step on."""
     step = births(trace).step[chosen]
     since = last - 1
     steps_with = set(step.tolist())
@@ -265,7 +267,7 @@ def allocated_peak(trace: Trace, place: Place) -> MemoryPeak:
 
 
 def reserved_peak(trace: Trace, place: Place) -> MemoryPeak | None:
-    """The reserved peak; None without a caching allocator."""
+    """Returns the reserved peak; None without a caching allocator."""
     reserved = curve(trace, place).reserved
     return None if reserved is None else _peak_of(trace, place, int(reserved.argmax()))
 
@@ -347,8 +349,8 @@ def peak_reserved(trace: Trace) -> Figure:
 
 
 def memory_place(trace: Trace) -> Place | None:
-    """The device whose memory represents the training: the GPU with the highest peak, or the CPU if no GPU works. None
-    if memory was not recorded."""
+    """Returns the device whose memory represents the training: the GPU with the highest peak, or the CPU if no GPU
+    works. None if memory was not recorded."""
     places = memory_devices(trace)
     gpus = [place for place in places if place.type != CPU]
     if gpus:

@@ -51,17 +51,17 @@ class Keys:
         self._texts, self._second = words.texts, words.number[tree.owner[groups.first]]
 
     def name(self, group: int) -> str:
-        """The name of the group's ops."""
+        """Returns the name of the group's ops."""
         return self._names[int(self._name[group])]
 
     def second(self, group: int) -> str | None:
-        """The second key, such as shapes or module; None if grouped by name only, or if not recorded."""
+        """Returns the second key, such as shapes or module; None if grouped by name only, or if not recorded."""
         number = int(self._second[group])
         return self._texts[number] if number >= 0 else None
 
 
 def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
-    """The same keys for labelled kernels, one entry per row of the kernel table. A label has no call stack."""
+    """Returns the same keys for labelled kernels, one entry per row of the kernel table. A label has no call stack."""
     if by == "shape":
         return words_of(labels.shapes, trace.inputs.strings, str)
     if by == "phase":
@@ -74,7 +74,7 @@ def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
 
 
 def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
-    """The second key of each op, by which ops of one name are distinguished."""
+    """Returns the second key of each op, by which ops of one name are distinguished."""
     if by == "shape":
         column = trace.events.shapes
         if column is None:
@@ -97,7 +97,7 @@ BETWEEN = ";"
 
 
 def stacks_of(trace: Trace, rows: Rows) -> Words:
-    """The stack of each op or call; none if no frame of the user is recorded around it."""
+    """Returns the stack of each op or call; none if no frame of the user is recorded around it."""
     frames = source_frames(trace)
     if not len(frames):
         return stack_words(trace, rows, _of_user)

@@ -103,7 +103,7 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 def find_lines(trace: Trace) -> Lines | None:
-    """The lines; None if no line of the user's code is recorded."""
+    """Returns the lines; None if no line of the user's code is recorded."""
     facts = recorded(trace)
     if not facts.stacks:
         return None
@@ -130,13 +130,13 @@ def find_lines(trace: Trace) -> Lines | None:
 
 
 def sums_of(rows: Sequence[CodeLine | CodeLineSums]) -> CodeLineSums:
-    """The sum of several lines, or of sums of lines."""
+    """Returns the sum of several lines, or of sums of lines."""
     sums: list[Any] = [_sum([getattr(row, field) for row in rows]) for field in CodeLineSums.__struct_fields__]
     return CodeLineSums(*sums)
 
 
 def _sum(values: Sequence[int | None]) -> int | None:
-    """The sum; None if any value is unknown, and 0 if there are no values."""
+    """Returns the sum; None if any value is unknown, and 0 if there are no values."""
     numbers = [each for each in values if each is not None]
     return sum(numbers) if len(numbers) == len(values) else None
 
@@ -146,8 +146,8 @@ def _of_device(costs: Mapping[Cost, Sums], text: str | None) -> list[int | None]
 
 
 def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
-    """Time of the training thread in each line itself, and including what it calls. Each instant of the steps belongs
-    to the innermost frame open at that time, or to the innermost op if ops record their call stacks."""
+    """Returns the time of the training thread in each line itself, and including what it calls. Each instant of the
+    steps belongs to the innermost frame open at that time, or to the innermost op if ops record their call stacks."""
     own, total = Sums(), Sums()
     events, threads = trace.events, training_threads(trace)
     if not threads:
@@ -169,7 +169,7 @@ def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
 
 
 def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
-    """The sum of one cost by the line of the op for which it counts. lines: the line of each op of the tree."""
+    """Returns the sum of one cost by the line of the op for which it counts. lines: the line of each op of the tree."""
     sums = _by_text(lines, own_costs(trace, tree, cost))
     if cost == "allocated":
         frames, allocated = allocated_outside_ops(trace, source_frames(trace))
@@ -183,7 +183,7 @@ def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
 
 
 def _around(trace: Trace, rows: Int64) -> Words:
-    """The line around each of these rows of the event table; none for row -1."""
+    """Returns the line around each of these rows of the event table; none for row -1."""
     words, number = sources(trace, rows[rows >= 0]), np.full(len(rows), -1, np.int32)
     number[rows >= 0] = words.number
     return Words(number, words.texts)

@@ -68,7 +68,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
 
 
 def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
-    """Rows depth first, in the order of their first calls; and the number of modules left out."""
+    """Returns the rows depth first, in the order of their first calls; and the number of modules left out."""
     calls, single, names = modules.calls, modules.paths, modules.names
     paths, at = _folded(names, single) if folded else (single, np.arange(len(single)))
     each, sums = _Sums(calls, single, single.of_call), _Sums(calls, paths, at[single.of_call])
@@ -91,7 +91,7 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
 
 
 def depths_of(rows: Sequence[ModuleRow]) -> list[int]:
-    """The number of modules around each row; rows as returned by `module_rows`."""
+    """Returns the number of modules around each row; rows as returned by `module_rows`."""
     return [len(path) - 1 for path in paths_of_rows(rows)]
 
 
@@ -104,8 +104,8 @@ def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
 
 
 def each_ns(row: ModuleRow) -> int | None:
-    """Mean time of a forward call: on the device, or on the host if the row launches nothing. None if no call is
-    recorded."""
+    """Returns the mean time of a forward call: on the device, or on the host if the row launches nothing. None if no
+    call is recorded."""
     return (row.device_total_ns or row.host_total_ns) // row.occurrences if row.occurrences else None
 
 
@@ -133,18 +133,19 @@ class _Sums:
         self.total = {cost: None if ns is None else with_inner(ns, paths.parent) for cost, ns in self.own.items()}
 
     def total_ns(self) -> Int64:
-        """The measure of a module's size: time on the device, or on the host if nothing ran there."""
+        """Returns the measure of a module's size: time on the device, or on the host if nothing ran there."""
         device, backward, host = (self.total[cost] for cost in ("device", "backward_device", "host"))
         assert host is not None
         return host if device is None or backward is None else device + backward
 
     def backward_ns(self) -> Int64:
-        """Time of the backward pass only, on the device: graphs run it for modules whose calls are not recorded."""
+        """Returns the time of the backward pass only, on the device: graphs run it for modules whose calls are not
+        recorded."""
         backward = self.total["backward_device"]
         return np.zeros_like(self.occurrences) if backward is None else backward
 
     def each_ns(self) -> Int64:
-        """Mean time of a forward call: on the device, or on the host if the module launches nothing."""
+        """Returns the mean time of a forward call: on the device, or on the host if the module launches nothing."""
         device, host = self.total["device"], self.total["host"]
         assert host is not None
         ns = host if device is None else np.where(device > 0, device, host)

@@ -207,7 +207,7 @@ class Modules(msgspec.Struct, frozen=True, eq=False):
 
 
 def find_modules(trace: Trace) -> Modules:
-    """The modules; empty if none were recorded."""
+    """Returns the modules; empty if none were recorded."""
     if len(trace.hierarchies) and not len(module_frames(trace)):
         return _scripted(trace)
     calls = module_calls(trace)
@@ -258,7 +258,7 @@ def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, f
 
 
 def _labelled_paths(paths: _Paths, rows: Int32, texts: Sequence[str]) -> Int64:
-    """The number of the path that each of these rows of the labels' texts names."""
+    """Returns the number of the path that each of these rows of the labels' texts names."""
     number = np.full(len(texts), -1, np.int64)
     for each in distinct_in(rows).tolist():
         number[each] = paths.numbers(texts[each].split(MODULE_SEPARATOR))[-1]
@@ -279,7 +279,7 @@ class _Paths:
         }
 
     def numbers(self, names: Sequence[str]) -> list[int]:
-        """The numbers of these nested modules' paths, the outermost first."""
+        """Returns the numbers of these nested modules' paths, the outermost first."""
         numbers: list[int] = []
         for name in names:
             key = numbers[-1] if numbers else -1, name
@@ -301,7 +301,7 @@ class _Paths:
 
 
 def _scripted(trace: Trace) -> Modules:
-    """An entry with costs for each op in a module, and one without costs for each call that begins."""
+    """Returns an entry with costs for each op in a module, and one without costs for each call that begins."""
     tree, paths = op_tree(trace, "ran"), _Paths()
     words = hierarchies(trace, tree.row)
     of_text = [paths.numbers(nested_modules(text)) for text in words.texts]
@@ -363,7 +363,7 @@ def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
 
 
 def _lengthened(ns: Int64, count: int) -> Int64:
-    """The costs, with those of `count` more entries, which cost nothing."""
+    """Returns the costs, with those of `count` more entries, which cost nothing."""
     return np.concatenate((ns, np.zeros(count, np.int64)))
 
 
@@ -380,7 +380,7 @@ class OutsideModules(msgspec.Struct, frozen=True):
 
 
 def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
-    """The totals of the steps without those of the modules. calls: of all modules."""
+    """Returns the totals of the steps without those of the modules. calls: of all modules."""
     measured = measured_costs(trace)
     device_ns = allocated = None
     if "device" in measured:

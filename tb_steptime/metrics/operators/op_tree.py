@@ -124,7 +124,7 @@ def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
 
 
 def levels_of(parent: Int32) -> tuple[Int32, ...]:
-    """Places by depth: those whose parent is -1, their children, and so on."""
+    """Returns the places by depth: those whose parent is -1, their children, and so on."""
     depth = _depth(parent)
     deepest = int(depth.max(initial=0))
     order = np.argsort(depth.astype(np.int16) if deepest < _DEEP else depth, kind="stable").astype(np.int32)
@@ -157,7 +157,7 @@ class Allocated(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def allocated(trace: Trace) -> Allocated:
-    """The allocations; empty if memory was not recorded."""
+    """Returns the allocations; empty if memory was not recorded."""
     table = trace.memory
     on_gpus = any(place.type != CPU for place in memory_devices(trace))
     row = np.flatnonzero((table.bytes > 0) & ((table.device_type != CPU) == on_gpus))
@@ -165,7 +165,8 @@ def allocated(trace: Trace) -> Allocated:
 
 
 def allocated_in_steps(trace: Trace) -> int:
-    """Bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a step."""
+    """Returns the bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a step.
+    """
     allocations = allocated(trace)
     by_ops = allocations.op >= 0
     of_steps = allocations.bytes[by_ops][in_steps(trace, allocations.op[by_ops])]
@@ -276,7 +277,7 @@ def _op_places(trace: Trace) -> Int32:
 
 
 def of_activities(trace: Trace, cost: Cost) -> Int64:
-    """One value of a cost on the device for each row of `find_launches`."""
+    """Returns one value of a cost on the device for each row of `find_launches`."""
     activity = find_launches(trace).activity
     if cost == "launches":
         return np.ones(len(activity), np.int64)
@@ -333,8 +334,8 @@ class OutsideOps(msgspec.Struct, frozen=True, eq=False):
 
 
 def outside_ops(trace: Trace, unless: Labelled = "op") -> OutsideOps:
-    """The work outside ops. Work launched before the recording runs while the host is already in the first step, but
-    the device is not: work without a launch belongs to the step that the device is in."""
+    """Returns the work outside ops. Work launched before the recording runs while the host is already in the first
+    step, but the device is not: work without a launch belongs to the step that the device is in."""
     launches, steps = find_launches(trace), find_steps(trace)
     without_op = activity_ops(trace) < 0
     without_op[labelled_work(trace, unless).place] = False

@@ -186,7 +186,7 @@ def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:
 
 
 def _added(one: OperatorRow, other: OperatorRow) -> OperatorRow:
-    """The sum of two rows of one op: its own launches, and its kernels in graphs."""
+    """Returns the sum of two rows of one op: its own launches, and its kernels in graphs."""
     sums = {
         field: (getattr(one, field) or 0) + (getattr(other, field) or 0)
         for field in one.__struct_fields__[2:]
@@ -196,7 +196,7 @@ def _added(one: OperatorRow, other: OperatorRow) -> OperatorRow:
 
 
 def _rows(table: _Table, labelled: Sequence[OperatorRow]) -> list[OperatorRow]:
-    """All rows with anything in the steps. labelled: costs of ops that ran in graphs."""
+    """Returns all rows with anything in the steps. labelled: costs of ops that ran in graphs."""
     rows = [table.row(group) for group in range(table.keys.size)]
     by_key = {(row.name, row.key): row for row in rows if row.calls or row.host_total_ns or row.device_total_ns}
     for row in labelled:
@@ -263,7 +263,7 @@ def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetai
 
 
 def _kernels(trace: Trace, tree: OpTree, keys: Sequence[int]) -> dict[int, list[OpKernel]]:
-    """The kernels of each op name, most time first."""
+    """Returns the kernels of each op name, most time first."""
     name, shorter = distinct_in(trace.events.name[trace.kernels.event]), kernel_names(trace)
     count, total = _launched(trace, tree, keys, name)
     by_op: dict[int, list[OpKernel]] = {}
@@ -300,7 +300,7 @@ def _launched(trace: Trace, tree: OpTree, keys: Sequence[int], names: Int64) -> 
 
 
 def _by_ops(trace: Trace, tree: OpTree) -> tuple[Int32, Int32]:
-    """Rows of the kernel table that ops in the steps launch, and the place of each one's op."""
+    """Returns the rows of the kernel table that ops in the steps launch, and the place of each one's op."""
     op = kernel_origins(trace).op
     kernel = np.flatnonzero(op >= 0).astype(np.int32)
     place = np.searchsorted(tree.row, op[kernel]).astype(np.int32)

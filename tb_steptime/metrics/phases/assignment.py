@@ -78,7 +78,7 @@ _OPTIMIZER_CLASS = expression(r"Optimizer\.step#(?P<name>\w+)\.step")
 
 
 def phase_labels(trace: Trace) -> dict[PhaseId, str]:
-    """The labels of the phases. If nothing shows a pass or an optimizer, "forward" is all work of the model."""
+    """Returns the labels of the phases. If nothing shows a pass or an optimizer, "forward" is all work of the model."""
     shown = any(len(host_phases(trace)[phase]) for phase in ("zero_grad", "backward", "optimizer"))
     named = shown or bool((range_sites(trace) == SITE["forward.model"]).any())
     return PHASE_LABELS if named else PHASE_LABELS | {"forward": "Model"}
@@ -106,7 +106,7 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def host_courses(trace: Trace) -> dict[int, _Course]:
-    """The course of each thread with marks; -1 is every other thread."""
+    """Returns the course of each thread with marks; -1 is every other thread."""
     unmarked = _unmarked(trace)
     all_hooks = _Course(np.array([BEFORE_ALL]), np.array([SITE["backward.hooks"]], np.uint8))
     engine = autograd_threads(trace)
@@ -129,7 +129,7 @@ def activity_sites(trace: Trace) -> UInt8:
 
 
 def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
-    """The place in SITES at which each of these host events begins; unknown for -1."""
+    """Returns the place in SITES at which each of these host events begins; unknown for -1."""
     events = trace.events
     sites = np.full(len(rows), SITE["unknown"], np.uint8)
     for first in range(0, len(rows), ROWS_AT_ONCE):
@@ -140,7 +140,7 @@ def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
 
 
 def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
-    """The place in SITES of each of these threads at the instant with the same index; unknown for thread -1."""
+    """Returns the place in SITES of each of these threads at the instant with the same index; unknown for thread -1."""
     courses = host_courses(trace)
     sites = np.full(len(threads), SITE["unknown"], np.uint8)
     for thread in distinct_in(threads[threads >= 0]).tolist():
@@ -151,7 +151,7 @@ def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
 
 @shared
 def kernel_phases(trace: Trace) -> UInt8:
-    """The phase of each row of the kernel table, a place in `PHASES`."""
+    """Returns the phase of each row of the kernel table, a place in `PHASES`."""
     place = np.searchsorted(find_launches(trace).activity, trace.kernels.event)
     phase, labels = SITE_PHASE[activity_sites(trace)[place]], kernel_labels(trace)
     if labels is None:
@@ -194,14 +194,15 @@ def prepared(trace: Trace) -> Intervals:
 
 
 def optimizer_class(trace: Trace) -> str | None:
-    """The class whose steps are recorded most often: "AdamW" of "Optimizer.step#AdamW.step". None without any."""
+    """Returns the class whose steps are recorded most often: "AdamW" of "Optimizer.step#AdamW.step". None without any.
+    """
     names = trace.events.name[optimizer_marks(trace)]
     match = _OPTIMIZER_CLASS.match(trace.strings[int(np.bincount(names).argmax())]) if len(names) else None
     return match["name"] if match else None
 
 
 def _course(marks: Marks, unmarked: _Course) -> _Course:
-    """The innermost open mark decides; if none is open, the thread's position without marks."""
+    """Returns the innermost open mark decides; if none is open, the thread's position without marks."""
     knots = np.sort(np.concatenate((marks.start, marks.end, unmarked.knots)))
     knots = knots[np.append(True, knots[1:] != knots[:-1])]
     place = open_at(marks.start, marks.end, knots)
@@ -258,7 +259,7 @@ class PhaseSpan(msgspec.Struct, frozen=True):
 
 
 def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
-    """The phases of each step in time order; only the longest, if there are many."""
+    """Returns the phases of each step in time order; only the longest, if there are many."""
     steps = find_steps(trace)
     by_step: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
     for phase, label in phase_labels(trace).items():

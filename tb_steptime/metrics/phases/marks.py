@@ -109,7 +109,7 @@ class Marks(NamedTuple):
 
 
 def without_engine(name: str) -> str:
-    """A node's name without the engine's prefix; other names unchanged.
+    """Returns a node's name without the engine's prefix; other names unchanged.
 
     >>> without_engine("autograd::engine::evaluate_function: MulBackward0")
     'MulBackward0'
@@ -118,7 +118,8 @@ def without_engine(name: str) -> str:
 
 
 def site_of_name(name: str) -> int:
-    """The place that a range with this name marks, if it is one of torch's marks or of the user's; else NO_MARK.
+    """Returns the place that a range with this name marks, if it is one of torch's marks or of the user's; else
+    NO_MARK.
 
     >>> SITES[site_of_name("## forward:over_arch ##")].id
     'forward.model'
@@ -132,7 +133,7 @@ def site_of_name(name: str) -> int:
 
 
 def site_of_node(name: str) -> int:
-    """The place that an op with this name marks, if it is a node of the autograd engine; else NO_MARK.
+    """Returns the place that an op with this name marks, if it is a node of the autograd engine; else NO_MARK.
 
     After a gradient is accumulated the engine calls hooks, such as those of DistributedDataParallel, within its own
     mark; so the engine's mark stands for hooks, and AccumulateGrad's own mark for accumulation.
@@ -145,7 +146,7 @@ def site_of_node(name: str) -> int:
 
 
 def find_marks(trace: Trace) -> dict[int, Marks]:
-    """The marks of each thread that has any."""
+    """Returns the marks of each thread that has any."""
     nodes = engine_nodes(trace)
     autograd = autograd_threads(trace)
     rows = np.concatenate((nodes, _user_marks(trace, nodes, autograd)))
@@ -167,8 +168,8 @@ def find_marks(trace: Trace) -> dict[int, Marks]:
 
 
 def _closures(trace: Trace, thread: int, marks: Marks) -> Marks:
-    """The closures that the thread's optimizers call, as marks of the model inside those of the optimizers. A mark that
-    is open where the last backward pass ends belongs to the closure, too."""
+    """Returns the closures that the thread's optimizers call, as marks of the model inside those of the optimizers. A
+    mark that is open where the last backward pass ends belongs to the closure, too."""
     chosen = marks.site == SITE["optimizer"]
     instants = list(closures(trace, thread, marks.start[chosen], marks.end[chosen], backward_passes(trace)))
     start, end = np.array(instants, np.int64).reshape(-1, 2).T
@@ -201,7 +202,7 @@ def node_sites(trace: Trace) -> UInt8:
 
 @shared
 def engine_nodes(trace: Trace) -> Int64:
-    """Rows of the nodes of the autograd engine."""
+    """Returns the rows of the nodes of the autograd engine."""
     is_node = node_sites(trace) != NO_MARK
     if not is_node.any():
         return np.empty(0, np.int64)
@@ -210,9 +211,9 @@ def engine_nodes(trace: Trace) -> Int64:
 
 @shared
 def training_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads that run the training loop: those of the step marks, or of the calls that show steps; if there are none,
-    the thread with the most ops outside of the autograd engine's nodes. On a CPU the engine runs nodes on that thread,
-    for a GPU on threads of its own."""
+    """Returns the threads that run the training loop: those of the step marks, or of the calls that show steps; if
+    there are none, the thread with the most ops outside of the autograd engine's nodes. On a CPU the engine runs nodes
+    on that thread, for a GPU on threads of its own."""
     marks = step_marks(trace)
     if len(marks):
         return tuple(distinct_in(trace.events.thread[marks]).tolist())
@@ -224,7 +225,8 @@ def training_threads(trace: Trace) -> tuple[int, ...]:
 
 
 def _ops_outside_nodes(trace: Trace) -> Int64:
-    """Number of ops of each thread outside of the autograd engine's nodes; nodes count if nothing else ran."""
+    """Returns the number of ops of each thread outside of the autograd engine's nodes; nodes count if nothing else ran.
+    """
     events, nodes = trace.events, engine_nodes(trace)
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
     outside = ops.copy()
@@ -239,7 +241,8 @@ def _ops_outside_nodes(trace: Trace) -> Int64:
 
 @shared
 def autograd_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads of the autograd engine: those that run nodes but not the training loop. All their work is backward."""
+    """Returns the threads of the autograd engine: those that run nodes but not the training loop. All their work is
+    backward."""
     training = training_threads(trace)
     return tuple(
         each for each in distinct_in(trace.events.thread[engine_nodes(trace)]).tolist() if each not in training
@@ -247,7 +250,7 @@ def autograd_threads(trace: Trace) -> tuple[int, ...]:
 
 
 def step_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads that run the steps, one at a time: those of the training loop and of the autograd engine."""
+    """Returns the threads that run the steps, one at a time: those of the training loop and of the autograd engine."""
     return (*training_threads(trace), *autograd_threads(trace))
 
 
@@ -279,8 +282,8 @@ def _work_in(trace: Trace, gaps: Intervals) -> Bool:
 
 
 def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
-    """Rows of loader waits, optimizer marks and ranges named after a phase. Within the backward pass such ranges are
-    ignored, since checkpointing calls the model's forward there."""
+    """Returns the rows of loader waits, optimizer marks and ranges named after a phase. Within the backward pass such
+    ranges are ignored, since checkpointing calls the model's forward there."""
     events = trace.events
     rows = events.rows(Kind.USER)
     rows = rows[range_sites(trace)[events.name[rows]] != NO_MARK] if len(rows) else rows
@@ -301,7 +304,7 @@ def range_sites(trace: Trace) -> UInt8:
 
 
 def _sites(trace: Trace, rows: Int64) -> UInt8:
-    """The place of each of these marks."""
+    """Returns the place of each of these marks."""
     events = trace.events
     of_ops = np.where(loader_names(trace), SITE["data_loading"], node_sites(trace))
     is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
@@ -422,6 +425,6 @@ def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
 
 
 def _is_cut(trace: Trace, thread: int, end: int) -> bool:
-    """Whether the recording ends with this mark: its thread calls no op after it."""
+    """Returns whether the recording ends with this mark: its thread calls no op after it."""
     later = slice(int(np.searchsorted(trace.events.start_ns, end)), None)
     return not ((trace.events.thread[later] == thread) & (trace.events.kind[later] == Kind.CPU_OP)).any()

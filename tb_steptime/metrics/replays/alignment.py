@@ -69,7 +69,8 @@ class Alignment(msgspec.Struct, frozen=True, eq=False):
     match: UInt8
 
     def share(self, weight: Int64, least: Match) -> float:
-        """The share of a weight, such as time, of kernels with at least this match; 0 if the total weight is 0."""
+        """Returns the share of a weight, such as time, of kernels with at least this match; 0 if the total weight is 0.
+        """
         return float(weight[self.match >= least].sum() / max(weight.sum(), 1))
 
 
@@ -148,7 +149,8 @@ def _without_equal_ends(
 
 
 def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
-    """The pairs of the alignment with the largest gain, computed by dynamic programming, one row of the grid at a time.
+    """Returns the pairs of the alignment with the largest gain, computed by dynamic programming, one row of the grid at
+    a time.
 
     In a row of best gains the values never decrease from left to right, because a gap costs nothing. So the best gain
     of a cell is the running maximum of its value from the row above: straight down, or diagonally with the gain of its
@@ -180,7 +182,8 @@ def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
 
 
 def _likeness(name: int | Int64, shape: int | Int64, kind: int | Int64, others: Sequence) -> UInt8:
-    """The `Match` of one kernel with each of the others, or of each kernel with its own other; at least PLACE."""
+    """Returns the `Match` of one kernel with each of the others, or of each kernel with its own other; at least PLACE.
+    """
     like = np.where(others.kind == kind, Match.KIND, Match.PLACE)
     like = np.where(others.name == name, Match.NAME, like)
     return np.where(others.shape == shape, Match.SAME, like).astype(np.uint8)
@@ -218,7 +221,7 @@ def _cut(
 
 
 def _runs(eager: Int64, replay: Int64, length: int) -> tuple[Int64, Int64]:
-    """A number for each run of so many kernels, the same for equal runs of both sequences."""
+    """Returns a number for each run of so many kernels, the same for equal runs of both sequences."""
     numbers = [eager, replay]
     width = 1
     while width < length:
@@ -232,8 +235,8 @@ def _runs(eager: Int64, replay: Int64, length: int) -> tuple[Int64, Int64]:
 
 
 def _equally_often(eager: Int64, replay: Int64) -> tuple[Int64, Int64]:
-    """Places of runs that occur equally often in both sequences: the first with the first, the second with the
-    second."""
+    """Returns the places of runs that occur equally often in both sequences: the first with the first, the second with
+    the second."""
     most = int(max(eager.max(initial=-1), replay.max(initial=-1))) + 1
     counts = [np.bincount(each, minlength=most) for each in (eager, replay)]
     equal = (counts[0] == counts[1]) & (counts[0] > 0)
@@ -245,7 +248,7 @@ def _equally_often(eager: Int64, replay: Int64) -> tuple[Int64, Int64]:
 
 
 def _in_order(rows: Int64, columns: Int64) -> Int64:
-    """The longest subset of pairs in which rows and columns both increase: (n, 2)."""
+    """Returns the longest subset of pairs in which rows and columns both increase: (n, 2)."""
     order = np.argsort(rows)
     rows, columns = rows[order], columns[order]
     ends: list[int] = []  # columns at which rising parts of each length end

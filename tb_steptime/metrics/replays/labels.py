@@ -166,7 +166,7 @@ class _Texts:
         self._number = {text: number for number, text in enumerate(strings)}
 
     def numbers(self, rows: Int64, texts: list[str]) -> Int32:
-        """Numbers each of these rows of other texts; -1 stays -1."""
+        """Returns the numbers each of these rows of other texts; -1 stays -1."""
         new = np.full(len(texts) + 1, -1, np.int32)
         for each in distinct_in(rows[rows >= 0]).tolist():
             text = texts[each]

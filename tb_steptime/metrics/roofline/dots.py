@@ -135,7 +135,7 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
 
 
 def roofline(trace: Trace, device: int) -> Roofline:
-    """The roofline of the kernels that start within the span's window, dots with the most time first."""
+    """Returns the roofline of the kernels that start within the span's window, dots with the most time first."""
     rows, work = kernel_rows_in_window(trace, device), kernel_work(trace)
     usable = [each.work is not None and bool(each.work.least_bytes) for each in work.distinct]
     is_usable = np.array([*usable, False], bool)[work.place[rows]]
@@ -220,7 +220,7 @@ def _flops(work: Work) -> int:
 
 
 def _at_roof_ns(work: Work, roof: float | None, peaks: Peaks | None) -> float | None:
-    """Time of one call at the roof. Ops without arithmetic depend on memory only."""
+    """Returns the time of one call at the roof. Ops without arithmetic depend on memory only."""
     if peaks is None or (roof is None and work.lengths):
         return None
     computing = _flops(work) / roof / 1000 if roof else 0.0  # TFLOP/s = 1000 FLOP/ns
@@ -238,7 +238,7 @@ def _bound(calls: _Calls, members: Int64, product: Product, roof: float | None, 
 
 
 def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
-    """Whether it is compute-bound: to the right of the point where the roofs meet."""
+    """Returns whether it is compute-bound: to the right of the point where the roofs meet."""
     ridge = 1000 * roof / peaks.memory if roof and peaks else np.inf  # FLOP/byte
     return bool(_flops(work) >= ridge * (work.least_bytes or 1))
 
@@ -255,7 +255,7 @@ Above = Literal["algorithm", "cache", "clock", "unexplained"]
 
 
 def why_above(efficiency: float, work: Work, fewer: bool, computes: bool) -> Above | None:
-    """The reason for which calls with that efficiency are above their roof; None if they are not.
+    """Returns the reason for which calls with that efficiency are above their roof; None if they are not.
 
     fewer     the name of one of their kernels shows that it needs fewer operations
     computes  their roof is that of arithmetic, not of memory

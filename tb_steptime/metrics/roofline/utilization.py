@@ -109,7 +109,7 @@ class ComputingOps(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def computed_ops(trace: Trace, device: int) -> ComputingOps:
-    """Products with known operations that have kernels on the device."""
+    """Returns the products with known operations that have kernels on the device."""
     products, rows = product_calls(trace), kernel_rows(trace, device)
     rows = rows[products.op[rows] >= 0]
     ops, first = np.unique(products.op[rows].astype(np.int64), return_index=True)
@@ -143,12 +143,12 @@ def _at_peak_ns(peaks: Peaks, product: Product, number: int) -> float:
 
 
 def mfu(trace: Trace, device: int) -> Figure:
-    """Time at the peak / step, without recomputed ops."""
+    """Returns the time at the peak / step, without recomputed ops."""
     return _utilization(trace, device, ~computed_ops(trace, device).recomputed)
 
 
 def hfu(trace: Trace, device: int) -> Figure:
-    """Time at the peak / step, including recomputed ops."""
+    """Returns the time at the peak / step, including recomputed ops."""
     return _utilization(trace, device, np.ones(len(computed_ops(trace, device).flops), bool))
 
 
@@ -162,7 +162,7 @@ def _utilization(trace: Trace, device: int, counted: Bool) -> Figure:
 
 
 def model_gflop(trace: Trace, device: int) -> Figure:
-    """Mean operations per step, in billions."""
+    """Returns the mean operations per step, in billions."""
     reason = _why_not(trace, device)
     ops = computed_ops(trace, device)
     values = _per_step(trace, device, np.where(ops.recomputed, 0.0, ops.flops / 1e9))
@@ -178,7 +178,7 @@ def _per_step(trace: Trace, device: int, values: Float64) -> Float64:
 
 
 def _why_not(trace: Trace, device: int) -> Reason | None:
-    """The reason for which the operations of the device's steps are unknown."""
+    """Returns the reason for which the operations of the device's steps are unknown."""
     if trace.events.shapes is None:
         return NO_SHAPES
     share = known_products(trace, device)
@@ -186,7 +186,7 @@ def _why_not(trace: Trace, device: int) -> Reason | None:
 
 
 def known_products(trace: Trace, device: int) -> float | None:
-    """The share of the time of product kernels whose operations are known; None without any such kernel."""
+    """Returns the share of the time of product kernels whose operations are known; None without any such kernel."""
     rows = kernel_rows(trace, device)
     dur, on_cores = trace.events.dur_ns.take(trace.kernels.event.take(rows)), kernel_bins(trace).take(rows)
     is_product = (on_cores == BINS.index("tensor_core")) | (on_cores == BINS.index("matmul_like"))
@@ -253,9 +253,9 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
 
 @shared
 def product_calls(trace: Trace) -> Products:
-    """The products with known operations that are not inside another product with kernels of its own, in the form of
-    `find_products`. The gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's
-    backward."""
+    """Returns the products with known operations that are not inside another product with kernels of its own, in the
+    form of `find_products`. The gradient of a convolution's input, as torch of 2021 computed it, belongs to the
+    convolution's backward."""
     products = find_products(trace)
     computing = np.flatnonzero(products.has_work & ~_moves(trace))
     ops, first = np.unique(products.op[computing].astype(np.int64), return_index=True)
@@ -302,8 +302,8 @@ LEAST_VALIDATED = 0.9
 
 @shared
 def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
-    """Time at the peak of products on tensor cores, and the measured activity of tensor cores. None if one of the two
-    is unknown."""
+    """Returns the time at the peak of products on tensor cores, and the measured activity of tensor cores. None if one
+    of the two is unknown."""
     counter, rows = samples(trace, device, TENSOR_ACTIVE.id), kernel_rows(trace, device)
     if counter is None or device_peaks(trace, device) is None:
         return None
@@ -314,8 +314,8 @@ def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
 
 @shared
 def validated_traffic(trace: Trace, device: int) -> Validation | None:
-    """Time at the peak bandwidth of reading inputs and writing results once each, and the measured bandwidth. None
-    where one of the two is not known."""
+    """Returns the time at the peak bandwidth of reading inputs and writing results once each, and the measured
+    bandwidth. None where one of the two is not known."""
     counter, rows, peaks = samples(trace, device, DRAM.id), kernel_rows(trace, device), device_peaks(trace, device)
     if counter is None or peaks is None:
         return None

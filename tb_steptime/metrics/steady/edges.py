@@ -74,7 +74,7 @@ def before_recording(trace: Trace, device: int) -> Intervals:
 
 
 def has_launches(trace: Trace) -> bool:
-    """Whether any work in the trace has a recorded launch call."""
+    """Returns whether any work in the trace has a recorded launch call."""
     return bool((find_launches(trace).call >= 0).any())
 
 
@@ -151,7 +151,7 @@ def _unseen(trace: Trace, low: int, rows: Int64, launch_rows: Int64) -> Interval
 
 
 def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
-    """Whether later calls with the first one's name wait at least half as long for an idle stream."""
+    """Returns whether later calls with the first one's name wait at least half as long for an idle stream."""
     events, launches = trace.events, find_launches(trace)
     activity, call = launches.activity[rows], launches.call[rows]
     reach = np.maximum.accumulate(events.ends(activity))
@@ -169,7 +169,7 @@ def _reaches(trace: Trace, call: Int32) -> Int64:
 
 
 def _found_empty(trace: Trace, call: int) -> bool:
-    """Whether a call before this one waited for the whole device."""
+    """Returns whether a call before this one waited for the whole device."""
     events = trace.events
     empties = rows_named(trace, CALL_KINDS, SYNC_DEVICE_CALL.match)
     return bool((events.ends(empties) <= events.start_ns[call]).any())

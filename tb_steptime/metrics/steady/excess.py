@@ -229,8 +229,8 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
 
 
 def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> CallExcess:
-    """The excess of the calls at these rows, which may be long; the others are only compared with. step: None for a
-    recording of one step. sites: from 0 on."""
+    """Returns the excess of the calls at these rows, which may be long; the others are only compared with. step: None
+    for a recording of one step. sites: from 0 on."""
     exact = sites[0]
     order = _places_in(exact)
     rank, own = order[rows], length[rows]

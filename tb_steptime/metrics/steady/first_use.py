@@ -165,7 +165,7 @@ def _context_of_memory(trace: Trace) -> Int64:
 
 @shared
 def starts_up(trace: Trace) -> bool:
-    """Whether the process begins to use its devices in the recording."""
+    """Returns whether the process begins to use its devices in the recording."""
     return bool((trace.events.dur_ns[set_up_calls(trace)] >= CONTEXT_NS).any())
 
 

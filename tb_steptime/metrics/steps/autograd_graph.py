@@ -68,7 +68,7 @@ class UnusedGraph(msgspec.Struct, frozen=True):
 
 
 def unused_graph(trace: Trace) -> UnusedGraph | None:
-    """The nodes that never run; None if there are hardly any.
+    """Returns the nodes that never run; None if there are hardly any.
 
     The ops after the last node of the recording do not count: their backward pass may not be recorded. What a
     checkpoint computes again inside a node does not count either. Of an inference all nodes count, as it has no
@@ -107,15 +107,15 @@ def unused_graph(trace: Trace) -> UnusedGraph | None:
 
 
 def _are_apart(counts: Int64, having: Int64, ran: Bool) -> bool:
-    """Whether these steps, by their numbers of unused nodes, are enough, alike, and not only the last ones, and whether
-    other nodes of them run. ran: of each node of these steps, whether it runs."""
+    """Returns whether these steps, by their numbers of unused nodes, are enough, alike, and not only the last ones, and
+    whether other nodes of them run. ran: of each node of these steps, whether it runs."""
     enough = len(having) >= FEWEST_STEPS and bool(having[0] < len(counts) - LAST)
     return enough and bool(counts[having].max() <= ALIKE * counts[having].min()) and bool(ran.any())
 
 
 def _created(trace: Trace) -> tuple[Int64, Bool]:
-    """The forward ops that created a node before the last recorded node begins, or at any time if none is recorded, and
-    whether a node of that number runs at any time, whichever thread's it is."""
+    """Returns the forward ops that created a node before the last recorded node begins, or at any time if none is
+    recorded, and whether a node of that number runs at any time, whichever thread's it is."""
     table, events = trace.sequences, trace.events
     node = table.forward_thread > 0
     last_ns = events.start_ns[table.event[node]].max() if node.any() else NEVER
@@ -180,7 +180,7 @@ def growing_graph(trace: Trace, device: int | None) -> GrowingGraph | None:
 
 
 def _outside(trace: Trace, nodes: Int64) -> Int64:
-    """The ops that begin outside of the nodes."""
+    """Returns the ops that begin outside of the nodes."""
     events = trace.events
     order = nodes[np.argsort(events.start_ns[nodes], kind="stable")]
     ends = np.maximum.accumulate(events.end_ns[order])

@@ -166,7 +166,7 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
 
 
 def _each_ns(trace: Trace, device: int) -> dict[int, int]:
-    """The median length, by place in SITES, of the device's activities that are not exchanges between ranks."""
+    """Returns the median length, by place in SITES, of the device's activities that are not exchanges between ranks."""
     events, activity, sites = trace.events, find_launches(trace).activity, activity_sites(trace)
     works = (events.device.take(activity) == device) & ~collective_names(trace)[events.name.take(activity)]
     return {
@@ -203,7 +203,7 @@ def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
 
 
 def _device_ns(trace: Trace, device: int, group: UInt8, groups: int, steps: Steps) -> list[int]:
-    """Mean per step of the time in which work of each group runs, ns."""
+    """Returns the mean per step of the time in which work of each group runs, ns."""
     events, activity = trace.events, find_launches(trace).activity
     busy_ns = []
     for number in range(groups):
@@ -217,7 +217,7 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int, steps: Step
 
 
 def _examples(gaps: Mapping[tuple[str, str], list[Evidence]], site: str) -> list[Evidence]:
-    """The longest gaps before late launches, or, if there are none, the longest of any reason."""
+    """Returns the longest gaps before late launches, or, if there are none, the longest of any reason."""
     host_gaps = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
     examples = host_gaps or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
     examples.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
@@ -244,7 +244,7 @@ class DeviceLevel(msgspec.Struct, frozen=True):
 
 
 def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> list[DeviceLevel]:
-    """The device in the bins of each level of the queue, whose bins are multiples of the finest level's."""
+    """Returns the device in the bins of each level of the queue, whose bins are multiples of the finest level's."""
     if not queue:
         return []
     low, high = find_steps(trace).window

@@ -97,8 +97,8 @@ def inserted(trace: Trace, lengths: Int64, has_device: bool) -> InsertedWork | N
 
 
 def every_of(places: Int64, steps: int, fewest: int) -> int | None:
-    """The distance of these steps, if there are enough of them, it is the same for all, and none is missing before or
-    after."""
+    """Returns the distance of these steps, if there are enough of them, it is the same for all, and none is missing
+    before or after."""
     distances = {later - place for place, later in itertools.pairwise(places.tolist())}
     if len(places) < fewest or len(distances) != 1:
         return None
@@ -141,7 +141,8 @@ def _ops(
 
 
 def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> InsertedWork | None:
-    """The same ops in all steps, and a pause at the same place of some: the loop does something that is no op."""
+    """Returns the same ops in all steps, and a pause at the same place of some: the loop does something that is no op.
+    """
     gaps = np.stack([_gaps(trace, steps[each], len(steps[each].names), 0) for each in alike.tolist()])
     pause = None
     for gap in gaps.T[gaps.max(axis=0) >= SLOW_FRACTION * median(lengths)]:
@@ -156,8 +157,8 @@ def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> In
 
 
 def _gaps(trace: Trace, step: _Step, before: int, after: int) -> Int64:
-    """The time before each of the first `before` ops of a step, and then until the last `after` ones begin, without
-    waits for batches."""
+    """Returns the time before each of the first `before` ops of a step, and then until the last `after` ones begin,
+    without waits for batches."""
     events = trace.events
     first, last = step.rows[:before], step.rows[len(step.rows) - after :]
     begins = np.append(step.start_ns, events.ends(first))
@@ -168,15 +169,15 @@ def _gaps(trace: Trace, step: _Step, before: int, after: int) -> Int64:
 
 
 def _alike(one: Int32, other: Int32) -> int:
-    """The number of first items in which two sequences agree."""
+    """Returns the number of first items in which two sequences agree."""
     shorter = min(len(one), len(other))
     differ = np.flatnonzero(one[:shorter] != other[:shorter])
     return int(differ[0]) if len(differ) else shorter
 
 
 def _steps(trace: Trace) -> list[_Step]:
-    """The steps with the ops of the one training thread; none if there are several threads, which may take turns in
-    any order."""
+    """Returns the steps with the ops of the one training thread; none if there are several threads, which may take
+    turns in any order."""
     threads = training_threads(trace)
     if len(threads) != 1:
         return []
@@ -219,15 +220,15 @@ class RecurringWork(msgspec.Struct, frozen=True):
 
 
 def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
-    """The recurring work; None if no steps are longer in this way, or they do no more than the others. An optimizer
-    step after several passes does not count as extra work. Nor does what every second step does: steps of two kinds
-    take turns, such as those of a generator and its discriminator, and neither kind is the usual one."""
+    """Returns the recurring work; None if no steps are longer in this way, or they do no more than the others. An
+    optimizer step after several passes does not count as extra work. Nor does what every second step does: steps of two
+    kinds take turns, such as those of a generator and its discriminator, and neither kind is the usual one."""
     found = _recurring(trace, device)
     return None if found is not None and found.name and found.every == _IN_TURN else found
 
 
 def _recurring(trace: Trace, device: int | None) -> RecurringWork | None:
-    """The same, however often it recurs."""
+    """Returns the same, however often it recurs."""
     lengths, rows = judged_ns(trace, device), trace.events.rows(Kind.CPU_OP)
     rows = rows[is_in(trace.events.thread[rows], training_threads(trace))]
     step = _step_of(trace, rows)
@@ -271,12 +272,12 @@ def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWo
 
 
 def _are_updates(trace: Trace, has_work: Bool) -> bool:
-    """Whether an optimizer steps only in these steps."""
+    """Returns whether an optimizer steps only in these steps."""
     marks = optimizer_marks(trace)
     step = _step_of(trace, marks)
     return len(marks) > 0 and bool(has_work[step[step >= 0]].all())
 
 
 def _step_of(trace: Trace, rows: Int64) -> Int64:
-    """The place of the step of each row; -1 before the first one."""
+    """Returns the place of the step of each row; -1 before the first one."""
     return find_steps(trace).begun_on_host(trace.events.start_ns[rows])

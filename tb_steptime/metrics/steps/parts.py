@@ -102,7 +102,7 @@ def host_step_time(trace: Trace) -> Figure:
 
 
 def part_time(part: str) -> Callable[[Trace], Figure]:
-    """The function that measures the part's own metric."""
+    """Returns the function that measures the part's own metric."""
 
     def measured(trace: Trace) -> Figure:
         return mean_figure(np.array([getattr(row, part) for row in step_breakdown(trace)], np.int64))
@@ -112,15 +112,15 @@ def part_time(part: str) -> Callable[[Trace], Figure]:
 
 @shared
 def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
-    """The parts of each step; they sum to the step."""
+    """Returns the parts of each step; they sum to the step."""
     steps = find_steps(trace)
     lengths = {part: steps.overlap_ns(each) for part, each in part_intervals(trace).items()}
     return tuple(Parts(**{part: int(each[i]) for part, each in lengths.items()}) for i in range(len(steps.steps)))
 
 
 def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
-    """The time ranges of each part in the steps: disjoint, and together all of the steps. An instant belongs to the
-    first part that covers it.
+    """Returns the time ranges of each part in the steps: disjoint, and together all of the steps. An instant belongs to
+    the first part that covers it.
 
     cpu_exec  aaaaaaaa
     kernel        kkkkkk   ->  cpu_exec 4, kernel 6
@@ -139,13 +139,13 @@ def between_ops_ns(trace: Trace) -> int:
 
 
 def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
-    """The mean of each part in whole ns, rounded so that the parts sum to total_ns."""
+    """Returns the mean of each part in whole ns, rounded so that the parts sum to total_ns."""
     sums = np.array([msgspec.structs.astuple(row) for row in rows], np.int64).sum(axis=0)
     return Parts(*whole_means(sums, len(rows), total_ns))
 
 
 def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
-    """The mean step in whole ns; halves are rounded up."""
+    """Returns the mean step in whole ns; halves are rounded up."""
     return whole_mean(sum(row.total_ns for row in rows), len(rows))
 
 
@@ -243,7 +243,7 @@ def step_aggregates(trace: Trace, device: int) -> StepAggregates:
 
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:
-    """The mean step by host phase; sums to the step."""
+    """Returns the mean step by host phase; sums to the step."""
     rows = host_time_ns(trace)
     return dict(zip(PHASES, whole_means(rows.sum(axis=0), len(rows)), strict=True))
 
@@ -312,7 +312,7 @@ class Grown(msgspec.Struct, frozen=True):
 
 
 def segments(aggregates: StepAggregates, step: int, labels: Mapping[PhaseId, str]) -> list[Segment]:
-    """The segments of a step in the order of every picture, including empty ones. labels: of the phases."""
+    """Returns the segments of a step in the order of every picture, including empty ones. labels: of the phases."""
     works, idle = aggregates.works_of(step), aggregates.idle_of(step)
     cpu = {phase: aggregates.of_reason(step, "cpu_work", PHASES.index(phase)) for phase in _CPU_PHASES}
     return [
@@ -340,13 +340,13 @@ def _gaps(idle: IdleNs) -> list[Segment]:
 
 
 def _part(id: str, ns: int) -> Segment:
-    """A part of the step in which the device, or the host of a job without one, works."""
+    """Returns a part of the step in which the device, or the host of a job without one, works."""
     meaning = _MEANINGS[id]
     return Segment(id, meaning.label, ns, meaning.colour, meaning.hatched, True)
 
 
 def _wait(reason: str, ns: int) -> Segment:
-    """Time in which the device is idle for this reason."""
+    """Returns the time in which the device is idle for this reason."""
     meaning = _MEANINGS[reason]
     return Segment(reason, meaning.label, ns, meaning.colour, meaning.hatched, False, (reason,))
 
@@ -358,13 +358,13 @@ def _cpu(phase: str, label: str, ns: int) -> Segment:
 def slow_steps(
     steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates, labels: Mapping[PhaseId, str]
 ) -> list[Grown]:
-    """Steps after the first that are outliers above the rest, longest first, by judged length. labels: of the
-    phases."""
+    """Returns the steps after the first that are outliers above the rest, longest first, by judged length. labels: of
+    the phases."""
     return _slow_of(steps, lengths, lambda row: segments(aggregates, row, labels))
 
 
 def slow_steps_of_host(steps: tuple[Step, ...], lengths: Int64, parts: tuple[Parts, ...]) -> list[Grown]:
-    """The same for a job without GPU activity."""
+    """Returns the same for a job without GPU activity."""
     return _slow_of(steps, lengths, lambda row: _of_host(parts[row]))
 
 
@@ -378,7 +378,7 @@ def _of_host(parts: Parts) -> list[Segment]:
 
 
 def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int], list[Segment]]) -> list[Grown]:
-    """The slow steps, and what is longer in each. segments_of: returns the segments of a step, by its place."""
+    """Returns the slow steps, and what is longer in each. segments_of: returns the segments of a step, by its place."""
     rows = np.flatnonzero(slow_after_first(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     if not rows:

@@ -75,7 +75,7 @@ def recaptures(trace: Trace) -> Recaptures | None:
 
 
 def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> bool:
-    """Whether a graph was launched since the same work was last captured. start: of each capture, ns."""
+    """Returns whether a graph was launched since the same work was last captured. start: of each capture, ns."""
     before = [each for each in range(place) if works[each] == works[place]]
     if not works[place] or not before:
         return False
@@ -143,7 +143,7 @@ class Recomputed(msgspec.Struct, frozen=True):
 
 @shared
 def checkpointed(trace: Trace) -> RecomputedOps:
-    """The ops with sequence numbers that run inside a node in which a layer is called."""
+    """Returns the ops with sequence numbers that run inside a node in which a layer is called."""
     events, table = trace.events, trace.sequences
     numbered = table.event[table.forward_thread == 0].astype(np.int64)
     node = innermost(trace, _nodes, numbered)
@@ -165,7 +165,7 @@ def _nodes(trace: Trace) -> Int64:
 
 @shared
 def again_activities(trace: Trace) -> Int64:
-    """Rows of the event table: the device activities that the ops of `checkpointed` launch."""
+    """Returns the rows of the event table: the device activities that the ops of `checkpointed` launch."""
     ops, launches = checkpointed(trace), find_launches(trace)
     call = launches.call.astype(np.int64)
     recomputed = innermost(trace, _recomputed_rows, call) >= 0
@@ -192,7 +192,7 @@ def recomputed(trace: Trace, device: int | None) -> Recomputed | None:
 
 
 def _kept_bytes(trace: Trace, device: int | None, rows: Int64, node: Int64, steps: int) -> int | None:
-    """The memory that these ops allocate, and that is alive when the last one inside their node has ended."""
+    """Returns the memory that these ops allocate, and that is alive when the last one inside their node has ended."""
     table, rows_of_blocks = trace.memory, allocations(trace).born
     if device is None or not len(rows_of_blocks):
         return None
@@ -254,7 +254,7 @@ class _Joined(msgspec.Struct, frozen=True):
 
 
 def without_cache(trace: Trace) -> WithoutCache | None:
-    """The repetitions with all earlier tokens; None if there are none, or shapes are not recorded."""
+    """Returns the repetitions with all earlier tokens; None if there are none, or shapes are not recorded."""
     if trace.events.shapes is None or job_kind(trace).purpose != "inference":
         return None
     long_chains = [chain for chain in _chains(trace) if len(chain) > FEWEST]
@@ -310,7 +310,7 @@ def _events(trace: Trace) -> Iterator[tuple[_Joined | None, Shape]]:
 
 
 def _pair(text: str) -> tuple[Shape, Shape] | None:
-    """The shapes of tokens and of new ones that are joined: of one or two dimensions, and fewer new ones.
+    """Returns the shapes of tokens and of new ones that are joined: of one or two dimensions, and fewer new ones.
 
     >>> _pair("[[[8,62],[8,1]],[]]"), _pair("[[[2,8,4,61,64],[2,8,4,1,64]],[]]"), _pair("[[],[]]")
     (((8, 62), (8, 1)), None, None)
@@ -325,8 +325,8 @@ def _pair(text: str) -> tuple[Shape, Shape] | None:
 
 
 def _slope(tokens: Int64, took_ns: Int64, added: int) -> float | None:
-    """The time of one more token, ns: the median over all pairs of repetitions, so that interrupted ones do not count;
-    None where it does not tell what repetitions take without earlier tokens."""
+    """Returns the time of one more token, ns: the median over all pairs of repetitions, so that interrupted ones do not
+    count; None where it does not tell what repetitions take without earlier tokens."""
     low, high = np.triu_indices(len(tokens), 1)
     difference = tokens[high] - tokens[low]
     slopes: Float64 = (took_ns[high] - took_ns[low])[difference != 0] / difference[difference != 0]
@@ -341,7 +341,7 @@ def _slope(tokens: Int64, took_ns: Int64, added: int) -> float | None:
 
 
 def _is_causal(trace: Trace) -> bool | None:
-    """Whether all attention ops of several tokens are causal."""
+    """Returns whether all attention ops of several tokens are causal."""
     events = trace.events
     rows = rows_named(trace, (Kind.CPU_OP,), ATTENTION.__contains__)
     assert events.shapes is not None

@@ -227,7 +227,7 @@ def _runs_as_tf32(trace: Trace) -> set[bool]:
 
 
 def _first_type(product: Product) -> str:
-    """The type of the first operand that is a tensor, even if the amount of work is unknown."""
+    """Returns the type of the first operand that is a tensor, even if the amount of work is unknown."""
     if product.work is not None:
         return product.work.dtype
     return next((word.strip('"') for word in product.dtypes.strip("[]").split(",") if word.strip('"')), "")
@@ -258,8 +258,8 @@ def _is_double(case: _Case) -> bool:
 
 
 def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> set[str]:
-    """Those of FP32 and FP64 that the device's tensor cores do not support. TF32 and FP64 were introduced by the same
-    chips."""
+    """Returns those of FP32 and FP64 that the device's tensor cores do not support. TF32 and FP64 were introduced by
+    the same chips."""
     if peaks is None:
         return {"float", "double"} if capability is None or capability < TF32_CAPABILITY else set()
     return {name for name, peak in (("float", peaks.tf32), ("double", peaks.fp64_tensor)) if peak is None}
@@ -338,7 +338,7 @@ def memory_share(trace: Trace, chosen: Bool) -> Float64:
 
 
 def _bandwidths(trace: Trace, device: Int32) -> Float64:
-    """Bytes per ns (GB/s) of each device; infinite where not known."""
+    """Returns the bytes per ns (GB/s) of each device; infinite where not known."""
     bandwidth = np.full(len(device), np.inf)
     for each in trace.devices:
         peaks = device_peaks(trace, each)

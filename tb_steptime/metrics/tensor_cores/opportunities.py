@@ -102,8 +102,8 @@ class Opportunities(msgspec.Struct, frozen=True):
 
 
 def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Opportunities:
-    """The device's matmul-like kernels that are not on tensor cores; most gain first, then most time. steps: those in
-    which the kernels start; None for the whole window."""
+    """Returns the device's matmul-like kernels that are not on tensor cores; most gain first, then most time. steps:
+    those in which the kernels start; None for the whole window."""
     rows = kernel_rows_in_window(trace, device, steps)
     rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
     judged, products = eligibility(trace), find_products(trace)
@@ -134,7 +134,7 @@ def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Oppo
 
 
 def _bounds(judged: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
-    """The gain that the ratio of the peaks allows for each reason, by its id, ns."""
+    """Returns the gain that the ratio of the peaks allows for each reason, by its id, ns."""
     saved = np.array([*(each.saved for each in judged.peaks), 0.0])[judged.rates[rows]]
     places: dict[str, list[int]] = {}
     for place, each in enumerate(judged.reasons):
@@ -143,7 +143,7 @@ def _bounds(judged: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
 
 
 def _obstacles(table: list[Opportunity], bounds: dict[str, int]) -> list[Obstacle]:
-    """The obstacles. The table is sorted, so the first row of a reason has its largest gain."""
+    """Returns the obstacles. The table is sorted, so the first row of a reason has its largest gain."""
     leading = {row.why_not: row for row in reversed(table)}
     rows_by_reason = {id: [row for row in table if row.why_not == id] for id in leading}
     obstacles = [
@@ -197,7 +197,8 @@ def _formula(judged: Eligibility, row: int, total_ns: int, bounded: bool) -> Rea
 
 
 def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
-    """The device's split by the innermost op; those with most time first, the ops beyond the table as one line."""
+    """Returns the device's split by the innermost op; those with most time first, the ops beyond the table as one line.
+    """
     rows = kernel_rows_in_window(trace, device)
     names = kernel_op_names(trace, rows).astype(np.int64)
     groups = Groups.of(names)
@@ -218,7 +219,7 @@ def _folded(rest: list[OpSplit]) -> list[OpSplit]:
 
 
 def split_by_phase(trace: Trace, device: int) -> list[PhaseSplit]:
-    """The device's split by phase; phases without kernels are left out."""
+    """Returns the device's split by phase; phases without kernels are left out."""
     rows = kernel_rows_in_window(trace, device)
     phase = kernel_phases(trace)[rows].astype(np.int64)
     splits, counts = _splits(trace, rows, phase, len(PHASES))

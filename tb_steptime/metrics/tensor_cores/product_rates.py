@@ -97,8 +97,9 @@ class _Group(msgspec.Struct, frozen=True, eq=False):
 
 
 def product_rates(trace: Trace, device: int, steps: Steps | None = None) -> ProductRates:
-    """The rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes. steps: those
-    whose products count; None for all. The best rates are those of all steps, as they show what the device can do."""
+    """Returns the rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes.
+    steps: those whose products count; None for all. The best rates are those of all steps, as they show what the device
+    can do."""
     properties, peaks = trace.devices.get(device), device_peaks(trace, device)
     if properties is None or peaks is None:
         return ProductRates([], {}, {})
@@ -115,7 +116,7 @@ def product_rates(trace: Trace, device: int, steps: Steps | None = None) -> Prod
 
 
 def slow_products(trace: Trace, device: int, steps: Steps) -> ProductRates:
-    """The same of slow products in these steps alone."""
+    """Returns the same of slow products in these steps alone."""
     rates = product_rates(trace, device, steps)
     return msgspec.structs.replace(rates, rows=[row for row in rates.rows if row.slow])
 
@@ -179,8 +180,8 @@ def _rate(trace: Trace, group: _Group, best: dict[str, float], chip: Chip | None
 
 
 def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None) -> float | None:
-    """The ideal time of one call, which the call itself may show: inputs in the cache need no memory bandwidth. If no
-    product shows the rate of aligned ones, misaligned ones are compared with the peak."""
+    """Returns the ideal time of one call, which the call itself may show: inputs in the cache need no memory bandwidth.
+    If no product shows the rate of aligned ones, misaligned ones are compared with the peak."""
     if chip is None or len(group.work.lengths) != 3:
         return None
     unaligned = group.why is not None and group.why.id == "alignment"
@@ -228,13 +229,13 @@ def peak_rate(peaks: Peaks, dtype: str) -> float | None:
 
 
 def attainable_ns(work: Work, best: float, chip: Chip) -> float:
-    """The shortest possible time of one call of a product, if others reach `best` TFLOP/s."""
+    """Returns the shortest possible time of one call of a product, if others reach `best` TFLOP/s."""
     return max(_computing_ns(work, best * _spread(work, chip)), _moving_ns(work, chip), EMPTY_NS)
 
 
 def shows_rate(work: Work, chip: Chip) -> bool:
-    """Whether its rate shows what others could reach: a product of this size is limited neither by memory nor by few
-    tiles."""
+    """Returns whether its rate shows what others could reach: a product of this size is limited neither by memory nor
+    by few tiles."""
     return _spread(work, chip) == 1.0 and _computing_ns(work, chip.peak) >= _moving_ns(work, chip)
 
 
@@ -247,7 +248,7 @@ def _moving_ns(work: Work, chip: Chip) -> float:
 
 
 def _spread(work: Work, chip: Chip) -> float:
-    """Share of the SMs that the tiles of a product fill; of a convolution, which has other tiles, 1."""
+    """Returns the share of the SMs that the tiles of a product fill; of a convolution, which has other tiles, 1."""
     if len(work.lengths) != 3 or not chip.sm_count:
         return 1.0
     m, n, _ = work.lengths

@@ -65,7 +65,8 @@ class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
 
 
 def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
-    """The answers by name, completed by those that arithmetic proves, and by what the inputs' type makes likely."""
+    """Returns the answers by name, completed by those that arithmetic proves, and by what the inputs' type makes
+    likely."""
     unknown = named.where(lambda answer: answer.answer == "unknown")
     rows = np.flatnonzero(unknown & (find_products(trace).place >= 0))
     if not len(rows):
@@ -87,7 +88,7 @@ def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
 
 
 def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
-    """The answer after arithmetic: "yes" if the rate, TFLOP/s, proves it, else the same with what is likely."""
+    """Returns the answer after arithmetic: "yes" if the rate, TFLOP/s, proves it, else the same with what is likely."""
     properties, peaks = trace.devices.get(device), device_peaks(trace, device)
     plain = peaks.plain(dtype) if peaks else None
     if plain is not None and rate > MARGIN * plain:
@@ -251,8 +252,8 @@ class Splits(msgspec.Struct, frozen=True):
 
 @shared
 def kernel_answers(trace: Trace) -> KernelAnswers:
-    """The answer for each kernel. Each distinct name is judged once per device; if the name does not show it, by its
-    op's arithmetic."""
+    """Returns the answer for each kernel. Each distinct name is judged once per device; if the name does not show it,
+    by its op's arithmetic."""
     events, event = trace.events, trace.kernels.event
     groups = Groups.of(events.device[event], events.name[event])
     first = event[groups.first]
@@ -261,15 +262,15 @@ def kernel_answers(trace: Trace) -> KernelAnswers:
 
 
 def tensor_products(trace: Trace) -> Int64:
-    """The number of products on tensor cores for each one of an op, by row of the kernel table; 0 without tensor
-    cores."""
+    """Returns the number of products on tensor cores for each one of an op, by row of the kernel table; 0 without
+    tensor cores."""
     answers = kernel_answers(trace)
     return np.array([answer.products for answer in answers.distinct], np.int64)[answers.place]
 
 
 @shared
 def kernel_bins(trace: Trace) -> UInt8:
-    """The bin of each row of the kernel table, a place in `BINS`."""
+    """Returns the bin of each row of the kernel table, a place in `BINS`."""
     answers = kernel_answers(trace)
     bins = np.array([_bin(answer) for answer in answers.distinct], np.uint8)[answers.place]
     is_stage = answers.where(lambda answer: answer.role == "stage")
@@ -298,8 +299,8 @@ def _between(values: Int64, low: Int64, high: Int64) -> list[int]:
 
 
 def share_of(bound: Literal["share_low", "share_high"]) -> Callable[[Trace, int], Figure]:
-    """The function that measures this bound of the share on tensor cores: `share_low` leaves out kernels whose names do
-    not show it, `share_high` counts them."""
+    """Returns the function that measures this bound of the share on tensor cores: `share_low` leaves out kernels whose
+    names do not show it, `share_high` counts them."""
 
     def measured(trace: Trace, device: int) -> Figure:
         if not device_has_tensor_cores(trace, device):
@@ -319,7 +320,7 @@ def mostly_unclassified(share: float) -> Reason:
 
 
 def time_of(column: str) -> Callable[[Trace, int], Figure]:
-    """The function that measures the mean of this column of `Split` per step, ns."""
+    """Returns the function that measures the mean of this column of `Split` per step, ns."""
 
     def measured(trace: Trace, device: int) -> Figure:
         steps = [getattr(step, column) for step in split_kernel_time(trace, device).steps]
@@ -329,7 +330,8 @@ def time_of(column: str) -> Callable[[Trace, int], Figure]:
 
 
 def device_has_tensor_cores(trace: Trace, device: int) -> bool:
-    """Whether the device has tensor cores. A device that the trace does not describe is assumed to have them."""
+    """Returns whether the device has tensor cores. A device that the trace does not describe is assumed to have them.
+    """
     properties = trace.devices.get(device)
     return properties is None or has_tensor_cores(properties.compute_capability, properties.name)
 

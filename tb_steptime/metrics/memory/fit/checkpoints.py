@@ -183,7 +183,8 @@ class Calls(msgspec.Struct, frozen=True, eq=False):
 
 
 def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
-    """The calls, out of these rows of the event table, whose backward pass needs anything; None if there is none."""
+    """Returns the calls, out of these rows of the event table, whose backward pass needs anything; None if there is
+    none."""
     events, calls = trace.events, list[tuple[int, ...]]()
     for thread in distinct_in(events.thread[rows]).tolist():
         on_thread = np.flatnonzero(nodes.thread == thread)
@@ -218,9 +219,9 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
 
 
 def _longer_ns(trace: Trace, steady: SteadySteps, calls: Calls) -> tuple[int, int]:
-    """Time that a step takes longer, and of it that of the checkpoints themselves; medians over the steps. On a device
-    the calls' work runs again; on the host their ops do, and the checkpoint's own code. The code between ops runs again
-    too, but takes little: recorded stacks lengthen it several times."""
+    """Returns the time that a step takes longer, and of it that of the checkpoints themselves; medians over the steps.
+    On a device the calls' work runs again; on the host their ops do, and the checkpoint's own code. The code between
+    ops runs again too, but takes little: recorded stacks lengthen it several times."""
     device, host = np.zeros(len(calls.start), np.int64), np.zeros(len(calls.start), np.int64)
     events, launches, ops = trace.events, find_launches(trace), op_rows(trace)
     at, length = events.start_ns[launches.call], events.dur_ns[launches.activity]
@@ -261,7 +262,7 @@ def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int6
 
 
 def _lines(trace: Trace, place: Place, steady: SteadySteps, calls: Calls) -> list[PeakLine]:
-    """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
+    """Returns the lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
     whole, growing = (
         _Level(level, steady.curve.ts, moved, calls, ends_ns(trace), part)
@@ -294,7 +295,7 @@ class _Level:
         self._base -= np.where(moved.result >= 0, part[moved.result], 0)
 
     def again(self, call: int, first: int, end: int) -> Int64:
-        """The events [first, end) of a call, on top of what is alive when its backward pass begins."""
+        """Returns the events [first, end) of a call, on top of what is alive when its backward pass begins."""
         level: Int64 = self._base[call] + self._recorded[first:end] - self._recorded[first - 1]
         return level
 

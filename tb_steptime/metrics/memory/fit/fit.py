@@ -96,7 +96,7 @@ def growing(trace: Trace, batch: int) -> Bool:
 
 
 def growing_sizes(trace: Trace, batch: int) -> Int64:
-    """Bytes of each of `allocations` that grows with the batch; 0 for the others."""
+    """Returns the bytes of each of `allocations` that grows with the batch; 0 for the others."""
     return np.where(growing(trace, batch), sizes(trace), 0)
 
 
@@ -127,7 +127,8 @@ class Tensor(msgspec.Struct, frozen=True):
 
 
 def tensors_of(trace: Trace, op: int) -> list[Tensor]:
-    """The input tensors of this op, a row of the event table; 4 bytes per element if types were not recorded."""
+    """Returns the input tensors of this op, a row of the event table; 4 bytes per element if types were not recorded.
+    """
     events = trace.events
     if events.shapes is None or events.shapes[op] < 0:
         return []
@@ -146,7 +147,8 @@ def _tensors(trace: Trace, shapes: int, dtypes: int) -> list[Tensor]:
 
 
 def _padded(tensor: Tensor) -> set[int]:
-    """Bytes of a matrix, or of its transpose, in padded rows where these are longer; empty for what is no matrix.
+    """Returns the bytes of a matrix, or of its transpose, in padded rows where these are longer; empty for what is no
+    matrix.
 
     >>> _padded(Tensor((256, 32), 256 * 32 * 4, True)), _padded(Tensor((256,), 1024, True))
     ({34816}, set())
@@ -159,7 +161,7 @@ def _padded(tensor: Tensor) -> set[int]:
 
 
 def _row(side: int, item: int) -> int:
-    """Bytes of a padded row."""
+    """Returns the bytes of a padded row."""
     line = _LINE_BYTES // item
     side = -(-side // line) * line
     return (side if side % _ROW_STRIDE else side + line) * item
@@ -201,9 +203,9 @@ class _Judge:
         return size in rounded or size not in others
 
     def _batched(self, op: str, tensors: list[Tensor]) -> list[Tensor]:
-        """The tensors with the batch in their shape. A tensor with the shape of a parameter is a parameter if the op
-        also has other such tensors, or copies it; otherwise it has that shape by chance, as with a batch of 64 after 64
-        neurons."""
+        """Returns the tensors with the batch in their shape. A tensor with the shape of a parameter is a parameter if
+        the op also has other such tensors, or copies it; otherwise it has that shape by chance, as with a batch of 64
+        after 64 neurons."""
         holding = [tensor for tensor in tensors if all(tensor.shape) and holds_batch(tensor.shape, self.batch)]
         sure = [tensor for tensor in holding if tensor.shape not in self.parameters]
         if sure and _CONTRACTIONS.match(op) is None:  # others of the same rank and leading dimension are not parameters
@@ -212,8 +214,8 @@ class _Judge:
         return sure or ([] if op in _COPIES else sorted(holding, key=lambda tensor: -len(tensor.shape))[:1])
 
     def _is_batched_product(self, shapes: int, factors: tuple[int, int]) -> bool:
-        """Whether the rows of the product are those of a batch. The gradient of a weight has the shape of a parameter,
-        and neither of its factors has."""
+        """Returns whether the rows of the product are those of a batch. The gradient of a weight has the shape of a
+        parameter, and neither of its factors has."""
         recorded = shapes_of(self.trace.inputs[shapes]) or ()
         left, right = (recorded[place] if place < len(recorded) else () for place in factors)
         if len(left) != 2 or len(right) != 2 or left[0] % self.batch:
@@ -249,7 +251,7 @@ def parameter_shapes(trace: Trace) -> Counter[Shape]:
 
 @shared
 def parameter_types(trace: Trace) -> set[str]:
-    """The types of parameters with a gradient, as torch names them; empty where they were not recorded."""
+    """Returns the types of parameters with a gradient, as torch names them; empty where they were not recorded."""
     rows, column = _accumulations(trace), trace.events.dtypes
     numbers = distinct_in(column[rows]).tolist() if column is not None else []
     return {each for number in numbers if number >= 0 for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
@@ -273,15 +275,16 @@ def step_batches(trace: Trace) -> tuple[int | None, ...]:
 
 
 def shapes_in(trace: Trace, rows: np.typing.NDArray[np.integer]) -> Iterable[tuple[Shape, ...]]:
-    """The shapes of the inputs of each of these rows of the event table; empty where a row has none. Without recorded
-    shapes there is nothing."""
+    """Yields the shapes of the inputs of each of these rows of the event table; empty where a row has none. Without
+    recorded shapes there is nothing."""
     column = trace.events.shapes
     for number in [] if column is None else column[rows].tolist():
         yield (shapes_of(trace.inputs[number]) or ()) if number >= 0 else ()
 
 
 def holds_batch(shape: Shape, batch: int) -> bool:
-    """Whether a shape has the batch as a dimension, or merged with others as its first dimension greater than 1.
+    """Returns whether a shape has the batch as a dimension, or merged with others as its first dimension greater than
+    1.
 
     >>> holds_batch((32, 784), 32), holds_batch((50, 32, 16), 32), holds_batch((32 * 50, 16), 32)
     (True, True, True)
@@ -291,8 +294,9 @@ def holds_batch(shape: Shape, batch: int) -> bool:
 
 
 def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None:
-    """The dimension at the beginning of the forward pass that most tensors have. Tensors shaped like a parameter count
-    only if all are. The ops are the differentiated ones, which excludes indexing of a dataset on the device."""
+    """Returns the dimension at the beginning of the forward pass that most tensors have. Tensors shaped like a
+    parameter count only if all are. The ops are the differentiated ones, which excludes indexing of a dataset on the
+    device."""
     shapes = [shape for call in calls for shape in call if shape and all(shape)]
     shapes = [shape for shape in shapes if shape not in parameters] or shapes
     first = [size for shape in shapes[:_FIRST] for size in shape[:_BATCH_DIMENSIONS]]
@@ -303,8 +307,8 @@ def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None
 
 
 def _leads(shape: Shape, batch: int) -> bool:
-    """Whether the batch is the first dimension, possibly merged with others; for a sequence also the second or third
-    one, as in attention with the length first, or with queries, keys and values stacked."""
+    """Returns whether the batch is the first dimension, possibly merged with others; for a sequence also the second or
+    third one, as in attention with the length first, or with queries, keys and values stacked."""
     leading = shape[:_LEADING] if len(shape) > _BATCH_DIMENSIONS else shape[:1]
     return any(size % batch == 0 for size in leading)
 
@@ -322,7 +326,8 @@ class PeakLine(msgspec.Struct, frozen=True):
 
 
 def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]:
-    """The lines that are the highest at some batch from 0 on, the flattest first; growing / batch is per sample.
+    """Returns the lines that are the highest at some batch from 0 on, the flattest first; growing / batch is per
+    sample.
 
     >>> [line.row for line in highest_lines(np.array([100, 180, 90]), np.array([32, 8, 8]), 8)]
     [1, 0]
@@ -336,7 +341,8 @@ def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]
 
 
 def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
-    """Rows by rising slope, so that constants fall; without rows that another one exceeds at every batch."""
+    """Returns the rows by rising slope, so that constants fall; without rows that another one exceeds at every batch.
+    """
     order = np.lexsort((constant, growing))[::-1]
     highest = np.maximum.accumulate(constant[order])
     first = np.append(True, highest[1:] > highest[:-1]) if len(order) else order
@@ -345,7 +351,7 @@ def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
 
 
 def _needless(constant: Int64, growing: Int64, batch: int, highest: list[int], row: int) -> bool:
-    """Whether the last of the highest lines is nowhere above both its neighbours."""
+    """Returns whether the last of the highest lines is nowhere above both its neighbours."""
     if len(highest) < 2:
         return False
     before, last = highest[-2], highest[-1]
@@ -357,12 +363,12 @@ def _crossing(constant: Int64, growing: Int64, batch: int, flat: int, steep: int
 
 
 def peak_at(lines: list[PeakLine], batch: float) -> float:
-    """Bytes at this batch."""
+    """Returns the bytes at this batch."""
     return max(line.at(batch) for line in lines)
 
 
 def largest_batch(lines: list[PeakLine], limit: float) -> int | None:
-    """The largest whole batch whose peak is within the limit; 0 if there is none, None if every batch fits."""
+    """Returns the largest whole batch whose peak is within the limit; 0 if there is none, None if every batch fits."""
     if any(line.constant > limit for line in lines):
         return 0
     most = [(limit - line.constant) / line.per_sample for line in lines if line.per_sample > 0]
@@ -433,8 +439,8 @@ def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
 
 
 def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
-    """The sum over the live allocations after each event of the device. size: bytes of each of `allocations` that
-    count."""
+    """Returns the sum over the live allocations after each event of the device. size: bytes of each of `allocations`
+    that count."""
     lives, over_time = allocations(trace), curve(trace, place)
     freed = lives.died >= 0
     rows = np.concatenate((lives.born, lives.died[freed])).astype(np.int64)
@@ -443,5 +449,5 @@ def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
 
 
 def bounds(value: float, margin: float = MARGIN) -> tuple[int, int]:
-    """A prediction minus and plus the margin, in whole bytes."""
+    """Returns a prediction minus and plus the margin, in whole bytes."""
     return math.floor(value * (1 - margin)), math.ceil(value * (1 + margin))

@@ -102,7 +102,7 @@ class FitSetting(msgspec.Struct, frozen=True):
 
 
 def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSetting]:
-    """The recorded setting first, then the others by peak, the highest first; empty without a fit."""
+    """Returns the recorded setting first, then the others by peak, the highest first; empty without a fit."""
     steady, fit = steady_steps(trace, place), memory_fit(trace, place)
     if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []
@@ -232,8 +232,8 @@ class DeviceFit(msgspec.Struct, frozen=True):
 
 
 def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
-    """The fit of each device whose memory was recorded; empty without profile_memory=True. ValueError for a batch below
-    1."""
+    """Returns the fit of each device whose memory was recorded; empty without profile_memory=True. ValueError for a
+    batch below 1."""
     if min(batches, default=1) < 1:
         raise ValueError(f"A batch has at least one sample, and {min(batches)} was asked for.")
     answers = []
@@ -318,8 +318,8 @@ class ModuleBytes(msgspec.Struct, frozen=True):
 
 
 def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
-    """The modules at the highest instant of steady steps, most bytes first; they sum to the peak. Empty for a device
-    without a fit."""
+    """Returns the modules at the highest instant of steady steps, most bytes first; they sum to the peak. Empty for a
+    device without a fit."""
     steady, fit = steady_steps(trace, place), memory_fit(trace, place)
     if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []

@@ -87,8 +87,8 @@ def scaled_settings(trace: Trace, place: Place, steady: SteadySteps) -> list[Oth
 
 
 def scaled_lines(trace: Trace, place: Place, steady: SteadySteps, factor: Float64, added: int = 0) -> list[PeakLine]:
-    """The peak at any batch if each of `allocations` had its size times its factor, and `added` bytes were always
-    present."""
+    """Returns the peak at any batch if each of `allocations` had its size times its factor, and `added` bytes were
+    always present."""
     size = sizes(trace)
     scaled = np.rint(size * factor).astype(np.int64)
     whole = steady.curve.allocated + bytes_alive(trace, place, scaled - size) + added
@@ -97,8 +97,8 @@ def scaled_lines(trace: Trace, place: Place, steady: SteadySteps, factor: Float6
 
 
 def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] | Reason | None:
-    """Lines for a training in FP32 if all floats had 2 bytes. Memory from before the recording is parameters and their
-    state, which are not in the CPU's total. None if no types were recorded."""
+    """Returns the lines for a training in FP32 if all floats had 2 bytes. Memory from before the recording is
+    parameters and their state, which are not in the CPU's total. None if no types were recorded."""
     if not parameter_types(trace):
         return None
     if parameter_types(trace) != {FLOAT} or _types(trace) & _SHORT:
@@ -118,7 +118,7 @@ def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] |
 
 
 def _calls(trace: Trace, pattern: re.Pattern[str]) -> bool:
-    """Whether any op has such a name."""
+    """Returns whether any op has such a name."""
     return len(rows_named(trace, (Kind.CPU_OP,), pattern.match)) > 0
 
 
@@ -147,7 +147,7 @@ class _Made(msgspec.Struct, frozen=True):
 
 
 def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
-    """A value for each of `allocations`, decided once for all that are equal."""
+    """Returns a value for each of `allocations`, decided once for all that are equal."""
     events, outer, size = trace.events, births(trace).outer_op, sizes(trace)
     op = ops_with_shapes(trace, births(trace).op.astype(np.int64))
     columns = [values_at(events.name, op), values_at(events.name, outer), size]
@@ -195,7 +195,7 @@ class Lengths(msgspec.Struct, frozen=True, eq=False):
 
 
 def lengths(trace: Trace, steady: SteadySteps) -> Lengths | Reason | None:
-    """The lengths; None for a training that looks up no tokens, as its length is not known."""
+    """Returns the lengths; None for a training that looks up no tokens, as its length is not known."""
     looked_up = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _LOOKS_UP)
     tokens = {
         shapes[1] for shapes in shapes_in(trace, looked_up) if len(shapes) > 1 and len(shapes[1]) == 2
@@ -216,7 +216,7 @@ def lengths(trace: Trace, steady: SteadySteps) -> Lengths | Reason | None:
 
 
 def _others(shape: Shape, batch: int) -> Iterable[int]:
-    """The sequence length in the shape of a batch of tokens, whichever of the two dimensions is the batch.
+    """Yields the sequence length in the shape of a batch of tokens, whichever of the two dimensions is the batch.
 
     >>> list(_others((8, 32), 8)), list(_others((32, 8), 8)), list(_others((3, 5), 8))
     ([32], [32], [])
@@ -226,7 +226,7 @@ def _others(shape: Shape, batch: int) -> Iterable[int]:
 
 
 def _power(made: _Made, batch: int, length: int) -> int:
-    """The power for an op's result: that of its product, of an input of its size, of one that is summed over a
+    """Returns the power for an op's result: that of its product, of an input of its size, of one that is summed over a
     sequence, or that of the input that grows most. An allocation smaller than a sequence does not grow."""
     if made.bytes < length or made.bytes % length:
         return 0

@@ -152,7 +152,8 @@ def other_settings(trace: Trace, place: Place, steady: SteadySteps, units: int) 
 
 
 def recorded_states(trace: Trace, place: Place) -> States | Reason:
-    """The recorded states. A GPU's total includes everything; the CPU's only what was allocated while recording."""
+    """Returns the recorded states. A GPU's total includes everything; the CPU's only what was allocated while
+    recording."""
     steps = distinct_in(trace.events.name[_optimizer_steps(trace)]).tolist()
     optimizers = {_STEP.sub(r"\1", trace.strings[name]) for name in steps}
     parameters = sum(math.prod(shape) * count for shape, count in parameter_shapes(trace).items()) * _BYTES
@@ -169,8 +170,8 @@ def recorded_states(trace: Trace, place: Place) -> States | Reason:
 
 
 def _copies(trace: Trace, optimizer: str) -> int | None:
-    """Number of copies by the optimizer's name; for SGD by whether it multiplies a buffer by the momentum. None:
-    unknown."""
+    """Returns the number of copies by the optimizer's name; for SGD by whether it multiplies a buffer by the momentum.
+    None: unknown."""
     if optimizer in ("Adam", "AdamW", "NAdam", "RAdam"):
         return _OF_ADAM
     if optimizer != "SGD":
@@ -182,13 +183,13 @@ def _copies(trace: Trace, optimizer: str) -> int | None:
 
 
 def _bytes_of(trace: Trace, place: Place, category: CategoryId) -> Int64:
-    """Bytes of live allocations of a category after each event of the device."""
+    """Returns the bytes of live allocations of a category after each event of the device."""
     return bytes_alive(trace, place, np.where(categories(trace) == CATEGORIES.index(category), sizes(trace), 0))
 
 
 def _with_state(trace: Trace, place: Place, steady: SteadySteps, states: States, copies: int) -> list[PeakLine]:
-    """Lines without the temporaries of the recorded optimizer. AdamW temporarily takes another copy of all parameters
-    on a GPU, and two copies of the largest one on the CPU."""
+    """Returns the lines without the temporaries of the recorded optimizer. AdamW temporarily takes another copy of all
+    parameters on a GPU, and two copies of the largest one on the CPU."""
     steps = _optimizer_steps(trace)
     constant = steady.curve.allocated - steady.grown + (copies - states.copies) * states.parameters
     first, end = (
@@ -208,15 +209,15 @@ def _with_state(trace: Trace, place: Place, steady: SteadySteps, states: States,
 
 
 def _optimizer_steps(trace: Trace) -> Int64:
-    """Rows of the ranges in which an optimizer steps, in time order."""
+    """Returns the rows of the ranges in which an optimizer steps, in time order."""
     return rows_named(trace, (Kind.USER,), _STEP.match)
 
 
 def _sharded(
     trace: Trace, place: Place, steady: SteadySteps, states: States, ranks: int, units: int, kept: int = 1
 ) -> list[PeakLine]:
-    """Lines with shards: one layer is gathered while it computes, the next one arrives meanwhile, and the gradients of
-    one are not reduced yet. kept: 0 where the CPU has the shards, else 1."""
+    """Returns the lines with shards: one layer is gathered while it computes, the next one arrives meanwhile, and the
+    gradients of one are not reduced yet. kept: 0 where the CPU has the shards, else 1."""
     gradients = _bytes_of(trace, place, "gradients")
     whole = (1 + states.copies) * states.parameters + gradients
     constant = steady.curve.allocated - steady.grown - whole + kept * (whole // ranks)
@@ -261,7 +262,8 @@ class CopyRates(msgspec.Struct, frozen=True):
 
 
 def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
-    """The rates of the recorded copies; None where no copy is large enough, or their sizes were not recorded."""
+    """Returns the rates of the recorded copies; None where no copy is large enough, or their sizes were not recorded.
+    """
     events = trace.events
     if events.bytes is None:
         return None
@@ -281,8 +283,8 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
 
 
 def activations_on_cpu(trace: Trace, place: Place, steady: SteadySteps) -> OtherSetting:
-    """The setting that keeps activations on the CPU, without its time. It has a reason instead of lines where no module
-    shows when an activation is no longer used."""
+    """Returns the setting that keeps activations on the CPU, without its time. It has a reason instead of lines where
+    no module shows when an activation is no longer used."""
     label, modules = "Activations on the CPU", checkpoints(trace, place)
     if isinstance(modules, Reason):
         return OtherSetting(label, None, modules)
@@ -305,8 +307,8 @@ def activations_on_cpu(trace: Trace, place: Place, steady: SteadySteps) -> Other
 def _absences(
     trace: Trace, place: Place, steady: SteadySteps, start: Int64, end: Int64, threads: Int64
 ) -> tuple[Int64, Int64, Int64]:
-    """The saved ones of `allocations`, and when each leaves the GPU and is back, ns. Those made outside of the modules'
-    calls leave when the backward pass begins."""
+    """Returns the saved ones of `allocations`, and when each leaves the GPU and is back, ns. Those made outside of the
+    modules' calls leave when the backward pass begins."""
     lives, table, died, events = allocations(trace), trace.memory, ends_ns(trace), trace.events
     node = backward_nodes(trace).event.astype(np.int64)
     node_start, node_step = events.start_ns[node], steps_at(trace, events.start_ns[node])
@@ -345,8 +347,8 @@ def _bytes_between(leaves: Int64, back: Int64, size: Int64, ts: Int64) -> Int64:
 
 
 def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
-    """Bytes that the ops of a steady step save, a mean. A tensor counts for each op that saves it, as it is copied for
-    each; so do weights."""
+    """Returns the bytes that the ops of a steady step save, a mean. A tensor counts for each op that saves it, as it is
+    copied for each; so do weights."""
     nodes, events = backward_nodes(trace), trace.events
     has_forward = nodes.forward >= 0
     ops, first = np.unique(nodes.forward[has_forward].astype(np.int64), return_index=True)
@@ -365,7 +367,7 @@ def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
 
 
 def _saved(node: str, inputs: list[Tensor], output_bytes: int) -> int:
-    """Bytes that an op saves. output_bytes: of what it allocated and its node needs.
+    """Returns the bytes that an op saves. output_bytes: of what it allocated and its node needs.
 
     >>> x, w, b = Tensor((4, 8), 128, True), Tensor((8, 8), 256, True), Tensor((8,), 32, True)
     >>> _saved("AddmmBackward0", [b, x, w], 0), _saved("ReluBackward0", [x], 128), _saved("AddBackward0", [x, x], 0)
