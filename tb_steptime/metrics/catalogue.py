@@ -28,7 +28,7 @@ DeviceMeasure = Callable[[Trace, int], Figure]
 
 
 def main_device(trace: Trace) -> int | None:
-    """Returns the span's main device: the one that is busy longest. None if nothing ran on a device."""
+    """Returns the span's main device: the one that is busy longest. Returns None if nothing ran on a device."""
     devices = devices_by_activity(trace)
     return devices[0] if devices else None
 

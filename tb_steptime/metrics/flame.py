@@ -438,8 +438,8 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
 
 
 def _large(tree: FlameTree, smallest: int) -> Bool:
-    """Says which frames have enough cost in some measure. The required share grows until few enough are left; the whole
-    is always kept."""
+    """Returns which frames have enough cost in some measure. The required share grows until few enough are left; the
+    whole is always kept."""
     shares = [values / max(1, int(values[0])) for values in tree.total.values()]
     largest = np.max(shares, axis=0)
     largest[0] = 1

@@ -112,8 +112,8 @@ def where_it_runs(trace: Trace) -> ComputeDevice:
 
 def idle_gpu(trace: Trace) -> str | None:
     """Returns the name of the first GPU that the file lists although the job computes on the CPU, as all of its
-    allocations show. None where they show no such thing, since a file also lists the GPU whose work was not recorded.
-    """
+    allocations show. Returns None where they show no such thing, since a file also lists the GPU whose work was not
+    recorded."""
     if where_it_runs(trace).device != "cpu" or not _cpu_memory(trace):
         return None
     return next((device.name for device in trace.devices.values() if device.name), None)
@@ -262,8 +262,8 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
 
 
 def _of_ops(trace: Trace) -> tuple[float, float] | None:
-    """Returns the time in compiled ranges as a share of the time in ops and such ranges, without that of the compiler.
-    """
+    """Returns the time in compiled ranges as a share of the time in ops and such ranges, without that of the
+    compiler."""
     compiled = Intervals.of_events(trace.events, compiled_ranges(trace)) - compiling(trace)
     ops = (Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP)) - compiling(trace)) | compiled
     return (compiled.total_ns / ops.total_ns, 0.0) if ops.total_ns else None

@@ -38,7 +38,7 @@ def modified_z(values: Int64 | Float64) -> Float64:
 
 
 def slow(values: Int64 | Float64) -> Bool:
-    """Says which values are outliers above the rest, and at least a tenth above the median; none if there are too
+    """Returns which values are outliers above the rest, and at least a tenth above the median; none if there are too
     few."""
     if len(values) < ENOUGH_STEPS:
         return np.zeros(len(values), bool)
@@ -47,15 +47,15 @@ def slow(values: Int64 | Float64) -> Bool:
 
 
 def slow_after_first(lengths: Int64) -> Bool:
-    """Says which steps of a recording are slow. The first one is not: it begins with an idle device, and with what the
-    profiler and the job do once, so that it says nothing of the others."""
+    """Returns which steps of a recording are slow. The first one is not: it begins with an idle device, and with what
+    the profiler and the job do once, so that it says nothing of the others."""
     found = slow(lengths)
     found[:1] = False
     return found
 
 
 def whole_mean(total_ns: int, count: int) -> int:
-    """Returns the mean in whole ns; halves are rounded up. 0 where there is nothing to count."""
+    """Returns the mean in whole ns; halves are rounded up. It is 0 where there is nothing to count."""
     return (2 * total_ns + count) // (2 * count) if count else 0
 
 

@@ -86,8 +86,8 @@ def _inputs_of(trace: Trace, row: int) -> OpInputs:
 
 
 def _outermost(trace: Trace, ops: Int64) -> list[int]:
-    """Returns the first outermost ones of these ops, in time order: those that begin after the previous one has ended.
-    """
+    """Returns the first outermost ones of these ops, in time order: those that begin after the previous one has
+    ended."""
     outermost: list[int] = []
     over_ns = 0
     for row, start_ns in zip(ops.tolist(), trace.events.start_ns[ops].tolist(), strict=True):

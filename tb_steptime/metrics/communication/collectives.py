@@ -192,8 +192,8 @@ def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
 
 
 def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
-    """For each collective two rows of the table of collectives, -1 for none: the one with its arguments, which is its
-    own or that of the op around its call; and the op's."""
+    """Returns for each collective two rows of the table of collectives, -1 for none: the one with its arguments, which
+    is its own or that of the op around its call; and the op's."""
     rows = trace.collectives.event.astype(np.int64)
     around = innermost(trace, rows, call)
     return places_in(rows, np.where(is_in(event, rows), event, around)), places_in(rows, around)
@@ -280,8 +280,8 @@ def element_bytes(dtype: str) -> int | None:
 
 
 def input_bytes(shapes: str, dtypes: str) -> int | None:
-    """Returns the bytes of all inputs that are tensors. Shapes and types are compact JSON. None where a type is unknown
-    or no input is a tensor.
+    """Returns the bytes of all inputs that are tensors. Shapes and types are compact JSON. Returns None where a type is
+    unknown or no input is a tensor.
 
     >>> input_bytes("[[1024,8],[]]", '["float",""]')
     32768
@@ -332,7 +332,7 @@ _OF_BATCH = ("bytes", "group", "group_size", "dtype", "members", "description", 
 
 
 def _messages(trace: Trace) -> Bool:
-    """Says which rows of the table are sends or receives between two ranks."""
+    """Returns which rows of the table are sends or receives between two ranks."""
     kinds = np.array([kind_of(text) for text in trace.collective_texts.strings] + [UNKNOWN_KIND])
     name: Int32 = trace.collectives.name
     is_message: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
@@ -365,7 +365,8 @@ _RUN_AS = {KINDS.index("reduce_scatter"): KINDS.index("all_reduce")}
 
 
 def launching_calls(trace: Trace) -> Int64:
-    """For each of `find_collectives` the row of the call or op that launched it; -1 where that is not recorded."""
+    """Returns for each of `find_collectives` the row of the call or op that launched it; -1 where that is not
+    recorded."""
     collectives = find_collectives(trace)
     on_device = has_device_activity(trace)
     return find_launches(trace).calls_of(collectives.event) if on_device else _requesting_ops(trace, collectives)

@@ -220,8 +220,8 @@ def whole_steps(steps: Int64, most: int) -> int:
 
 
 def _launching_steps(trace: Trace) -> Int64:
-    """For each of `find_collectives` the place of the step that launched it, or else of the step in which it starts; -1
-    for none. A host may be several steps ahead of its device, and not equally far on all ranks."""
+    """Returns for each of `find_collectives` the place of the step that launched it, or else of the step in which it
+    starts; -1 for none. A host may be several steps ahead of its device, and not equally far on all ranks."""
     steps, call = find_steps(trace), launching_calls(trace)
     by_host = steps.holding_on_host(trace.events.start_ns[np.maximum(call, 0)])
     return np.where(call >= 0, by_host, steps.holding(find_collectives(trace).start))
@@ -312,8 +312,8 @@ _LIST = expression(r"\[(\d{1,7}(?:, \d{1,7})*)(, \.\.\., \d{1,7})?\]")
 
 
 def listed_ranks(text: str, size: int) -> list[int]:
-    """Returns the ranks, ascending. Empty if the text is no list of `size` ranks, or omits ranks that cannot be
-    derived.
+    """Returns the ranks, ascending. The result is empty if the text is no list of `size` ranks, or omits ranks that
+    cannot be derived.
 
     >>> listed_ranks("[1, 3]", 2), listed_ranks("[0, 4, ..., 28]", 8), listed_ranks("[0, 1, 3, ..., 28]", 8)
     ([1, 3], [0, 4, 8, 12, 16, 20, 24, 28], [])
@@ -378,8 +378,8 @@ def _of_arguments(trace: Trace, rows: Int64) -> list[_Rows | None]:
 
 
 def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | None:
-    """Returns the rows with their width. elements: of the larger of what is sent and received. None unless all rows
-    have equally many."""
+    """Returns the rows with their width. elements: of the larger of what is sent and received. Returns None unless all
+    rows have equally many."""
     if sent is None or received is None or max(sent, received) <= 0 or elements < 0:
         return None
     width, rest = divmod(elements, max(sent, received))
@@ -387,8 +387,8 @@ def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | N
 
 
 def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
-    """Returns the rows according to the inputs of the op that requests the exchange, with the place of each collective.
-    """
+    """Returns the rows according to the inputs of the op that requests the exchange, with the place of each
+    collective."""
     events = trace.events
     if events.shapes is None or events.settings is None or not len(rows):
         return []
@@ -406,7 +406,7 @@ def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
 
 def rows_of_op(shapes: str, values: str) -> _Rows | None:
     """Returns the rows sent and received and their width. The inputs of the op, as compact JSON, are the tensor to
-    fill, the one to send, the group, and the rows received and sent by rank. None if they do not fit together.
+    fill, the one to send, the group, and the rows received and sent by rank. Returns None if they do not fit together.
 
     >>> rows_of_op("[[820,256],[512,256],[],[],[]]", '["","","","[410, 410]","[102, 410]"]')
     (512, 820, 256)

@@ -87,7 +87,7 @@ def exposure_within(trace: Trace, windows: Intervals) -> Exposure:
 
 
 def computing_times(trace: Trace) -> Intervals:
-    """Says when computing kernels (without a device: ops) other than collectives run, within the judged time of the
+    """Returns when computing kernels (without a device: ops) other than collectives run, within the judged time of the
     steps."""
     if not has_device_activity(trace):
         return computing_ops(trace) & judged_windows(trace)
@@ -95,7 +95,7 @@ def computing_times(trace: Trace) -> Intervals:
 
 
 def backward_computing(trace: Trace, reduces: Bool) -> Intervals | None:
-    """Says when the backward passes compute whose gradients are reduced by these of `find_collectives`; None if the
+    """Returns when the backward passes compute whose gradients are reduced by these of `find_collectives`; None if the
     trace shows no such pass. Nothing else can hide gradients.
 
     computes    ffff bbbb ffff bbbb oo
@@ -107,7 +107,7 @@ def backward_computing(trace: Trace, reduces: Bool) -> Intervals | None:
 
 
 def before_gradients(trace: Trace, reduces: Bool) -> Intervals:
-    """Says when these passes compute before their first gradient is ready: what the host launches before that runs
+    """Returns when these passes compute before their first gradient is ready: what the host launches before that runs
     before any bucket can be sent. A backward pass that is compiled as a whole returns all gradients at its end.
 
     host        [bbbbbbbbbbbbbbb][AccumulateGrad][AccumulateGrad]
@@ -125,7 +125,7 @@ def before_gradients(trace: Trace, reduces: Bool) -> Intervals:
 
 
 def _launched_ns(trace: Trace, kernels: Int64) -> Int64:
-    """Says when the host launches each kernel; for -1 and without a launch in the far future."""
+    """Returns when the host launches each kernel; for -1 and without a launch in the far future."""
     call = np.where(kernels >= 0, find_launches(trace).calls_of(np.maximum(kernels, 0)), -1)
     return np.where(call >= 0, trace.events.start_ns[np.maximum(call, 0)], NEVER - 1)
 
@@ -169,7 +169,7 @@ def judged_windows(trace: Trace) -> Intervals:
 
 
 def _exposed_ns(collectives: Collectives, alone: Intervals) -> Int64:
-    """For each collective, the exposed time in which no other collective runs that ends earlier."""
+    """Returns for each collective the exposed time in which no other collective runs that ends earlier."""
     times = distinct(np.concatenate((collectives.start, collectives.end)))
     owner = first_to_end(collectives.start, collectives.end, times[:-1])
     covered = np.flatnonzero(owner >= 0)
@@ -179,7 +179,8 @@ def _exposed_ns(collectives: Collectives, alone: Intervals) -> Int64:
 
 
 def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """For each instant, the range that contains it and ends first (of equals, the first one); -1 if none contains it.
+    """Returns for each instant the range that contains it and ends first (of equals, the first one); -1 if none
+    contains it.
 
     >>> first_to_end(np.array([0, 5, 30]), np.array([20, 10, 40]), np.array([0, 5, 10, 20, 30])).tolist()
     [0, 1, 0, -1, 2]
@@ -227,8 +228,8 @@ def holding_ops(trace: Trace) -> Int64:
 
 
 def computing_ops(trace: Trace) -> Intervals:
-    """Says when the host of a job without a device computes: while it runs an op that is not a collective and does not
-    wait for one that it has started."""
+    """Returns when the host of a job without a device computes: while it runs an op that is not a collective and does
+    not wait for one that it has started."""
     rows, parent, holds = _nested(trace)
     inside = _inside(parent, holds)
     computes = ~collective_names(trace)[trace.events.name[rows]] & ~holds
@@ -337,7 +338,8 @@ _QUEUED_NS = 50_000
 
 
 def _carried_ns(trace: Trace, collectives: Collectives, longer: Int64, exposed: Int64) -> Int64:
-    """For each of them the hidden wait of those before it in an unbroken queue that no other exposed time has."""
+    """Returns for each of them the hidden wait of those before it in an unbroken queue that no other exposed time
+    has."""
     length, events = collectives.end - collectives.start, trace.events
     hidden = np.where(length >= _SURELY_WAITS * (length - longer), np.maximum(longer - exposed, 0), 0)
     carried = np.zeros(len(collectives), np.int64)
@@ -356,8 +358,8 @@ def _carried_ns(trace: Trace, collectives: Collectives, longer: Int64, exposed: 
 
 
 def longer_than_best_ns(trace: Trace) -> Int64:
-    """How much longer each of `find_collectives` takes than the best comparable one, if a network's variation cannot
-    explain it; else 0."""
+    """Returns how much longer each of `find_collectives` takes than the best comparable one, if a network's variation
+    cannot explain it; else 0."""
     collectives = find_collectives(trace)
     length = collectives.end - collectives.start
     few = ((collectives.bytes >= 0) & (collectives.bytes <= FEW_BYTES)) | (collectives.kind == _BARRIER)
@@ -390,7 +392,8 @@ def _best_alike(trace: Trace, collectives: Collectives, length: Int64) -> Int64:
 
 
 def _best_of_larger(size: Float64, length: Int64, own: Int64, others: Int64) -> Int64:
-    """For each of `own` the shortest length of those others that are at least as large; its own if these are few."""
+    """Returns for each of `own` the shortest length of those others that are at least as large; its own if these are
+    few."""
     order = others[np.argsort(size[others], kind="stable")]
     shortest = np.minimum.accumulate(length[order][::-1])[::-1]
     place = np.searchsorted(size[order], size[own])
@@ -428,8 +431,8 @@ _BARRIER = KINDS.index("barrier")
 
 
 def waited_collectives(trace: Trace) -> Words:
-    """For each of `blocking_groups` the name of the collective for which it waits, such as "all-reduce"; none for most
-    of them."""
+    """Returns for each of `blocking_groups` the name of the collective for which it waits, such as "all-reduce"; none
+    for most of them."""
     groups, labels = blocking_groups(trace), list(KIND_LABELS.values())
     number = np.full(len(groups), -1, np.int32)
     if len(groups) and has_device_activity(trace):

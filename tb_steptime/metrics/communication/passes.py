@@ -125,7 +125,7 @@ def _labels(trace: Trace) -> _Labels:
 
 
 def _message_instants(trace: Trace) -> Int64:
-    """Says when the host requests a send or a receive, ascending."""
+    """Returns when the host requests a send or a receive, ascending."""
     collectives = find_collectives(trace)
     messages = collectives.kind == KINDS.index("send_receive")
     call = launching_calls(trace)[messages]
@@ -154,13 +154,13 @@ _KIND = np.array([_PHASES.get(site.phase, -1) for site in SITES], np.int64)
 
 
 def _labelled(work: _Work, labels: _Labels) -> Int64:
-    """For each entry of the work the place of the label that contains its launch, -1 for none."""
+    """Returns for each entry of the work the place of the label that contains its launch, -1 for none."""
     place = np.searchsorted(labels.start, work.instant, side="right") - 1
     return np.where((place >= 0) & (work.instant < labels.end[np.maximum(place, 0)]), place, -1)
 
 
 def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
-    """For each entry of unlabelled work the number of its run, which is of one kind, in one step and between two
+    """Returns for each entry of unlabelled work the number of its run which is of one kind, in one step and between two
     messages; -1 outside any pass and in a short run. A run continues after a short one of the other kind."""
     of_passes = np.flatnonzero((work.kind >= 0) & (step >= 0))
     slot = np.searchsorted(messages, work.instant[of_passes], side="right") + step[of_passes] * (len(messages) + 1)

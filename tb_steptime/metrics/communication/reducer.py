@@ -88,8 +88,8 @@ def _ops(trace: Trace, pattern: re.Pattern[str], steps: Steps) -> Int64:
 
 
 def _integer_reduces(trace: Trace, collectives: Collectives) -> Int64:
-    """Returns the places of the all-reduces of integers. Without a GPU the type may be recorded only among the inputs.
-    """
+    """Returns the places of the all-reduces of integers. Without a GPU the type may be recorded only among the
+    inputs."""
     texts = trace.collective_texts.strings
     of_integers = np.array([text.lower() == "int" for text in texts] + [False], bool)[collectives.dtype]
     inputs = trace.events.dtypes

@@ -235,8 +235,8 @@ def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: 
 
 
 def _members(trace: Trace, collectives: Collectives, within: Intervals) -> list[Int64]:
-    """Returns the collectives of each row; if there are too many rows, the last one has all those with the least time.
-    """
+    """Returns the collectives of each row; if there are too many rows, the last one has all those with the least
+    time."""
     inside, alike = _inside(trace, within), _alike(trace, within)
     members = np.split(inside[np.argsort(alike.place, kind="stable")], np.cumsum(alike.count())[:-1])
     if len(members) <= MOST_ROWS:
@@ -261,7 +261,7 @@ def _alike(trace: Trace, within: Intervals) -> Groups:
 
 
 def how_many_alike(trace: Trace) -> int:
-    """How many rows there would be without a limit."""
+    """Returns how many rows there would be without a limit."""
     return len(_alike(trace, judged_windows(trace)))
 
 
@@ -365,8 +365,8 @@ def _in_a_row(collectives: Collectives, shown: Exposure, rows: Int64, steps: int
 
 
 def _sites(trace: Trace, collectives: Collectives) -> UInt8:
-    """Where the host launched each of them; SITE["unknown"] if no backward pass is recorded, as the forward pass is not
-    known then."""
+    """Returns where the host launched each of them; SITE["unknown"] if no backward pass is recorded, as the forward
+    pass is not known then."""
     if not has_device_activity(trace) or not len(engine_nodes(trace)):
         return np.full(len(collectives), SITE["unknown"], np.uint8)
     launch = np.searchsorted(find_launches(trace).activity, collectives.event)

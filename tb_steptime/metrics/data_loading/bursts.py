@@ -142,7 +142,8 @@ def _repeated(shares: tuple[float, ...], counted: int) -> Float64:
 
 
 def simulated_waits(production: Float64, consumer: float, workers: Int64, prefetch: int) -> Float64:
-    """How long each batch of each loop is waited for, shape (batches, loops, workers); production: (batches, loops)."""
+    """Returns how long each batch of each loop is waited for, shape (batches, loops, workers); production: (batches,
+    loops)."""
     before = int(workers.max()) * prefetch  # rows of zeros: the first batches are requested at once
     shape = (before + len(production), production.shape[1], len(workers))
     ready, taken, waits = np.zeros(shape), np.zeros(shape), np.zeros((len(production), *shape[1:]))
@@ -266,7 +267,7 @@ def rest_ns(trace: Trace, loader: int) -> int:
 
 
 def long_waits(wait_ns: Int64) -> Bool:
-    """Says which waits are at least half as long as the third longest."""
+    """Returns which waits are at least half as long as the third longest."""
     return np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
 
 

@@ -196,8 +196,8 @@ def main_loader(trace: Trace) -> MainLoader | None:
 
 
 def unavoidable_ns(trace: Trace) -> int:
-    """Returns the part of each wait that any process needs to be woken, and to unpickle and map a single small tensor.
-    """
+    """Returns the part of each wait that any process needs to be woken, and to unpickle and map a single small
+    tensor."""
     return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(find_steps(trace).duration_ns.mean())))
 
 
@@ -210,8 +210,8 @@ def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
 
 
 def _trains(trace: Trace, marks: Marks) -> Bool:
-    """Says which marks are followed by a backward pass before the next chain; all if no backward pass is recorded. With
-    a recorder, all batches of a loader train, or none."""
+    """Returns which marks are followed by a backward pass before the next chain; all if no backward pass is recorded.
+    With a recorder, all batches of a loader train, or none."""
     chain, unknown = marks.chain, marks.recorded == NOT_RECORDED
     begin = np.flatnonzero(np.diff(chain, prepend=-1))
     opens = np.append(trace.events.start_ns[marks.row[begin]], NEVER)
@@ -334,8 +334,8 @@ def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts 
 
 @shared
 def between_epochs_ns(trace: Trace) -> Int64:
-    """For each step the time without device work between the last batch of an epoch and the request for the first one
-    of the next. The step time with batches in time does not include it, because it occurs once an epoch."""
+    """Returns for each step the time without device work between the last batch of an epoch and the request for the
+    first one of the next. The step time with batches in time does not include it, because it occurs once an epoch."""
     return find_steps(trace).overlap_ns(_exposed(trace, find_batches(trace).row) | setup_intervals(trace))
 
 

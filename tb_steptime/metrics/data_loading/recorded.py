@@ -247,7 +247,7 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
 
 
 def _busy(timings: BatchTimings) -> float:
-    """How many workers produce these batches at the same time, on average."""
+    """Returns how many workers produce these batches at the same time, on average."""
     if not len(timings):
         return 0.0
     produced_ns = int((timings.dataset_ns + timings.collate_ns).sum())
@@ -288,7 +288,7 @@ def _receiving_ns(batches: _OfMain) -> int | None:
 
 
 def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
-    """Says which batches were produced before the loop asked for them, and when each could be received: when it was
+    """Returns which batches were produced before the loop asked for them, and when each could be received: when it was
     requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
     timings = batches.timings
     requested, ready = timings.next_called_ns, batches.end_ns <= timings.next_called_ns
@@ -297,8 +297,8 @@ def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
 
 
 def _late_waits(batches: _OfMain) -> Intervals:
-    """Says when the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving
-    is unknown."""
+    """Returns when the loop waits for batches that are not produced yet; the whole of such waits if the cost of
+    receiving is unknown."""
     ready, there = _ready(batches)
     until = batches.timings.returned_ns if _receiving_ns(batches) is None else there
     return Intervals.union(batches.timings.next_called_ns[~ready], until[~ready])

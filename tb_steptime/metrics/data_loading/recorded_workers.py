@@ -56,7 +56,8 @@ def find_timings(trace: Trace) -> BatchTimings | None:
 
 
 def producers(records: LoaderRecords) -> Int64:
-    """For each received batch, the row of the produced one with the same number in the same pass; -1 for none."""
+    """Returns for each received batch the row of the produced one with the same number in the same pass; -1 for
+    none."""
     keys, received = records.produced.keys, records.received.keys
     if not len(keys):
         return np.full(len(received), -1, np.int64)
@@ -66,8 +67,8 @@ def producers(records: LoaderRecords) -> Int64:
 
 
 def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
-    """Says when each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it
-    over, as the message stays in the queue until the loop reads it."""
+    """Returns when each received batch was ready: when it was pinned; without a pinning thread, when its worker handed
+    it over, as the message stays in the queue until the loop reads it."""
     pinned, end_ns = records.received.pinned_ns, _values_of(records.produced.end_ns, produced, UNKNOWN_TIME)
     return np.where(pinned != UNKNOWN_TIME, pinned, end_ns)
 

@@ -78,7 +78,7 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
         return self.computing_ns >= COMPUTES_FRACTION * self.production.mean_ns
 
     def useful(self, workers: int) -> float:
-        """How many of the workers work at the same time: all cores together compute no batch faster than in
+        """Returns how many of the workers work at the same time: all cores together compute no batch faster than in
         computing_ns / cores."""
         if not self.cores or not self.computing_ns:
             return workers
@@ -95,14 +95,15 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
 
     def of_cores_ns(self, rest_ns: int) -> int:
         """Returns the shortest step that the cores allow if its rest takes rest_ns: no number of workers makes it
-        shorter than all cores need to compute the rest and its batches, which a worker sends and the loop receives. 0
-        if the rest does not compute on the cores, or they are not known."""
+        shorter than all cores need to compute the rest and its batches, which a worker sends and the loop receives. It
+        is 0 if the rest does not compute on the cores, or they are not known."""
         if not self.cores or not self.on_cpu:
             return 0
         return round((rest_ns + self.batches * (self.computing_ns + 2 * self.handover_ns)) / self.cores)
 
     def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
-        """How much longer slow batches, which block those behind them, make a step whose rest takes step_rest_ns."""
+        """Returns how much longer slow batches, which block those behind them, make a step whose rest takes
+        step_rest_ns."""
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
         return round(self.batches * self.production.blocked_ns(max(1, round(self.useful(workers))), consumer_ns))
 
@@ -219,8 +220,8 @@ def _of_burst(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
 
 
 def _in_training_process(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
-    """Returns the throughput of a loader in the training process, where the wait itself is the production of a batch.
-    """
+    """Returns the throughput of a loader in the training process, where the wait itself is the production of a
+    batch."""
     times, rest = _waits_in_process(trace, main), rest_ns(trace, main.loader)
     production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=_sequence(times))
     needed = production.workers_for(rest) if main.in_a_row == 1 else None
@@ -360,7 +361,7 @@ def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
 
 
 def _short_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
-    """How much longer the workers' pace is than the rest of the step; 0 with enough workers."""
+    """Returns how much longer the workers' pace is than the rest of the step; 0 with enough workers."""
     return 0 if loader.useful(workers) >= loader.needed else max(0, loader.loader_ns(workers) - mean.rest_ns)
 
 

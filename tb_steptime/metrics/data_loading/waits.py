@@ -42,19 +42,19 @@ class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def device_busy(trace: Trace) -> Intervals:
-    """Says when any device of this process is busy: kernels, copies, memsets, collectives."""
+    """Returns when any device of this process is busy: kernels, copies, memsets, collectives."""
     return Intervals.joined(busy_intervals(trace, device) for device in devices_with_activity(trace))
 
 
 @shared
 def work_from_before(trace: Trace) -> Intervals:
-    """Says when any device runs work that was launched before the recording, whether or not the launch was seen."""
+    """Returns when any device runs work that was launched before the recording, whether or not the launch was seen."""
     return Intervals.joined(excluded_time(trace, device).before_recording for device in devices_with_activity(trace))
 
 
 @shared
 def exposed_waits(trace: Trace) -> Intervals:
-    """Says when the main process waits for a batch and no device works, in the judged time: not while one runs work
+    """Returns when the main process waits for a batch and no device works, in the judged time: not while one runs work
     from before the recording. Without a device every wait is exposed."""
     return loader_intervals(trace) - device_busy(trace) - work_from_before(trace)
 
@@ -300,7 +300,7 @@ def _without_batch(trace: Trace, marks: Marks) -> Bool:
 
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
-    """Says which times lie within the steps, by the host's marks, and the step of each of these."""
+    """Returns which times lie within the steps, by the host's marks, and the step of each of these."""
     step = find_steps(trace).holding_on_host(at_ns)
     inside = np.flatnonzero(step >= 0)
     return inside, step[inside]

@@ -100,7 +100,7 @@ _WHOLE_FRACTION, _STILL_LONGER = 0.05, 1.25
 
 
 def compared_steps(trace: Trace, device: int | None) -> Bool:
-    """Says which steps are compared with those of another recording, for `device` (None: for a process without a
+    """Returns which steps are compared with those of another recording, for `device` (None: for a process without a
     device): `are_counted`. A first step that began with an idle device is among them, since two recordings of one job
     may lie on both sides of the limit from which on verdicts leave it out."""
     return are_counted(find_steps(trace).duration_ns, judged_ns(trace, device), forward_only(trace))
@@ -118,7 +118,7 @@ def whole_steps(trace: Trace, device: int | None, *, paced_by_device: bool = Fal
 
 
 def are_counted(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, forward_only: npt.ArrayLike) -> Bool:
-    """Says which steps are `comparable` and, among these, whole."""
+    """Returns which steps are `comparable` and, among these, whole."""
     length, judged = np.asarray(recorded_ns), np.asarray(left_ns)
     counted = comparable(judged, forward_only)
     counted[counted] = are_whole(length[counted], judged[counted])

@@ -262,7 +262,7 @@ def backward_convolution(op: str) -> Callable[[Call], Work | None]:
 
 
 def _gradients(call: Call, place: int | None) -> int | None:
-    """How many of the gradients of input and weight are requested; None if not recorded."""
+    """Returns how many of the gradients of input and weight are requested; None if not recorded."""
     mask = [] if place is None else call.setting(place).strip("[]").lower().replace(" ", "").split(",")
     return sum(each == "true" for each in mask[:2]) if len(mask) == 3 else None
 

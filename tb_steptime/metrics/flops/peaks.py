@@ -143,8 +143,8 @@ def device_peaks(trace: Trace, device: int) -> Peaks | None:
 
 
 def peaks_of(device_name: str) -> Peaks | None:
-    """Peaks of a device by its name: those given by the user, or else those of its data sheet. None if the name is not
-    listed, or for a part of a GPU (`... MIG 3g.20gb`). Raises TraceError if the user's text cannot be parsed."""
+    """Peaks of a device by its name: those given by the user, or else those of its data sheet. Returns None if the name
+    is not listed, or for a part of a GPU (`... MIG 3g.20gb`). Raises TraceError if the user's text cannot be parsed."""
     by_user = user_rates(device_name)
     if by_user is not None:
         return Peaks(tf32=by_user.get("tf32"), **{name: rate for name, rate in by_user.items() if name != "tf32"})
@@ -171,8 +171,8 @@ Rates = dict[str, float]
 
 
 def user_text() -> str:
-    """Returns the value of the environment variable; summaries that were measured under another value are made again.
-    """
+    """Returns the value of the environment variable; summaries that were measured under another value are made
+    again."""
     return os.environ.get(VARIABLE, "")
 
 

@@ -78,8 +78,8 @@ def find_products(trace: Trace) -> Products:
 
 
 def labelled_ops(trace: Trace) -> Int64:
-    """For each kernel whose op and work are known only from a label, the number of that op's call, beyond the rows of
-    the event table; -1 for none."""
+    """Returns for each kernel whose op and work are known only from a label the number of that op's call, beyond the
+    rows of the event table; -1 for none."""
     labels = kernel_labels(trace)
     if labels is None:
         return np.full(len(trace.kernels), -1, np.int64)
@@ -106,7 +106,7 @@ def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
 
 
 def names_among(trace: Trace, name: Int32, names: Collection[str]) -> Bool:
-    """Says which of these rows of the string table are among some names. A negative row stands for no name."""
+    """Returns which of these rows of the string table are among some names. A negative row stands for no name."""
     return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in names])
 
 
@@ -118,7 +118,7 @@ def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
 
 
 def _gradients(trace: Trace, ops: Int64) -> Int64:
-    """How many gradients the ops inside each of these ops compute; 0 if none inside does.
+    """Returns how many gradients the ops inside each of these ops compute; 0 if none inside does.
 
     aten::cudnn_convolution_backward  |----------------------|    2; of a layer whose input needs no gradient 1
     ..._backward_input, ..._weight      |-------|  |-------|      as torch of 2021 and before recorded them

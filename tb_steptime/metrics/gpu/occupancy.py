@@ -171,7 +171,7 @@ def sm_active(trace: Trace) -> Float64:
 
 @shared
 def is_persistent(trace: Trace) -> Bool:
-    """Says which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
+    """Returns which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
     return are_named(trace, trace.kernels.event, PERSISTENT.search)
 
 

@@ -74,7 +74,7 @@ def kernel_rows_in_window(trace: Trace, device: int, steps: Steps | None = None)
 
 
 def runs_alone(trace: Trace, rows: Int64) -> Bool:
-    """Says which of these kernels, given in time order, run while none of the others does.
+    """Returns which of these kernels, given in time order, run while none of the others does.
 
     kernel 7 | aaa..bbb.ccc |
     kernel 9 | ......d..... |   ->  only a and c are alone
@@ -88,19 +88,19 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
 
 @shared
 def kernel_intervals(trace: Trace, device: int) -> Intervals:
-    """Says when at least one kernel runs on the device, over the whole recording."""
+    """Returns when at least one kernel runs on the device, over the whole recording."""
     return activity_intervals(trace, device, Kind.KERNEL)
 
 
 @shared
 def busy_intervals(trace: Trace, device: int) -> Intervals:
-    """Says when the device is busy: kernels, copies and memsets of all streams, over the whole recording."""
+    """Returns when the device is busy: kernels, copies and memsets of all streams, over the whole recording."""
     kernels, copies = kernel_intervals(trace, device), activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return kernels | copies if len(copies) else kernels
 
 
 def activity_intervals(trace: Trace, device: int, *kinds: Kind) -> Intervals:
-    """Says when activities of these kinds run on the device, over the whole recording."""
+    """Returns when activities of these kinds run on the device, over the whole recording."""
     events, rows = trace.events, trace.events.rows(*kinds)
     rows = rows[events.device[rows] == device]
     return Intervals.of_events(events, rows)
@@ -248,7 +248,8 @@ def levels(start: Int64, end: Int64, height: Float64) -> Levels:
 
 @shared
 def collective_names(trace: Trace) -> Bool:
-    """For each string of the trace's table: is it a collective's name, of a kernel, a CPU op or a named range?"""
+    """Returns for each string of the trace's table: is it a collective's name, of a kernel, a CPU op or a named
+    range?"""
     judged = np.zeros(len(trace.strings), bool)
     for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
         for name in distinct_in(trace.events.name[trace.events.rows(*kinds)]).tolist():
@@ -269,12 +270,13 @@ def computing_kernels(trace: Trace) -> Int64:
 
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:
-    """Says which of these rows of `Trace.kernels` are collectives."""
+    """Returns which of these rows of `Trace.kernels` are collectives."""
     return collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
 
 
 def computing_intervals(trace: Trace, device: int) -> Intervals:
-    """Says when at least one computing kernel (any but a collective's) runs on the device, over the whole recording."""
+    """Returns when at least one computing kernel (any but a collective's) runs on the device, over the whole
+    recording."""
     events, kernels = trace.events, kernel_rows(trace, device)
     exchanges = exchanging(trace, kernels)
     if not exchanges.any():

@@ -120,8 +120,8 @@ def _tree(trace: Trace) -> _Tree:
 
 
 def _around(trace: Trace, rows: Int64) -> Int64:
-    """For each range the place in `rows` of the range around it; -1 for none. The training thread waits for the engine,
-    so its open range encloses the work of the engine's threads."""
+    """Returns for each range the place in `rows` of the range around it; -1 for none. The training thread waits for the
+    engine, so its open range encloses the work of the engine's threads."""
     around = parent_places(trace, rows).astype(np.int64)
     without_range = np.flatnonzero((around < 0) & is_in(trace.events.thread[rows], autograd_threads(trace)))
     waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[without_range]])
@@ -183,8 +183,8 @@ def range_names(trace: Trace) -> Words:
 
 
 def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
-    """For each path the number of ranges that begin in the steps, the time for which they are open there, and that time
-    without the ranges inside."""
+    """Returns for each path the number of ranges that begin in the steps the time for which they are open there, and
+    that time without the ranges inside."""
     size = len(tree.parent)
     start, end = trace.events.start_ns[tree.rows], trace.events.ends(tree.rows)
     windows = find_steps(trace).intervals
@@ -197,7 +197,7 @@ def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
 
 
 def _nearest(parent: Int64, kept: Bool) -> Int64:
-    """For each path the path itself if it is kept, else the nearest kept one around it; -1 for none."""
+    """Returns for each path the path itself if it is kept, else the nearest kept one around it; -1 for none."""
     nearest: list[int] = []
     for path, around in enumerate(parent.tolist()):
         nearest.append(path if kept[path] else nearest[around] if around >= 0 else -1)
@@ -226,8 +226,8 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
 
 
 def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
-    """Returns the innermost range around each call, or around the wait for the engine's thread that calls; -1 for none.
-    """
+    """Returns the innermost range around each call, or around the wait for the engine's thread that calls; -1 for
+    none."""
     row = innermost(trace, rows, call.astype(np.int64))
     without_range = np.flatnonzero((row < 0) & (call >= 0) & is_in(trace.events.thread[call], autograd_threads(trace)))
     row[without_range] = _range_of_waiting(trace, rows, trace.events.start_ns[call[without_range]])
@@ -235,7 +235,7 @@ def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
 
 
 def _running(start: Int64, end: Int64, path: Int64, parent: Int64) -> dict[int, Intervals]:
-    """Says when the work launched inside each path runs; rows must be sorted by path."""
+    """Returns when the work launched inside each path runs; rows must be sorted by path."""
     paths, first = np.unique(path, return_index=True)
     bounds = np.append(first, len(path)).tolist()
     running = {

@@ -102,7 +102,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
 
 
 def _blocks_by_name(trace: Trace, calls: Int64) -> UInt8:
-    """For each string of the table how a call of that name blocks its thread; each name is tested once."""
+    """Returns for each string of the table how a call of that name blocks its thread; each name is tested once."""
     result = np.zeros(len(trace.strings), np.uint8)
     for name in distinct_in(trace.events.name[calls]).tolist():
         result[name] = _blocks(trace.strings[name])
@@ -256,7 +256,7 @@ def _host_copies(trace: Trace) -> Int64:
 
 
 def _launched_before(trace: Trace, rows: Int64) -> Int64:
-    """How many launch calls of its thread begin before each call."""
+    """Returns how many launch calls of its thread begin before each call."""
     launching = calls_that_launch(trace)
     thread, before = trace.events.thread[launching], np.zeros(len(rows), np.int64)
     for number in distinct_in(trace.events.thread[rows]).tolist():
@@ -266,8 +266,8 @@ def _launched_before(trace: Trace, rows: Int64) -> Int64:
 
 
 def _opens(trace: Trace, calls: _Calls) -> Bool:
-    """Says which calls begin a group. A call does not if it is under the same op as the call before or, outside any op,
-    is the synchronize after a copy. Work that is launched between two calls separates them."""
+    """Returns which calls begin a group. A call does not if it is under the same op as the call before or, outside any
+    op, is the synchronize after a copy. Work that is launched between two calls separates them."""
     copies = is_in(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
     new = np.ones(len(calls.row), bool)
     together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))

@@ -78,8 +78,8 @@ def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
 
 
 def copies_in_steps(trace: Trace, steps: Steps) -> tuple[Int64, Int64, list[CopyDirection]]:
-    """Returns the rows of `find_launches` that are copies within the steps, the number of each one's way, and the ways.
-    """
+    """Returns the rows of `find_launches` that are copies within the steps, the number of each one's way, and the
+    ways."""
     events, launches = trace.events, find_launches(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     rows = rows[steps.holding(events.start_ns[launches.activity[rows]]) >= 0]
@@ -234,8 +234,8 @@ def _hidden_ns(trace: Trace, rows: Int64) -> int:
 
 
 def copy_makers(trace: Trace, rows: Int64) -> Int64:
-    """For each copy, a row of `find_launches`, the name of the outermost op around its call, or else of the named range
-    there, as a row of the string table; -1 for none."""
+    """Returns for each copy a row of `find_launches`, the name of the outermost op around its call, or else of the
+    named range there, as a row of the string table; -1 for none."""
     around = places(trace, find_launches(trace).call[rows])
     return values_at(trace.events.name, np.where(around.outer_op >= 0, around.outer_op, around.user_range))
 

@@ -134,7 +134,7 @@ def _usual_ns(trace: Trace, rows: Int64, own_ns: Int64 | Float64) -> int:
 
 
 def _table_nodes(trace: Trace, rows: Int64) -> Int64:
-    """For each op that fills a gradient of a table, the row of its node; -1 for all others."""
+    """Returns for each op that fills a gradient of a table the row of its node; -1 for all others."""
     nodes = rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)
     if not len(nodes):
         return np.full(len(rows), -1, np.int64)
@@ -144,7 +144,8 @@ def _table_nodes(trace: Trace, rows: Int64) -> Int64:
 
 
 def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
-    """For each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for none."""
+    """Returns for each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for
+    none."""
     ops, each_node = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), distinct(nodes)
     around = innermost(trace, each_node, ops)
     index_shape = np.full(len(each_node), -1, np.int64)
@@ -177,8 +178,8 @@ def _shapes(trace: Trace, inputs: int) -> list[Shape]:
 def _table_shares(
     trace: Trace, rows: Int64, shapes: Int32, filled: Counter[Shape], saved: Mapping[Shape, float]
 ) -> Float64:
-    """For each op of the optimizer the share of its elements that sparse gradients spare it. shapes: of each op;
-    filled: how often gradients of tables of a shape are filled; saved: the sum of the shares that these fills save.
+    """Returns for each op of the optimizer the share of its elements that sparse gradients spare it. shapes: of each
+    op; filled: how often gradients of tables of a shape are filled; saved: the sum of the shares that these fills save.
     Other parameters of that shape, as of an output layer, are handled by such ops, too, so these count with the tables'
     share of them. Where gradients of several batches add up before an update, it needs the rows of all of them."""
     groups = Groups.of(trace.events.name[rows], shapes)

@@ -66,8 +66,8 @@ class ProfilerCost(msgspec.Struct, frozen=True):
 
 @shared
 def profiler_cost(trace: Trace) -> ProfilerCost | None:
-    """Returns the cost on the threads of the training and its backward pass, which work one at a time. None if no host
-    events were recorded in the steps."""
+    """Returns the cost on the threads of the training and its backward pass, which work one at a time. Returns None if
+    no host events were recorded in the steps."""
     events, count, with_shapes = trace.events, np.zeros(256, np.int64), 0
     for first in range(0, len(events), _AT_ONCE):
         block = slice(first, first + _AT_ONCE)
@@ -90,7 +90,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
 
 
 def _counts(trace: Trace, thread: Int32, at: Int64, chosen: Steps | None = None) -> Bool:
-    """Says which events begin in a step, on one of these threads. chosen: None for all steps."""
+    """Returns which events begin in a step, on one of these threads. chosen: None for all steps."""
     on = np.zeros(len(trace.threads), bool)
     on[[*step_threads(trace)]] = True
     return ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]

@@ -69,8 +69,8 @@ def slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
 
 
 def _usual_rate(trace: Trace, rows: Int64, own_ns: Int64, flops: Int64) -> tuple[int, float]:
-    """Returns the usual time of these products in the mean step, and their operations per ns of it. flops: of each row.
-    """
+    """Returns the usual time of these products in the mean step, and their operations per ns of it. flops: of each
+    row."""
     steps, has_flops = find_steps(trace), flops > 0
     ns = usual_ns(steps.start_ns, trace.events.start_ns[rows[has_flops]], own_ns[has_flops])
     return ns, float(flops.sum()) / len(steps.steps) / max(ns, 1)

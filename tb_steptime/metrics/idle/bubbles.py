@@ -433,7 +433,7 @@ _DECODES = expression(
 
 @shared
 def token_waits(trace: Trace) -> Bool:
-    """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes, or
+    """Returns which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes, or
     wait for what an optimizer on the CPU needs."""
     groups = blocking_groups(trace)
     is_token_wait = np.zeros(len(groups), bool)
@@ -463,7 +463,7 @@ def _before_updates(trace: Trace, ends: Int64) -> Bool:
 
 
 def in_token_waits(trace: Trace, rows: Int32 | Int64) -> Bool:
-    """Says which of these rows of the event table begin in such a wait, or in another one at the same time."""
+    """Returns which of these rows of the event table begin in such a wait, or in another one at the same time."""
     groups, token_groups = blocking_groups(trace), token_waits(trace)
     starts = trace.events.start_ns[rows]
     return Intervals.union(groups.start[token_groups], groups.end[token_groups]).overlap_ns(starts, starts + 1) > 0

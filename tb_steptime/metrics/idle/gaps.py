@@ -256,12 +256,12 @@ def _calls(trace: Trace, gaps: Gaps) -> Int64:
 
 
 def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
-    """Says which gaps end with work whose launch call began in the gap."""
+    """Returns which gaps end with work whose launch call began in the gap."""
     calls = _calls(trace, gaps)
     call_starts = trace.events.start_ns[calls]
     return np.asarray((calls >= 0) & (call_starts >= gaps.start) & (call_starts < gaps.end), bool)
 
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
-    """Says which gaps end with work that a blocking call of these kinds launched."""
+    """Returns which gaps end with work that a blocking call of these kinds launched."""
     return is_in(_calls(trace, gaps), blocking_calls(trace).of(*kinds))

@@ -203,9 +203,9 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
 
 
 def _compute_on_cpu(trace: Trace, rows: Int64) -> Bool:
-    """Says which ops of one thread, in time order, compute and call nothing of the device's runtime, as an op does that
-    launches, copies or allocates on the device. Short ones may be views of tensors on the device, which launch nothing,
-    or work on so few elements that it would take no less there."""
+    """Returns which ops of one thread, in time order, compute and call nothing of the device's runtime, as an op does
+    that launches, copies or allocates on the device. Short ones may be views of tensors on the device, which launch
+    nothing, or work on so few elements that it would take no less there."""
     events = trace.events
     if not len(rows):
         return np.zeros(0, bool)
@@ -251,7 +251,7 @@ def _latest_ends(trace: Trace) -> Int64:
 
 @shared
 def _marks(trace: Trace) -> Bool:
-    """Says which names show no activity: those of marked steps and of the loader."""
+    """Returns which names show no activity: those of marked steps and of the loader."""
     marks: Bool = loader_names(trace).copy()
     marks[trace.events.name[step_marks(trace)]] = True
     return marks
@@ -293,7 +293,7 @@ def _activity(trace: Trace, rows: Int64, start: int, end: int) -> HostActivity:
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
-    """Says which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the
+    """Returns which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the
     whole training."""
     events = trace.events
     return ~is_in(events.kind[rows], _NAMES_CODE) | (events.dur_ns[rows] <= AROUND_TIMES * length_ns)

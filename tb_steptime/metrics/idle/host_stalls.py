@@ -149,7 +149,7 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
 
 
 def _is_in_code(trace: Trace, excess: Excess) -> Bool:
-    """Says which excess is within an op or a call. Other excess is in a range, or only names the event beside it."""
+    """Returns which excess is within an op or a call. Other excess is in a range, or only names the event beside it."""
     events, named = trace.events, np.flatnonzero(excess.event >= 0)
     rows, within = excess.event[named], np.zeros(len(excess), bool)
     within[named] = (events.start_ns[rows] <= excess.start_ns[named]) & (excess.end_ns[named] <= events.ends(rows))

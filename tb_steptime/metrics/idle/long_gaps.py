@@ -168,7 +168,7 @@ def _begin_in(gaps: Gaps, steps: Steps | None) -> Bool:
 
 
 def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late_times: Intervals) -> Bool:
-    """Says which of the gaps that may be long last for most of their late time because of one piece of work.
+    """Returns which of the gaps that may be long last for most of their late time because of one piece of work.
     late_times: when the device is idle for one reason for long enough."""
     gaps, is_one_piece = find_gaps(trace, device), np.zeros(len(late_ns), bool)
     rows = np.flatnonzero(may & (late_ns < LONG_NS))
@@ -281,7 +281,7 @@ def _late_ns(trace: Trace, device: int) -> tuple[Int64, Intervals]:
 
 
 def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
-    """Says which gaps end with a launch of compiled code."""
+    """Returns which gaps end with a launch of compiled code."""
     launches, events = find_launches(trace), trace.events
     call = launches.call[gaps.launch[rows]].astype(np.int64)
     names = events.name[launches.activity[gaps.launch[rows]]].tolist()

@@ -1,5 +1,6 @@
 # ruff: noqa: E501 - one family a line
-"""Whether a kernel runs on tensor cores (AMD: matrix cores), inferred from its name: the rules as data, and their reader.
+"""Whether a kernel runs on tensor cores (AMD: matrix cores), inferred from its name: the rules as data, and their
+reader.
 
 The first family whose pattern matches decides, so the order is part of the rules: helpers come before the kernels that
 they help, and plain cores before tensor cores (a plain kernel's name may contain a tensor-core kernel's words). A

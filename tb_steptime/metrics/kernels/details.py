@@ -154,7 +154,7 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
 
 
 def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
-    """Says when these events, which must begin within the window, begin and run."""
+    """Returns when these events, which must begin within the window, begin and run."""
     low, high = window
     bin_ns, edges = equal_bins(low, high, CALL_BINS)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]

@@ -136,14 +136,14 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
 
 
 def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
-    """Says which of these ops, -1 for none, have a name that matches the pattern."""
+    """Returns which of these ops, -1 for none, have a name that matches the pattern."""
     result = op >= 0
     result[result] = are_named(trace, op[result], pattern.search)
     return result
 
 
 def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
-    """Says where a chain is broken: by a copy or memset of the same stream, or the begin of a step or stream."""
+    """Returns where a chain is broken: by a copy or memset of the same stream, or the begin of a step or stream."""
     events, event = trace.events, trace.kernels.event[rows]
     others = events.rows(*(kind for kind in DEVICE_KINDS if kind != Kind.KERNEL))
     others = others[events.device[others] == device]
@@ -165,7 +165,7 @@ def _of_layer(trace: Trace, rows: Int64) -> Bool:
 
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
-    """Says which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
+    """Returns which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
     excluded = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
     return innermost(trace, excluded, calls) < 0
 
@@ -237,7 +237,7 @@ def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> Ea
 
 @shared
 def in_attention(trace: Trace, device: int) -> Bool:
-    """Says which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
+    """Returns which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
     kernels = stream_kernels(trace, device)
     is_attention = np.zeros(len(kernels.row), bool)
     for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist():
@@ -376,7 +376,7 @@ def fusible_chains(trace: Trace, device: int, steps: Steps | None = None) -> Fus
 
 
 def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
-    """Says which of these kernels start in the steps."""
+    """Returns which of these kernels start in the steps."""
     return steps.holding(trace.events.start_ns[trace.kernels.event[rows]]) >= 0
 
 
@@ -399,7 +399,7 @@ def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
 
 
 def _repeats(trace: Trace, kernels: StreamKernels) -> Bool:
-    """Says which kernels are in a row of many with the same name and the same name of their op."""
+    """Returns which kernels are in a row of many with the same name and the same name of their op."""
     op = kernel_origins(trace).op[kernels.row].astype(np.int64)
     kernel_name, op_name = trace.events.name[trace.kernels.event[kernels.row]], trace.events.name[op]
     differs = (np.diff(kernel_name, prepend=-1) != 0) | (np.diff(op_name, prepend=-1) != 0) | (op < 0) | kernels.broken

@@ -137,8 +137,8 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
 
 
 def _launching_modules(trace: Trace) -> Words:
-    """For each kernel the innermost module around its launch; in a graph, around the eager launch. The backward pass
-    launches outside of modules, so its kernels in a graph get no module either: then both have the same place."""
+    """Returns for each kernel the innermost module around its launch; in a graph, around the eager launch. The backward
+    pass launches outside of modules, so its kernels in a graph get no module either: then both have the same place."""
     recorded = values_at(trace.events.name, kernel_modules(trace)).astype(np.int32)
     names, labels = words_of(recorded, trace.strings.strings, module_name), kernel_labels(trace)
     if labels is None:
@@ -169,12 +169,12 @@ def kernel_makers(trace: Trace) -> KernelMakers:
 
 
 def kernel_module_rows(trace: Trace) -> Int64:
-    """For each kernel the row of the innermost module frame around its maker; -1 for none."""
+    """Returns for each kernel the row of the innermost module frame around its maker; -1 for none."""
     return innermost(trace, module_frames, _made_by(trace))
 
 
 def _made_by(trace: Trace) -> Int64:
-    """For each kernel the row of its launch or op; for a backward kernel, of the op that created its node."""
+    """Returns for each kernel the row of its launch or op; for a backward kernel, of the op that created its node."""
     place = kernel_origins(trace).place
     forward_ops = forward_of(trace, place)
     return np.where(forward_ops >= 0, forward_ops, place)

@@ -87,7 +87,7 @@ def _features(trace: Trace, rows: int, classes: int) -> int:
 
 
 def _on_logits(trace: Trace, rows: Int64, size: tuple[int, int]) -> Bool:
-    """Says which kernels are of ops with an input as large as the logits, whose last dimension are the classes."""
+    """Returns which kernels are of ops with an input as large as the logits, whose last dimension are the classes."""
     assert trace.events.shapes is not None
     place = values_at(trace.events.shapes, kernel_origins(trace).op[rows])
     large = [

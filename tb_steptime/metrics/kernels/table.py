@@ -305,7 +305,8 @@ def _tensor_cores(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict
 
 
 def _leading_answers(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[Answer]:
-    """For each group the answer with most of its time, and of the rules that give it the one with most of that time."""
+    """Returns for each group the answer with most of its time, and of the rules that give it the one with most of that
+    time."""
     distinct = kernel_answers(trace).distinct
     answer_numbers = np.array([ANSWERS.index(answer.answer) for answer in distinct], np.int64)[parts.answer]
     main = answer_numbers == np.array(groups.leading(answer_numbers, parts.total_ns)[0], np.int64)[groups.place]

@@ -151,7 +151,7 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
-    """For each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
+    """Returns for each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
     layout, cast, assigning = (_requesting_op(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
     is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]

@@ -20,8 +20,8 @@ from tb_steptime.trace.table import Bool, Int64, values_at
 
 
 def of_weights(trace: Trace, rows: Int64) -> Bool:
-    """Says which of these rows of the kernel table make the gradient of weights. None do without recorded shapes, nor
-    where the batch has as many rows as the weights, so that sizes do not tell."""
+    """Returns which of these rows of the kernel table make the gradient of weights. None do without recorded shapes,
+    nor where the batch has as many rows as the weights, so that sizes do not tell."""
     chosen, shapes, products = np.zeros(len(rows), bool), trace.events.shapes, find_products(trace)
     if shapes is None:
         return chosen

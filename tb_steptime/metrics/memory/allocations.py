@@ -209,7 +209,7 @@ class Allocations(msgspec.Struct, frozen=True, eq=False):
 
 
 def are_on(trace: Trace, place: Place) -> Bool:
-    """Says which of the allocations are of this device's memory."""
+    """Returns which of the allocations are of this device's memory."""
     rows, table = allocations(trace).born, trace.memory
     return np.asarray((table.device_type[rows] == place.type) & (table.device[rows] == place.device), bool)
 
@@ -237,13 +237,13 @@ def sizes(trace: Trace) -> Int64:
 
 @shared
 def ends_ns(trace: Trace) -> Int64:
-    """Says when each allocation is freed; NEVER for one that outlives the recording."""
+    """Returns when each allocation is freed; NEVER for one that outlives the recording."""
     died = allocations(trace).died
     return np.where(died >= 0, trace.memory.ts[died], NEVER)
 
 
 def alive(trace: Trace, row: int) -> Bool:
-    """Says which allocations of its device are alive after this row of the memory table."""
+    """Returns which allocations of its device are alive after this row of the memory table."""
     table, lives = trace.memory, allocations(trace)
     on_device = (table.device_type[lives.born] == table.device_type[row]) & (
         table.device[lives.born] == table.device[row]
@@ -396,7 +396,7 @@ def _during_ops(trace: Trace) -> tuple[_During, ...]:
 
 
 def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, ...]) -> list[Int64]:
-    """For each op the sums of the values of the rows on its thread while it is open."""
+    """Returns for each op the sums of the values of the rows on its thread while it is open."""
     sums = [np.zeros(len(ops), np.int64) for _ in values]
     for total, value in zip(sums, values, strict=True):
         every = np.zeros(len(trace.memory), np.int64)
@@ -431,7 +431,7 @@ def _by_name(name: Int32, values: Int64, size: int) -> Int64:
 
 @shared
 def _outermost_of_name(trace: Trace) -> Bool:
-    """Says which ops are inside no other op of the same name."""
+    """Returns which ops are inside no other op of the same name."""
     events, ops = trace.events, op_rows(trace)
     key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
     order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")

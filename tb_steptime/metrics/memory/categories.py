@@ -55,7 +55,7 @@ _PREFETCHED_STEPS = 3
 
 @shared
 def categories(trace: Trace) -> UInt8:
-    """For each of `allocations` the place in `CATEGORIES`."""
+    """Returns for each of `allocations` the place in `CATEGORIES`."""
     return _AllocationColumns(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)
 
 
@@ -140,8 +140,8 @@ class _AllocationColumns:
         return once
 
     def _of_modules(self) -> Bool:
-        """Returns whether it is made in the code with which modules create or move their parameters, and never freed.
-        """
+        """Returns whether it is made in the code with which modules create or move their parameters, and never
+        freed."""
         trace = self.trace
         frames = rows_named(trace, (Kind.PYTHON,), _MODULE_STATE.search)
         inside: Bool = np.zeros(len(self.start), bool)

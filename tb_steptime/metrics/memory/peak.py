@@ -87,8 +87,8 @@ class AllocationRow(msgspec.Struct, frozen=True):
 
 def by_category(trace: Trace, row: int, allocated: int) -> list[CategoryBytes] | None:
     """Returns the bytes by category on the row's device after this row of the memory table: parts that sum to
-    `allocated`, in the order of `CATEGORIES`. None if the live allocations exceed that, since frees are then missing.
-    """
+    `allocated`, in the order of `CATEGORIES`. Returns None if the live allocations exceed that, since frees are then
+    missing."""
     is_alive = alive(trace, row)
     return parts_of(categories(trace)[is_alive], trace.memory.bytes[allocations(trace).born[is_alive]], allocated)
 
@@ -144,7 +144,8 @@ def rows_of(trace: Trace, chosen: Int64) -> list[AllocationRow]:
 
 
 def later_steps(trace: Trace, chosen: Int64) -> Int64:
-    """For each of these of `allocations`, how many steps after its own it is freed; -1 if either is in no step."""
+    """Returns for each of these of `allocations` how many steps after its own it is freed; -1 if either is in no
+    step."""
     made_in, freed = births(trace).step[chosen], steps_at(trace, ends_ns(trace)[chosen])
     return np.where((made_in >= 0) & (freed >= 0), freed - made_in, -1).astype(np.int64)
 
@@ -350,7 +351,7 @@ def peak_reserved(trace: Trace) -> Figure:
 
 def memory_place(trace: Trace) -> Place | None:
     """Returns the device whose memory represents the training: the GPU with the highest peak, or the CPU if no GPU
-    works. None if memory was not recorded."""
+    works. Returns None if memory was not recorded."""
     places = memory_devices(trace)
     gpus = [place for place in places if place.type != CPU]
     if gpus:

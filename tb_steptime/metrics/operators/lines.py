@@ -199,7 +199,7 @@ def _by_text(words: Words, values: Int64) -> Sums:
 
 
 def _calls(trace: Trace) -> Counter[str] | None:
-    """How often each function is called in the steps; None if no frame is recorded."""
+    """Returns how often each function is called in the steps; None if no frame is recorded."""
     frames = source_frames(trace)
     if not len(frames):
         return None

@@ -104,8 +104,8 @@ def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
 
 
 def each_ns(row: ModuleRow) -> int | None:
-    """Returns the mean time of a forward call: on the device, or on the host if the row launches nothing. None if no
-    call is recorded."""
+    """Returns the mean time of a forward call: on the device, or on the host if the row launches nothing. Returns None
+    if no call is recorded."""
     return (row.device_total_ns or row.host_total_ns) // row.occurrences if row.occurrences else None
 
 

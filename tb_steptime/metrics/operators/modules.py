@@ -128,7 +128,8 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
 
 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
-    """For each op the place of the module call around it, and of the one around the op that created it; -1 for none."""
+    """Returns for each op the place of the module call around it, and of the one around the op that created it; -1 for
+    none."""
     forward = forward_of(trace, tree.row)
     module, backward = (places_in(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
     return module, np.where(module >= 0, -1, backward)  # work that a checkpoint recomputes has a module call of its own

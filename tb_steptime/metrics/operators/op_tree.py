@@ -71,7 +71,7 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
         return own
 
     def topmost(self, group: Int32) -> Bool:
-        """Says which ops have no op of their own group above them. Sums over these count an op once in each group
+        """Returns which ops have no op of their own group above them. Sums over these count an op once in each group
         around it, however deeply the group is nested in itself."""
         if in_c := one_pass("topmost", (bool,), self.parent, group.astype(np.int32, copy=False)):
             return in_c[0]
@@ -105,7 +105,7 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:
-    """Says which host events begin in a step. The host's part of a step is its mark, because the device's part
+    """Returns which host events begin in a step. The host's part of a step is its mark, because the device's part
     continues while the host is in the next one."""
     steps = find_steps(trace)
     start = trace.events.start_ns[rows]
@@ -115,7 +115,7 @@ def in_steps(trace: Trace, rows: Rows) -> Bool:
 
 
 def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
-    """Says which ops have the same name as the op around them and are the only one directly inside it."""
+    """Returns which ops have the same name as the op around them and are the only one directly inside it."""
     name = trace.events.name[rows]
     inside = around >= 0
     children = np.bincount(around[inside], minlength=len(rows))
@@ -132,7 +132,8 @@ def levels_of(parent: Int32) -> tuple[Int32, ...]:
 
 
 def _depth(parent: Int32) -> Int32:
-    """How many ops are above each, doubling the distance in each round: a broken file may have ten thousand levels."""
+    """Returns how many ops are above each, doubling the distance in each round: a broken file may have ten thousand
+    levels."""
     depth, above = (parent >= 0).astype(np.int32), parent.copy()
     active = np.flatnonzero(above >= 0)
     while len(active):
@@ -165,8 +166,8 @@ def allocated(trace: Trace) -> Allocated:
 
 
 def allocated_in_steps(trace: Trace) -> int:
-    """Returns the bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a step.
-    """
+    """Returns the bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a
+    step."""
     allocations = allocated(trace)
     by_ops = allocations.op >= 0
     of_steps = allocations.bytes[by_ops][in_steps(trace, allocations.op[by_ops])]
@@ -182,7 +183,7 @@ def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
 
 
 def _outside_ops_in_steps(trace: Trace, allocations: Allocated) -> Bool:
-    """Says which allocations are in the steps but outside ops."""
+    """Returns which allocations are in the steps but outside ops."""
     is_outside = allocations.op < 0
     if find_steps(trace).by != "recording":
         is_outside &= steps_at(trace, trace.memory.ts[allocations.row]) >= 0
@@ -245,7 +246,7 @@ def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -
 
 
 def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
-    """For each runtime call in an op, its row of the event table, the op's place, and the ns inside the op."""
+    """Returns for each runtime call in an op its row of the event table, the op's place, and the ns inside the op."""
     calls = trace.events.rows(*CALL_KINDS)
     calls = calls[parent_places(trace, calls) < 0]  # a driver call may lie inside a runtime call
     op = innermost(trace, tree.row.astype(np.int64), calls)
@@ -255,8 +256,8 @@ def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
 
 
 def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    """For each op the cost of the graphs that it launched itself, as far as labels assign their kernels to other ops; 0
-    outside the steps, and for costs on the host."""
+    """Returns for each op the cost of the graphs that it launched itself, as far as labels assign their kernels to
+    other ops; 0 outside the steps, and for costs on the host."""
     if cost not in DEVICE_COSTS or kernel_labels(trace) is None:
         return np.zeros(len(tree), np.int64)
     place = labelled_work(trace).place
@@ -272,7 +273,8 @@ def _by_op(trace: Trace, tree: OpTree, place: Int64, cost: Cost) -> Int64:
 
 @shared
 def _op_places(trace: Trace) -> Int32:
-    """For each row of `find_launches` the place of its op among the ops of a tree; any place where it has none."""
+    """Returns for each row of `find_launches` the place of its op among the ops of a tree; any place where it has
+    none."""
     return np.searchsorted(op_rows(trace), activity_ops(trace)).astype(np.int32)
 
 

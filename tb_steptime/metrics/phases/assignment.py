@@ -118,7 +118,8 @@ def host_courses(trace: Trace) -> dict[int, _Course]:
 
 @shared
 def activity_sites(trace: Trace) -> UInt8:
-    """For each row of `find_launches` the place in SITES from which it was launched; unknown without call and op."""
+    """Returns for each row of `find_launches` the place in SITES from which it was launched; unknown without call and
+    op."""
     launches = find_launches(trace)
     sites = site_of(trace, launches.call)
     lost = np.flatnonzero(launches.call < 0)
@@ -164,7 +165,7 @@ def kernel_phases(trace: Trace) -> UInt8:
 
 @shared
 def host_phases(trace: Trace) -> HostPhases:
-    """Says when the training thread is in each phase, within the steps. It waits while the engine's threads run a
+    """Returns when the training thread is in each phase, within the steps. It waits while the engine's threads run a
     pass."""
     steps, courses = find_steps(trace), host_courses(trace)
     thread = training_threads(trace)[0] if training_threads(trace) else -1
@@ -181,21 +182,21 @@ def host_time_ns(trace: Trace) -> Int64:
 
 
 def optimizer_updates(trace: Trace) -> Intervals:
-    """Says when optimizers run, without the closures that they call."""
+    """Returns when optimizers run, without the closures that they call."""
     events, rows = trace.events, optimizer_marks(trace)
     updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
     return updates & Intervals.of_events(events, rows)
 
 
 def prepared(trace: Trace) -> Intervals:
-    """Says when a training launches many kernels before the first layer of a forward pass."""
+    """Returns when a training launches many kernels before the first layer of a forward pass."""
     site = SITE["forward.inputs"]
     return Intervals.joined(course.at_site(site) for course in host_courses(trace).values())
 
 
 def optimizer_class(trace: Trace) -> str | None:
-    """Returns the class whose steps are recorded most often: "AdamW" of "Optimizer.step#AdamW.step". None without any.
-    """
+    """Returns the class whose steps are recorded most often: "AdamW" of "Optimizer.step#AdamW.step". Returns None
+    without any."""
     names = trace.events.name[optimizer_marks(trace)]
     match = _OPTIMIZER_CLASS.match(trace.strings[int(np.bincount(names).argmax())]) if len(names) else None
     return match["name"] if match else None
@@ -229,7 +230,7 @@ def _unmarked(trace: Trace) -> _Course:
 
 
 def _host_steps(trace: Trace) -> tuple[Int64, Int64]:
-    """Says when the host begins and ends each step, by its marks or as inferred; none where the recording is one
+    """Returns when the host begins and ends each step, by its marks or as inferred; none where the recording is one
     step."""
     marks = step_marks(trace)
     inferred = None if len(marks) else inferred_steps(trace)

@@ -21,7 +21,7 @@ from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 @shared
 def forward_only(trace: Trace) -> Bool:
-    """Says which steps call layers, and record nothing for a backward pass; none if no step trains.
+    """Returns which steps call layers, and record nothing for a backward pass; none if no step trains.
 
     Similar patterns: a step whose backward pass runs in the next one, as between Lightning's marks: its layers have
     sequence numbers, which ops lack under `no_grad`. A step that only saves a checkpoint calls no layer, and one that
@@ -36,7 +36,7 @@ def forward_only(trace: Trace) -> Bool:
 
 
 def _holds(trace: Trace, rows: Int64) -> Bool:
-    """Says which steps the host has begun last when any of these rows begins."""
+    """Returns which steps the host has begun last when any of these rows begins."""
     steps = find_steps(trace)
     place = steps.begun_on_host(trace.events.start_ns[rows])
     result: Bool = np.bincount(place[place >= 0], minlength=len(steps.steps)) > 0
@@ -48,7 +48,7 @@ _TRAINING_STEPS = 2
 
 
 def comparable(judged_ns: npt.ArrayLike, forward_only: npt.ArrayLike) -> Bool:
-    """Says which steps can be averaged: all, or those that train where they take most of the time. Forward passes
+    """Returns which steps can be averaged: all, or those that train where they take most of the time. Forward passes
     between them are an evaluation: the mean of both is the length of no step.
 
     >>> comparable([100, 100, 30, 30], [False, False, True, True]).tolist()

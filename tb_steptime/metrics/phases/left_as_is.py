@@ -48,7 +48,7 @@ _OF_MODEL = tuple(PHASES.index(phase) for phase in ("forward", "unknown"))
 def left_as_is(trace: Trace) -> LeftAsIs | None:
     """Returns the kind of code that launches most of the forward pass, or on the CPU holds most of its ops, and that
     torch.compile does not compile. "onnxruntime" if its kernels run and most launches are in no op; "sharded" if the
-    hooks of FSDP divide another model. None for the others, also where such code is a smaller part."""
+    hooks of FSDP divide another model. Returns None for the others, also where such code is a smaller part."""
     for what, names in _LEFT_AS_IS.items():
         parts = rows_named(trace, (Kind.CPU_OP, Kind.PYTHON), names.match)
         if not len(parts):

@@ -191,8 +191,8 @@ def _sorted(marks: list[Marks]) -> Marks:
 
 @shared
 def node_sites(trace: Trace) -> UInt8:
-    """For each string of the table the place that an op with this name marks; NO_MARK for none. If the engine marks its
-    nodes, only AccumulateGrad's own mark adds information."""
+    """Returns for each string of the table the place that an op with this name marks; NO_MARK for none. If the engine
+    marks its nodes, only AccumulateGrad's own mark adds information."""
     strings = trace.strings.strings
     sites = np.array([site_of_node(name) for name in strings], np.uint8)
     if any(name.startswith(NODE) for name in strings):
@@ -225,8 +225,8 @@ def training_threads(trace: Trace) -> tuple[int, ...]:
 
 
 def _ops_outside_nodes(trace: Trace) -> Int64:
-    """Returns the number of ops of each thread outside of the autograd engine's nodes; nodes count if nothing else ran.
-    """
+    """Returns the number of ops of each thread outside of the autograd engine's nodes; nodes count if nothing else
+    ran."""
     events, nodes = trace.events, engine_nodes(trace)
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
     outside = ops.copy()
@@ -295,7 +295,7 @@ def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
 
 @shared
 def range_sites(trace: Trace) -> UInt8:
-    """For each string of the table the place that a range of this name marks; NO_MARK for none."""
+    """Returns for each string of the table the place that a range of this name marks; NO_MARK for none."""
     named = np.full(len(trace.strings), NO_MARK, np.uint8)
     users = distinct_in(trace.events.name[trace.events.rows(Kind.USER)])
     named[users] = [site_of_name(trace.strings[name]) for name in users.tolist()]
@@ -316,10 +316,10 @@ _PREPARING = 20
 
 
 def inputs_prepared(trace: Trace, marks: Int64) -> dict[int, Intervals]:
-    """Says when a training launches many kernels before the first layer of a forward pass, such as an augmentation, by
-    thread: from the start of the step, or the end of the backward pass before, to the first op that is a layer, makes a
-    node for the backward pass, or to the user's range of the forward pass. Frozen layers are layers, too. Empty if ops
-    have no sequence numbers. marks: rows of `_user_marks`, whose launches do not count.
+    """Returns when a training launches many kernels before the first layer of a forward pass, such as an augmentation,
+    by thread: from the start of the step, or the end of the backward pass before, to the first op that is a layer,
+    makes a node for the backward pass, or to the user's range of the forward pass. Frozen layers are layers, too. The
+    result is empty if ops have no sequence numbers. marks: rows of `_user_marks`, whose launches do not count.
 
     step     |0000000000000000000000000000000000000000000|
     ops       mul add flip mul ... [convolution][relu]...      |nodes|
@@ -358,7 +358,7 @@ _DDP_FORWARD = "DistributedDataParallel.forward"
 
 
 def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
-    """Says when DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top
+    """Returns when DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top
     level that does not belong to this, if a broadcast came before it. Empty for old versions, which do not mark their
     forward."""
     events, strings = trace.events, trace.strings
@@ -375,7 +375,7 @@ def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
 
 
 def _buffer_sync_end(trace: Trace, row: int) -> int | None:
-    """Says where the buffer synchronisation at the start of this forward ends; None if there is none."""
+    """Returns where the buffer synchronisation at the start of this forward ends; None if there is none."""
     events, end_ns = trace.events, int(trace.events.start_ns[row] + trace.events.dur_ns[row])
     inside = np.arange(row + 1, int(np.searchsorted(events.start_ns, end_ns)))
     is_host = (events.kind[inside] == Kind.CPU_OP) | (events.kind[inside] == Kind.USER)
@@ -390,7 +390,7 @@ def _buffer_sync_end(trace: Trace, row: int) -> int | None:
 
 
 def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Intervals) -> Iterator[tuple[int, int]]:
-    """Says when closures run inside these optimizer marks of the thread. They are in the order of the marks; those of
+    """Yields when closures run inside these optimizer marks of the thread. They are in the order of the marks; those of
     nested marks overlap."""
     first, last = np.searchsorted(passes.start, start), np.searchsorted(passes.end, end, side="right")
     for mark in np.flatnonzero(last > first).tolist():
@@ -415,7 +415,7 @@ def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int,
 
 
 def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
-    """Says when ops and ranges begin inside the mark that have the name of the first one in it."""
+    """Returns when ops and ranges begin inside the mark that have the name of the first one in it."""
     events = trace.events
     rows = np.arange(*np.searchsorted(events.start_ns, (start, end)))
     rows = rows[(events.thread[rows] == thread) & is_in(events.kind[rows], (Kind.CPU_OP, Kind.USER))]

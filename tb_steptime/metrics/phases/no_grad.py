@@ -68,7 +68,7 @@ def without_gradients(trace: Trace) -> NoGrad:
 
 
 def _around(trace: Trace, rows: Int64, inner: Int64) -> Bool:
-    """Says which rows have any of the inner ones within them on their thread."""
+    """Returns which rows have any of the inner ones within them on their thread."""
     events, result = trace.events, np.zeros(len(rows), bool)
     for thread in distinct_in(events.thread[rows]).tolist():
         on_thread = np.flatnonzero(events.thread[rows] == thread)

@@ -69,8 +69,8 @@ class Alignment(msgspec.Struct, frozen=True, eq=False):
     match: UInt8
 
     def share(self, weight: Int64, least: Match) -> float:
-        """Returns the share of a weight, such as time, of kernels with at least this match; 0 if the total weight is 0.
-        """
+        """Returns the share of a weight, such as time, of kernels with at least this match; 0 if the total weight is
+        0."""
         return float(weight[self.match >= least].sum() / max(weight.sum(), 1))
 
 
@@ -96,7 +96,7 @@ def align(eager: Sequence, replay: Sequence) -> Alignment:
 
 
 def _in_one_order(eager: Sequence, replay: Sequence) -> Int64:
-    """For each kernel of the replay its eager kernel or -1; both rise together."""
+    """Returns for each kernel of the replay its eager kernel or -1; both rise together."""
     pairing = np.full(len(replay), -1, np.int64)
     pending = [(0, len(eager), 0, len(replay), 0)]
     while pending:
@@ -182,8 +182,8 @@ def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
 
 
 def _likeness(name: int | Int64, shape: int | Int64, kind: int | Int64, others: Sequence) -> UInt8:
-    """Returns the `Match` of one kernel with each of the others, or of each kernel with its own other; at least PLACE.
-    """
+    """Returns the `Match` of one kernel with each of the others, or of each kernel with its own other; at least
+    PLACE."""
     like = np.where(others.kind == kind, Match.KIND, Match.PLACE)
     like = np.where(others.name == name, Match.NAME, like)
     return np.where(others.shape == shape, Match.SAME, like).astype(np.uint8)

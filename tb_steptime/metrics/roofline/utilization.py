@@ -127,8 +127,8 @@ def computed_ops(trace: Trace, device: int) -> ComputingOps:
 
 
 def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
-    """For each of these kernels the time that its whole op would take at the peak of its type, ns; NaN if unknown.
-    Undefined for kernels that do not belong to a product."""
+    """Returns for each of these kernels the time that its whole op would take at the peak of its type, ns; NaN if
+    unknown. Undefined for kernels that do not belong to a product."""
     peaks, products = device_peaks(trace, device), product_calls(trace)
     if peaks is None or not products.distinct:
         return np.full(len(rows), np.nan)
@@ -236,7 +236,7 @@ _CHECKPOINT = "CheckpointFunctionBackward"
 
 
 def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
-    """Says which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
+    """Returns which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
     nodes = backward_nodes(trace).event.astype(np.int64)
     node = innermost(trace, nodes, ops)
     inside = node >= 0
@@ -270,7 +270,7 @@ def product_calls(trace: Trace) -> Products:
 
 @shared
 def kernel_work(trace: Trace) -> Products:
-    """For each row of the kernel table the op with a formula, and the work of one call of it; -1 for none."""
+    """Returns for each row of the kernel table the op with a formula, and the work of one call of it; -1 for none."""
     products, labelled = product_calls(trace), labelled_ops(trace)
     own = np.where(labelled >= 0, labelled, kernel_origins(trace).op)
     rows = np.flatnonzero(_moves(trace))
@@ -283,7 +283,7 @@ def kernel_work(trace: Trace) -> Products:
 
 
 def _moves(trace: Trace) -> Bool:
-    """Says which kernels' innermost op moves a known number of bytes; of labelled kernels, those that ran for that
+    """Returns which kernels' innermost op moves a known number of bytes; of labelled kernels, those that ran for that
     op."""
     labels = kernel_labels(trace)
     moves = names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
@@ -302,8 +302,8 @@ LEAST_VALIDATED = 0.9
 
 @shared
 def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
-    """Returns the time at the peak of products on tensor cores, and the measured activity of tensor cores. None if one
-    of the two is unknown."""
+    """Returns the time at the peak of products on tensor cores, and the measured activity of tensor cores. Returns None
+    if one of the two is unknown."""
     counter, rows = samples(trace, device, TENSOR_ACTIVE.id), kernel_rows(trace, device)
     if counter is None or device_peaks(trace, device) is None:
         return None
@@ -315,7 +315,7 @@ def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
 @shared
 def validated_traffic(trace: Trace, device: int) -> Validation | None:
     """Returns the time at the peak bandwidth of reading inputs and writing results once each, and the measured
-    bandwidth. None where one of the two is not known."""
+    bandwidth. Returns None where one of the two is not known."""
     counter, rows, peaks = samples(trace, device, DRAM.id), kernel_rows(trace, device), device_peaks(trace, device)
     if counter is None or peaks is None:
         return None

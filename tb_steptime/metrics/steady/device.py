@@ -52,7 +52,7 @@ def excess_on_devices(trace: Trace) -> Excess:
 
 
 def _shows_no_cause(step: Int64, recording: Int64, kind: UInt8) -> Bool:
-    """Says which activities would not show why they are long if they wait for other ranks. In the only step of a
+    """Returns which activities would not show why they are long if they wait for other ranks. In the only step of a
     recording, the collective at which this rank waits for a late one is long in every step as well as once, and its own
     kernel is never what was interrupted. Another step shows whether the same collective is short there."""
     alone = np.zeros(len(step), bool)
@@ -85,7 +85,7 @@ def _less(excess: Excess, edges: Excess) -> Excess:
 
 
 def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
-    """Says which activities share their device for half of their time."""
+    """Returns which activities share their device for half of their time."""
     activity = find_launches(trace).activity
     device, track = trace.events.device[activity], trace.events.thread[activity]
     is_contended = np.zeros(len(start), bool)

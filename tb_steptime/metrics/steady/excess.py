@@ -187,9 +187,9 @@ def judge(length: Int64, step: Int64, sites: SiteColumns, like: Likeness) -> Cal
 
 
 def _may_be_long(length: Int64, step: Int64, site: Int64, fixed: Bool) -> Bool:
-    """Says which calls are long enough for any excess: no steady duration is below the shortest call of the site, or
-    below that of all sites if a call is alone at its own. They are few, and only they and similar calls are
-    examined."""
+    """Returns which calls are long enough for any excess: no steady duration is below the shortest call of the site, or
+    below that of all sites if a call is alone at its own. They are few, and only they and similar calls are examined.
+    """
     if columns := one_pass("may_be_long", (bool,), length, step, site, fixed, _LIMITS):
         return np.asarray(columns[0], bool)
     sites = int(site.max(initial=-1)) + 1
@@ -274,7 +274,7 @@ def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], 
 
 
 def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
-    """Says which calls are at sites with too many long later calls, at least half as long as this one."""
+    """Returns which calls are at sites with too many long later calls, at least half as long as this one."""
     same_site = _of_sites(site, site[rows[long]])  # few sites have any long call
     if not len(same_site):
         return long
@@ -290,7 +290,7 @@ def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64)
 
 
 def _is_early(rows: Int64, long: Bool, rank: Int64, order: Int64, site: Int64) -> Bool:
-    """Says which calls are the first of their site, or follow long first calls; at most a third of all."""
+    """Returns which calls are the first of their site, or follow long first calls; at most a third of all."""
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
     early = order < FIRST_CALLS
     early[rows[long]] = False
@@ -308,7 +308,7 @@ def _longest_later(length: Int64, order: Int64, site: Int64, rows: Int64) -> Int
 
 
 def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
-    """Says which calls are at sites whose tall calls occur often enough and at equal distances."""
+    """Returns which calls are at sites whose tall calls occur often enough and at equal distances."""
     long = rows[tall]
     often = np.flatnonzero(np.bincount(site[long]) >= REGULAR)
     if not len(often):

@@ -127,7 +127,7 @@ def _judged(trace: Trace, segments: HostSegments, own: Int64, step: Int64) -> tu
 
 
 def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64) -> Bool:
-    """Says which segments are code that no later step runs, if all of it takes far longer than any later step:
+    """Returns which segments are code that no later step runs, if all of it takes far longer than any later step:
     candidates that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded
     steps may be such code, too; what it costs is no cost of the other steps either."""
     steps = find_steps(trace)
@@ -286,8 +286,8 @@ def _begins_again(trace: Trace, segments: HostSegments, excess: Int64, kind: UIn
 
 
 def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site: Int64, late: Int64) -> Bool:
-    """Says which of these segments are in the first launch of a kernel or, if no other call of the op has similar ones,
-    in the first call of an op, in which a library initialises itself."""
+    """Returns which of these segments are in the first launch of a kernel or, if no other call of the op has similar
+    ones, in the first call of an op, in which a library initialises itself."""
     if not len(late):
         return np.zeros(0, bool)
     events, launches = trace.events, find_launches(trace)

@@ -151,9 +151,9 @@ def op_sites(trace: Trace, ops: Int64) -> Sites:
 
 
 def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
-    """Says which host events have a duration that does not depend on the data: calls of the runtime and the driver, ops
-    that make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on CPU
-    tensors of kinds that otherwise launch; and users' ranges may contain any code."""
+    """Returns which host events have a duration that does not depend on the data: calls of the runtime and the driver,
+    ops that make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on
+    CPU tensors of kinds that otherwise launch; and users' ranges may contain any code."""
     kind = trace.events.kind.take(host.row)
     calls = is_in(kind, CALL_KINDS)
     above = calls.copy()

@@ -50,8 +50,8 @@ def trials(trace: Trace) -> Trials:
 
 
 def _of_ops(trace: Trace, op: Int64) -> Bool:
-    """Says which activities are trials of ops. op: the place in `host_events` of the event around each one's call, or
-    -1."""
+    """Returns which activities are trials of ops. op: the place in `host_events` of the event around each one's call,
+    or -1."""
     events, host, is_trial = trace.events, host_events(trace), np.zeros(len(op), bool)
     rows = np.flatnonzero(op >= 0)
     rows = rows[events.kind[host.row[op[rows]]] == Kind.CPU_OP]
@@ -96,7 +96,7 @@ def op_of_trial(trace: Trace, event: Int64, other: Int64) -> Int64:
 
 
 def _first_calls(trace: Trace, start: Int64, site: Int64) -> Bool:
-    """Says which calls are in the first step or, in a recording of one step, the first of their site."""
+    """Returns which calls are in the first step or, in a recording of one step, the first of their site."""
     steps = find_steps(trace)
     if len(steps.steps) > 1:
         return np.asarray(steps.begun_on_host(start) == 0, bool)

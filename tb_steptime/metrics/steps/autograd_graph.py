@@ -190,6 +190,6 @@ def _outside(trace: Trace, nodes: Int64) -> Int64:
 
 
 def _per_step(trace: Trace, rows: Int64) -> Int64:
-    """How many of the rows begin in each step."""
+    """Returns how many of the rows begin in each step."""
     _, step = in_steps(trace, trace.events.start_ns[rows])
     return np.bincount(step, minlength=len(find_steps(trace).steps))

@@ -194,7 +194,7 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
 
 
 def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
-    """Says where the host's time goes, for a trace without device activity."""
+    """Returns where the host's time goes, for a trace without device activity."""
     return [
         PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
         for phase, label in phase_labels(trace).items()

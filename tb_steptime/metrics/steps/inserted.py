@@ -141,8 +141,8 @@ def _ops(
 
 
 def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> InsertedWork | None:
-    """Returns the same ops in all steps, and a pause at the same place of some: the loop does something that is no op.
-    """
+    """Returns the same ops in all steps, and a pause at the same place of some: the loop does something that is no
+    op."""
     gaps = np.stack([_gaps(trace, steps[each], len(steps[each].names), 0) for each in alike.tolist()])
     pause = None
     for gap in gaps.T[gaps.max(axis=0) >= SLOW_FRACTION * median(lengths)]:

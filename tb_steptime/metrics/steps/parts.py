@@ -249,8 +249,8 @@ def mean_host_ns(trace: Trace) -> dict[str, int]:
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
-    """Says when the device computes; when only a collective runs; and when only a copy or memset runs. Disjoint, over
-    the whole recording."""
+    """Returns when the device computes; when only a collective runs; and when only a copy or memset runs. Disjoint,
+    over the whole recording."""
     compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
     memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels

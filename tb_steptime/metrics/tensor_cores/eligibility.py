@@ -191,16 +191,16 @@ def _is_convolution(op: str) -> bool:
 
 @shared
 def in_decompositions(trace: Trace) -> Bool:
-    """Says which kernels are launched within a decomposition, a solver, or the gradient of one."""
+    """Returns which kernels are launched within a decomposition, a solver, or the gradient of one."""
     rows = rows_named(trace, (Kind.CPU_OP,), _DECOMPOSES.match)
     return np.asarray(innermost(trace, rows, kernel_origins(trace).place) >= 0, bool)
 
 
 def _in_math_attention(trace: Trace) -> UInt8:
-    """Says which kernels' product op lies in attention that is computed op by op, or in its backward pass, as `_Case`
-    numbers it by its inputs. Autocast does not reach its ops: it casts the inputs to 16 bits, and attention widens
-    these to FP32. On a CPU, torch 2.13 runs the products on FP32 with and without autocast, and on 16 bits with the
-    setting of `WIDENED`."""
+    """Returns which kernels' product op lies in attention that is computed op by op, or in its backward pass, as
+    `_Case` numbers it by its inputs. Autocast does not reach its ops: it casts the inputs to 16 bits, and attention
+    widens these to FP32. On a CPU, torch 2.13 runs the products on FP32 with and without autocast, and on 16 bits with
+    the setting of `WIDENED`."""
     events, op = trace.events, find_products(trace).op.astype(np.int64)
     attention, inside = rows_named(trace, (Kind.CPU_OP,), _MATH_ATTENTION.match), np.zeros(len(op), np.uint8)
     if not len(attention) or events.dtypes is None:
@@ -323,8 +323,8 @@ def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
 
 
 def memory_share(trace: Trace, chosen: Bool) -> Float64:
-    """For each chosen kernel the least bytes of its op's call / memory bandwidth, as a share of the time of the call's
-    chosen kernels. 0 if the bytes are unknown, and for all other kernels."""
+    """Returns for each chosen kernel the least bytes of its op's call / memory bandwidth, as a share of the time of the
+    call's chosen kernels. It is 0 if the bytes are unknown, and for all other kernels."""
     products, dur = find_products(trace), steady_activity_ns(trace, trace.kernels.event)
     share, device = np.zeros(len(dur)), trace.events.device[trace.kernels.event]
     rows = np.flatnonzero(chosen & (products.place >= 0) & (dur > 0))

@@ -197,8 +197,8 @@ def _formula(judged: Eligibility, row: int, total_ns: int, bounded: bool) -> Rea
 
 
 def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
-    """Returns the device's split by the innermost op; those with most time first, the ops beyond the table as one line.
-    """
+    """Returns the device's split by the innermost op; those with most time first, the ops beyond the table as one
+    line."""
     rows = kernel_rows_in_window(trace, device)
     names = kernel_op_names(trace, rows).astype(np.int64)
     groups = Groups.of(names)

@@ -97,9 +97,9 @@ class _Group(msgspec.Struct, frozen=True, eq=False):
 
 
 def product_rates(trace: Trace, device: int, steps: Steps | None = None) -> ProductRates:
-    """Returns the rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes.
-    steps: those whose products count; None for all. The best rates are those of all steps, as they show what the device
-    can do."""
+    """Returns the rates of the device's products. The result is empty if its peaks are unknown, or the trace records no
+    shapes. steps: those whose products count; None for all. The best rates are those of all steps, as they show what
+    the device can do."""
     properties, peaks = trace.devices.get(device), device_peaks(trace, device)
     if properties is None or peaks is None:
         return ProductRates([], {}, {})

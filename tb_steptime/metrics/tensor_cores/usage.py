@@ -60,7 +60,7 @@ class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
     place: Int32 | Int64
 
     def where(self, matches: Callable[[Answer], bool]) -> Bool:
-        """For each kernel whether its answer passes `matches`. Each distinct answer is tested once."""
+        """Returns for each kernel whether its answer passes `matches`. Each distinct answer is tested once."""
         return np.array([matches(answer) for answer in self.distinct], bool)[self.place]
 
 
@@ -330,8 +330,8 @@ def time_of(column: str) -> Callable[[Trace, int], Figure]:
 
 
 def device_has_tensor_cores(trace: Trace, device: int) -> bool:
-    """Returns whether the device has tensor cores. A device that the trace does not describe is assumed to have them.
-    """
+    """Returns whether the device has tensor cores. A device that the trace does not describe is assumed to have
+    them."""
     properties = trace.devices.get(device)
     return properties is None or has_tensor_cores(properties.compute_capability, properties.name)
 
@@ -353,7 +353,7 @@ def _answer(trace: Trace, device: int, name: int) -> Answer:
 
 @shared
 def only_compared(trace: Trace) -> Bool:
-    """Says which kernels a convolution only tries: those that it launches before its last wait for an event.
+    """Returns which kernels a convolution only tries: those that it launches before its last wait for an event.
 
     op       [cudnn_convolution                                  ]
     call      r k r [wait] r l r [wait]   l                             r: cudaEventRecord
@@ -380,8 +380,8 @@ def only_compared(trace: Trace) -> Bool:
 
 
 def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
-    """For each kernel, whether it was launched by a product op of which no kernel ran, or may have run, on tensor
-    cores."""
+    """Returns for each kernel whether it was launched by a product op of which no kernel ran, or may have run, on
+    tensor cores."""
     ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
     op = outermost(trace, ops, innermost(trace, ops, find_launches(trace).calls_of(trace.kernels.event)))
     inside = op >= 0

@@ -96,7 +96,7 @@ def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
 
 
 def module_calls(trace: Trace, steady: SteadySteps) -> dict[str, Calls]:
-    """For each class of modules in order of first appearance, its outermost calls whose backward pass needs
+    """Returns for each class of modules in order of first appearance its outermost calls whose backward pass needs
     anything."""
     by_class: dict[str, list[int]] = defaultdict(list)
     for row in _forward_frames(trace, steady).tolist():
@@ -242,10 +242,10 @@ def _longer_ns(trace: Trace, steady: SteadySteps, calls: Calls) -> tuple[int, in
 
 
 def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int64:
-    """For each of these disjoint intervals the time of its outermost ops, each as long as the fastest one of its name
-    and shapes in any interval. Running again would not take the additional time of the others: there the CPU worked for
-    another process, or memory was touched for the first time, as where the profiler's own events have taken what a step
-    has freed."""
+    """Returns for each of these disjoint intervals the time of its outermost ops, each as long as the fastest one of
+    its name and shapes in any interval. Running again would not take the additional time of the others: there the CPU
+    worked for another process, or memory was touched for the first time, as where the profiler's own events have taken
+    what a step has freed."""
     events = trace.events
     ops = ops[parent_places(trace, ops) < 0]
     low, high = np.searchsorted(events.start_ns[ops], (start, stop))

@@ -73,7 +73,7 @@ ROUNDED_TO = 512
 
 @shared
 def growing(trace: Trace, batch: int) -> Bool:
-    """For each of `allocations` whether its size is proportional to the batch of its step."""
+    """Returns for each of `allocations` whether its size is proportional to the batch of its step."""
     lives, made_by, kind = allocations(trace), births(trace), categories(trace)
     size, on_cpu = sizes(trace), trace.memory.device_type[lives.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
@@ -101,8 +101,8 @@ def growing_sizes(trace: Trace, batch: int) -> Int64:
 
 
 def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
-    """For each op, itself or the innermost op around it that has a recorded tensor shape, as rows of the event table;
-    -1 for none."""
+    """Returns for each op, itself or the innermost op around it that has a recorded tensor shape, as rows of the event
+    table; -1 for none."""
     ops = op_rows(trace)
     if trace.events.shapes is None or not len(ops):
         return np.full(len(op), -1, np.int64)
@@ -127,8 +127,8 @@ class Tensor(msgspec.Struct, frozen=True):
 
 
 def tensors_of(trace: Trace, op: int) -> list[Tensor]:
-    """Returns the input tensors of this op, a row of the event table; 4 bytes per element if types were not recorded.
-    """
+    """Returns the input tensors of this op, a row of the event table; 4 bytes per element if types were not
+    recorded."""
     events = trace.events
     if events.shapes is None or events.shapes[op] < 0:
         return []
@@ -239,7 +239,7 @@ _NEARLY = 0.9
 
 @shared
 def parameter_shapes(trace: Trace) -> Counter[Shape]:
-    """How many parameters with a gradient have each shape; empty where shapes were not recorded."""
+    """Returns how many parameters with a gradient have each shape; empty where shapes were not recorded."""
     rows = _accumulations(trace)
     step = steps_at(trace, trace.events.start_ns[rows])
     each_step = [
@@ -263,7 +263,7 @@ def _accumulations(trace: Trace) -> Int64:
 
 @shared
 def step_batches(trace: Trace) -> tuple[int | None, ...]:
-    """For each step the batch of its forward pass; None if it has none, or no shapes were recorded."""
+    """Returns for each step the batch of its forward pass; None if it has none, or no shapes were recorded."""
     forward = backward_nodes(trace).forward
     forward_ops = distinct_in(forward[forward >= 0])
     step = steps_at(trace, trace.events.start_ns[forward_ops])
@@ -341,8 +341,8 @@ def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]
 
 
 def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
-    """Returns the rows by rising slope, so that constants fall; without rows that another one exceeds at every batch.
-    """
+    """Returns the rows by rising slope, so that constants fall; without rows that another one exceeds at every
+    batch."""
     order = np.lexsort((constant, growing))[::-1]
     highest = np.maximum.accumulate(constant[order])
     first = np.append(True, highest[1:] > highest[:-1]) if len(order) else order

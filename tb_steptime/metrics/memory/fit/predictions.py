@@ -371,7 +371,7 @@ def _makers(trace: Trace, rows: Int64) -> list[tuple[str | None, MakerKind]]:
 
 
 def _class_paths(trace: Trace, calls: Int64) -> dict[int, str]:
-    """For each of these module calls, the classes from the outermost module to its own."""
+    """Returns for each of these module calls the classes from the outermost module to its own."""
     frames = module_frames(trace)
     parent = parent_places(trace, frames)
     paths: dict[int, str] = {}

@@ -98,7 +98,7 @@ def scaled_lines(trace: Trace, place: Place, steady: SteadySteps, factor: Float6
 
 def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] | Reason | None:
     """Returns the lines for a training in FP32 if all floats had 2 bytes. Memory from before the recording is
-    parameters and their state, which are not in the CPU's total. None if no types were recorded."""
+    parameters and their state, which are not in the CPU's total. Returns None if no types were recorded."""
     if not parameter_types(trace):
         return None
     if parameter_types(trace) != {FLOAT} or _types(trace) & _SHORT:
@@ -130,7 +130,7 @@ def _types(trace: Trace) -> set[str]:
 
 
 def _of_states(trace: Trace) -> Bool:
-    """Says which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
+    """Returns which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
     states = is_in(categories(trace), [CATEGORIES.index(each) for each in _STATES])
     states |= births(trace).phase == PHASE["optimizer"]
     return states
@@ -168,7 +168,8 @@ def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
 
 
 def _floating(trace: Trace) -> Bool:
-    """For each of `allocations`, whether it contains floats: an op's results from floats are floats, except indices."""
+    """Returns for each of `allocations` whether it contains floats: an op's results from floats are floats, except
+    indices."""
     parameters = {math.prod(shape) * TYPE_BYTES[FLOAT] for shape in parameter_shapes(trace)}
 
     def of_floats(made: _Made) -> int:
@@ -245,7 +246,7 @@ def _power(made: _Made, batch: int, length: int) -> int:
 
 
 def _times(shape: Shape, batch: int, length: int) -> int:
-    """How often the length occurs among the dimensions; merged with the batch it is the first one.
+    """Returns how often the length occurs among the dimensions; merged with the batch it is the first one.
 
     >>> _times((8, 32, 32), 4, 32), _times((4 * 32, 128), 4, 32), _times((32, 64), 4, 16)
     (2, 1, 0)

@@ -262,8 +262,8 @@ class CopyRates(msgspec.Struct, frozen=True):
 
 
 def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
-    """Returns the rates of the recorded copies; None where no copy is large enough, or their sizes were not recorded.
-    """
+    """Returns the rates of the recorded copies; None where no copy is large enough, or their sizes were not
+    recorded."""
     events = trace.events
     if events.bytes is None:
         return None
