@@ -104,8 +104,8 @@ _HOST_BACKEND = expression(r"(?:gloo|mpi):")
 _ARGUMENTS = "record_param_comms"
 _SEND = expression(r"(?:gloo:|mpi:|c10d::)?i?send(?:_coalesced)?")
 #: Ops that request a message from a backend of the host. Their third input is the rank of the peer.
-_ASKS_FOR_MESSAGE = expression(r"c10d::(?:send|recv_)")
-_OTHER_SIDE = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
+_MESSAGE_REQUEST = expression(r"c10d::(?:send|recv_)")
+_PEER_INPUT = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
 
 
 class Collectives(msgspec.Struct, frozen=True, eq=False):
@@ -235,11 +235,11 @@ def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
     settings, groups = trace.events.settings, trace.job.groups
     if settings is None or len(groups) > 1:
         return peer
-    around = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _ASKS_FOR_MESSAGE.fullmatch), event)
+    around = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _MESSAGE_REQUEST.fullmatch), event)
     inputs = values_at(settings, around)
     ranks = dict(enumerate(groups[0].ranks)) if groups else {}
     for each in distinct_in(inputs[inputs >= 0]).tolist():
-        if match := _OTHER_SIDE.match(trace.inputs[each]):
+        if match := _PEER_INPUT.match(trace.inputs[each]):
             number = int(match["rank"])
             peer[(inputs == each) & (recorded < 0)] = ranks.get(number, number)
     return peer
