@@ -92,7 +92,7 @@ LAYOUT = Ineligibility("layout_conversion", Reason("layout_converted"), "model.t
 NO_KERNEL = Ineligibility("no_kernel", Reason("no_matrix_product"))
 STAGE = Ineligibility("stage", Reason("stage_of_product"))
 LIBRARY = Ineligibility("library_choice", Reason("library_choice"))
-UNTOLD = Ineligibility("untold", Reason("inputs_not_recorded"))
+NOT_RECORDED = Ineligibility("untold", Reason("inputs_not_recorded"))
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -270,7 +270,7 @@ def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> Ine
     if work is not None and (work.depthwise or (len(work.lengths) == 3 and 1 in work.lengths[:2])):
         return NO_KERNEL
     if not dtype:
-        return STAGE if case.answer.role == "stage" else UNTOLD
+        return STAGE if case.answer.role == "stage" else NOT_RECORDED
     if dtype == "float" and case.decomposes:
         return DECOMPOSITION
     if dtype not in _UNITS or (dtype == "double" and dtype in missing):
