@@ -9,7 +9,6 @@ import numpy as np
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
 from tb_steptime.trace.table import median as median
 
-
 #: The modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
 OUTLIER_Z = 3.5
 #: A slow step is longer than the median by at least this share. Steps of one loop vary by some percent on any machine,

@@ -1,16 +1,16 @@
-"""The self cost of each line of the user's code: work counts for the innermost line outside torch and Python's library.
+"""The self cost of each line of the user's code. Work counts for the innermost line outside torch and Python's library.
 
 thread   |---------- train.py(9): step ----------|    host, self   step 4, forward 8; elsewhere what no line is around
            |-- model.py(4): forward --|               host, total  step 12, forward 8
               aten::linear  [launch]                  of the launch: device time, and the GPU's idle time that it ended
 device                           kkkkkkkk
-Lines and "elsewhere" add up to the whole: on the host to the steps on the training thread, including Python's own time;
-on the device, in idle time and in bytes to the costs in the table of ops, of the ops in the steps and of work in no op.
-Work of the backward pass counts for the line that created it in the forward pass, if known.
+Lines and "elsewhere" sum to the whole. On the host this is the steps on the training thread, including Python's own
+time. On the device, in idle time and in bytes it is the costs in the table of ops, of the ops in the steps and of work
+in no op. Work of the backward pass counts for the line that created it in the forward pass, if known.
 
-Which line a trace names depends on its age (`LineOf`). Since 2022 a frame gives the line where its function begins, so
-the figures are those of a function; frames that were open when the recording began, and those of generators, give the
-line that they had reached. Earlier, the call stack of an op gave the lines being executed.
+The line that a trace names depends on its age (`LineOf`). Since 2022 a frame gives the line on which its function
+begins, so the figures are those of a function. Frames that were open when the recording began, and those of generators,
+give the line that they had reached. Earlier, the call stack of an op gave the lines being executed.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ from tb_steptime.trace.sources import Words, sources, words_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, distinct
 
-#: Meaning of a line: the one on which a function begins, or one that was being executed.
+#: What a line means: the one on which a function begins, or one that was being executed.
 LineOf = Literal["function", "call"]
 
-#: Costs measured for each line besides the host's time.
+#: The costs that are measured for each line besides the host's time.
 _COSTS: tuple[Cost, ...] = ("device", "launches", "idle", "allocated")
 
-#: Sums by line; None stands for work without a line.
+#: Sums by line. None stands for work without a line.
 Sums = Counter[str | None]
 
 
 class CodeLineSums(msgspec.Struct, frozen=True):
-    """Sums over the steps, ns and bytes, as those of a `CodeLine`."""
+    """Sums over the steps, ns and bytes. The fields are as in `CodeLine`."""
 
     host_self_ns: int = 0
     device_ns: int | None = None
@@ -68,15 +68,19 @@ class CodeLineSums(msgspec.Struct, frozen=True):
 
 
 class CodeLine(msgspec.Struct, frozen=True):
-    """One line; sums over the steps.
+    """One line of code; sums over the steps.
 
-    source           "train.py(54): step"
-    calls            how often the function is called; None where lines are those of calls
-    host_self_ns     on the main thread, Python's own time included
-    host_total_ns    with what the line calls; a line that calls itself counts once
-    device_ns, ...   of what it launches; idle_ns: how long devices had nothing to do until that began, waits for
-                     batches left out; None where nothing ran on a device
-    allocated_bytes  freed or not, on the GPUs, or on the CPU where no GPU's were recorded; None where none were
+    source            for example "train.py(54): step"
+    calls             how often the function is called; None if lines are those of calls
+    host_self_ns      time on the main thread, including Python's own time
+    host_total_ns     the same, with what the line calls; a line that calls itself counts once
+    device_ns         time of what it launches; None if nothing ran on a device
+    launches          number of kernels, copies and memsets that it launches; None likewise
+    idle_ns           how long devices had nothing to do until what it launches began, without waits for batches; None
+                     likewise
+    allocated_bytes   bytes that it allocates, freed or not, on the GPUs, or on the CPU if no GPU's were recorded; None
+                      if
+                     none were
     """
 
     source: str
@@ -92,7 +96,7 @@ class CodeLine(msgspec.Struct, frozen=True):
 class Lines(msgspec.Struct, frozen=True):
     """Lines with anything in the steps, those with most idle time first, then most device time, then most host time.
 
-    host_ns: the steps on the main thread. elsewhere: what no line is around.
+    host_ns: the steps on the main thread. elsewhere: the sums of what no line is around.
     """
 
     line_of: LineOf
@@ -146,7 +150,7 @@ def _of_device(costs: Mapping[Cost, Sums], text: str | None) -> list[int | None]
 
 
 def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
-    """Returns the time of the training thread in each line itself, and including what it calls. Each instant of the
+    """Returns the training thread's time in each line itself, and the time including what it calls. Each instant of the
     steps belongs to the innermost frame open at that time, or to the innermost op if ops record their call stacks."""
     own, total = Sums(), Sums()
     events, threads = trace.events, training_threads(trace)

@@ -5,9 +5,9 @@ thread     |------- aten::linear -------|        parent of addmm: linear
 autograd     |-- AddmmBackward0 --|              ran: a tree of its own
                |- aten::mm -|                    made: parent and owner of both are the addmm above
 
-If the only op inside an op has the same name, both are one call: an overload that calls another (aten::sum). The outer
-one owns the inner one, as in torch's `key_averages()`. With `where="made"` the ops of the backward pass belong to the
-op of the forward pass that created their node, as far as this is recorded.
+If the only op inside an op has the same name, both are one call, which is an overload that calls another (aten::sum).
+The outer one owns the inner one, as in torch's `key_averages()`. With `where="made"` the ops of the backward pass
+belong to the op of the forward pass that created their node, as far as this is recorded.
 
 Each op allocates memory itself: on the GPUs, or on the CPU if no GPU memory was recorded.
 
@@ -39,20 +39,20 @@ from tb_steptime.trace.ops import Rows, activity_ops, computed_again, forward_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
 
-#: Work of the backward pass counts where it ran, or where it was created: for the op of the forward pass.
+#: Work of the backward pass counts where it ran, or where it was made, which is the op of the forward pass.
 Where = Literal["ran", "made"]
 
 
 class OpTree(msgspec.Struct, frozen=True, eq=False):
-    """One entry per op, in time order. A place is that of an entry; a parent's comes before its children's.
+    """The ops, one entry each, in time order. A place is that of an entry. A parent comes before its children.
 
-    row      of the event table, ascending
-    inside   which begin in the steps
+    row      row of the event table, ascending
+    inside   whether it begins in the steps
     around   place of the op around it on its thread; -1 for none
-    parent   the same, except for ops of the backward pass if they count as made: then the forward op
+    parent   the same, but the forward op for ops of the backward pass that count where they were made
     owner    place of the op for which it counts, usually its own
 
-    In 32 bits: a large trace has a million ops.
+    Columns have 32 bits, because a large trace has a million ops.
     """
 
     row: Int32
@@ -66,7 +66,7 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def is_call(self) -> Bool:
-        """Says which ops count as a call; the others belong to one."""
+        """Which ops count as a call; the others belong to one."""
         own: Bool = self.owner == np.arange(len(self))
         return own
 
@@ -99,7 +99,7 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
         forward = forward_of(trace, rows)
         creator = np.searchsorted(rows, forward).astype(np.int32)
         parent, owner = (np.where(forward >= 0, creator, each) for each in (parent, owner))
-        recomputed = computed_again(trace, rows)  # recomputed inside a node, not created by it
+        recomputed = computed_again(trace, rows)  # these are recomputed inside a node, and not created by it
         parent = np.where(recomputed & ~np.append(recomputed, False)[around], -1, parent).astype(np.int32)
     return OpTree(rows, in_steps(trace, rows), around, parent, followed(owner))
 
@@ -132,7 +132,7 @@ def levels_of(parent: Int32) -> tuple[Int32, ...]:
 
 
 def _depth(parent: Int32) -> Int32:
-    """Returns how many ops are above each, doubling the distance in each round: a broken file may have ten thousand
+    """Returns how many ops are above each. Each round doubles the distance, because a broken file may have ten thousand
     levels."""
     depth, above = (parent >= 0).astype(np.int32), parent.copy()
     active = np.flatnonzero(above >= 0)
@@ -144,9 +144,9 @@ def _depth(parent: Int32) -> Int32:
 
 
 class Allocated(msgspec.Struct, frozen=True, eq=False):
-    """One entry per allocation, in time order.
+    """Allocations, one entry each, in time order.
 
-    row    int32, of the memory table
+    row    int32, row of the memory table
     op     int32, row of the event table: the innermost op on the thread; -1 for none
     bytes  int64
     """
@@ -158,7 +158,7 @@ class Allocated(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def allocated(trace: Trace) -> Allocated:
-    """Returns the allocations; empty if memory was not recorded."""
+    """Returns the allocations; none if memory was not recorded."""
     table = trace.memory
     on_gpus = any(place.type != CPU for place in memory_devices(trace))
     row = np.flatnonzero((table.bytes > 0) & ((table.device_type != CPU) == on_gpus))
@@ -175,8 +175,8 @@ def allocated_in_steps(trace: Trace) -> int:
 
 
 def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
-    """Allocations in the steps outside of ops: for each the innermost of these rows of the event table that is open on
-    the thread, -1 for none; and its bytes."""
+    """Returns two columns for the allocations in the steps outside of ops: the innermost of these rows of the event
+    table that is open on the thread, -1 for none; and the bytes."""
     allocations = allocated(trace)
     is_outside = _outside_ops_in_steps(trace, allocations)
     return rows_at(trace, around, allocations.row[is_outside]), allocations.bytes[is_outside]
@@ -190,7 +190,7 @@ def _outside_ops_in_steps(trace: Trace, allocations: Allocated) -> Bool:
     return is_outside
 
 
-# The self cost of each op: one number per op and cost, from which sums of any grouping are computed.
+# The self cost of each op is one number per op and cost, from which sums of any grouping are computed.
 #
 # thread   |-- aten::linear --|           host: its length without those of the ops and runtime calls inside
 #            |-- aten::addmm --|
@@ -202,17 +202,17 @@ def _outside_ops_in_steps(trace: Trace, allocations: Allocated) -> Bool:
 # op around it. A kernel of a CUDA graph belongs to the op in its label, if it has one; the op that launched the graph
 # includes the kernel in its total.
 
-#: Costs that are measured if anything ran on a device. idle: gaps before the op's launches, without the loader's waits;
-#: kernel: the part of `device` that is kernels; tensor, unknown: the time of these on tensor cores, and the time for
-#: which that is unknown.
+#: Costs that are measured if anything ran on a device. "idle" is gaps before the op's launches, without the loader's
+#: waits. "kernel" is the part of "device" in kernels. "tensor" and "unknown" are the time of these on tensor cores, and
+#: the time for which that is unknown.
 DeviceCost = Literal["device", "launches", "idle", "kernel", "tensor", "unknown"]
 DEVICE_COSTS: tuple[DeviceCost, ...] = get_args(DeviceCost)
-#: allocated: bytes, where memory was recorded.
+#: Costs that some traces have. "allocated" is bytes, if memory was recorded.
 SometimesCost = Literal["allocated"] | DeviceCost
 SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)
-#: What the label of a graph kernel has to name for the kernel to count there.
+#: What the label of a graph kernel must name for the kernel to count there.
 Labelled = Literal["op", "module"]
-#: host: in the op's own code; runtime: in its calls of the CUDA or HIP runtime.
+#: "host" is time in the op's own code, "runtime" in its calls of the CUDA or HIP runtime.
 Cost = Literal["host", "runtime"] | SometimesCost
 
 
@@ -226,8 +226,9 @@ def measured_costs(trace: Trace) -> tuple[Cost, ...]:
 
 
 def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -> Int64:
-    """Self cost of each op: ns, for `launches` a count, for `allocated` bytes; 0 for ops outside the steps. The result
-    does not depend on the tree's `where`. unless: graph kernels whose labels name an op, or a module, are left out."""
+    """Returns the self cost of each op: ns, for `launches` a count, for `allocated` bytes; 0 for ops outside the steps.
+    The result does not depend on the tree's `where`. unless: graph kernels whose labels name an op, or a module, are
+    left out."""
     if cost == "allocated":
         allocations = allocated(trace)
         inside = allocations.op >= 0
@@ -267,14 +268,13 @@ def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
 
 
 def _by_op(trace: Trace, tree: OpTree, place: Int64, cost: Cost) -> Int64:
-    """Sums of the cost by op. place: the activities that count, rows of `find_launches`."""
+    """Returns the sums of the cost by op. place: the activities that count, rows of `find_launches`."""
     return exact_sums(_op_places(trace)[place], of_activities(trace, cost)[place], len(tree))
 
 
 @shared
 def _op_places(trace: Trace) -> Int32:
-    """Returns for each row of `find_launches` the place of its op among the ops of a tree; any place where it has
-    none."""
+    """Returns for each row of `find_launches` the place of its op among the ops of a tree; any place if it has none."""
     return np.searchsorted(op_rows(trace), activity_ops(trace)).astype(np.int32)
 
 
@@ -303,7 +303,8 @@ def _of_kernels(trace: Trace, cost: Cost) -> Int64:
 class LabelledWork(msgspec.Struct, frozen=True, eq=False):
     """Kernels of graphs, launched in the steps, whose labels name an op, or a module.
 
-    place    row of `find_launches`;  kernel  row of the kernel table
+    place    row of `find_launches`
+    kernel   row of the kernel table
     """
 
     place: Int64
@@ -325,7 +326,8 @@ def labelled_work(trace: Trace, by: Labelled = "op") -> LabelledWork:
 class OutsideOps(msgspec.Struct, frozen=True, eq=False):
     """Work in the steps that no recorded op launched, and whose label names no op.
 
-    place  row of `find_launches`;  call  the launching one, -1 where it is not known
+    place   row of `find_launches`
+    call    the launching call; -1 if it is not known
     """
 
     place: Int64
@@ -337,7 +339,7 @@ class OutsideOps(msgspec.Struct, frozen=True, eq=False):
 
 def outside_ops(trace: Trace, unless: Labelled = "op") -> OutsideOps:
     """Returns the work outside ops. Work launched before the recording runs while the host is already in the first
-    step, but the device is not: work without a launch belongs to the step that the device is in."""
+    step, but the device is not. So work without a launch belongs to the step that the device is in."""
     launches, steps = find_launches(trace), find_steps(trace)
     without_op = activity_ops(trace) < 0
     without_op[labelled_work(trace, unless).place] = False

@@ -1,13 +1,13 @@
 """The predicted peak of a training's steady steps at other batches, and the largest batch that fits.
 
-Which allocations grow with the batch.
+Some allocations grow with the batch.
 
 aten::linear [[32,784],[64,784]]  +8192     32 x 64 floats: made of a tensor with the batch in its shape     grows
 aten::batch_norm [[32,8,9,9],[8]]   +32     as large as its weight: statistics of each channel               stays
 aten::mm [[64,32],[32,784]]     +200704     gradient of a weight, by its lifetime or by its shape            stays
 aten::lstm [[9,32,16],[256,64]]  +69632     the weight in padded rows: 64 of 272 floats instead of 256       stays
 
-The peak is a function of the batch: the maximum of the lines that belong to instants of steady steps.
+The peak is a function of the batch. It is the maximum of the lines that belong to instants of steady steps.
 
 instant     constant   per sample     at 8     at 64
 a                100            4      132       356
@@ -49,21 +49,21 @@ from tb_steptime.trace.nesting import op_rows, parent_places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, places_in, values_at
 
-#: Categories that keep their size at any batch, whichever op made them.
+#: The categories that keep their size at any batch, whichever op made them.
 _CONSTANT = ("parameters", "gradients", "optimizer_state")
 #: Matrix products, and the places of the two factors among their inputs.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2)}
-#: Ops that contract dimensions of two inputs, so that equal sizes at the same place mean nothing.
+#: Ops that contract dimensions of two inputs. Equal sizes at the same place mean nothing for them.
 _CONTRACTIONS = expression(
     r"aten::(linear|matmul|einsum|(add)?mm|(b|baddb)mm|addmv|mv|bilinear|\w*convolution\w*|\w*conv(_transpose)?\dd"
     r"|\w*embedding\w*|\w*(rnn|lstm|gru)\w*)$"
 )
-#: Type of buffers that a library fills for its own backward pass. They are no tensors of the model.
+#: The type of buffers that a library fills for its own backward pass. They are no tensors of the model.
 _OPAQUE = "unsigned char"
-#: oneDNN pads rows of a reordered matrix to whole cache lines, and by another one if they would start at multiples of
+#: oneDNN pads rows of a reordered matrix to whole cache lines. It adds another line if rows would start at multiples of
 #: a quarter of a page (here of 256 floats), which compete for the same sets of the cache.
 _LINE_BYTES, _ROW_STRIDE = 64, 256
-#: Ops that only copy: a parameter is copied by these before an op uses it.
+#: Ops that only copy. They copy a parameter before an op uses it.
 _COPIES = {"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"}
 #: torch's name of the 4-byte type.
 FLOAT = "float"
@@ -82,7 +82,7 @@ def growing(trace: Trace, batch: int) -> Bool:
     inputs = kind == CATEGORIES.index("inputs")
     by_ops = np.flatnonzero(~fixed & ~inputs & (op >= 0))
     judge = _Judge(trace, batch)
-    of_nothing = ~fixed & (inputs | (op < 0)) & (made_by.phase != PHASE["backward"])  # such as randomly drawn data
+    of_nothing = ~fixed & (inputs | (op < 0)) & (made_by.phase != PHASE["backward"])  # includes randomly drawn data
     result: Bool = of_nothing & (size % batch == 0) & (size >= batch)
     cases = zip(
         op[by_ops].tolist(),
@@ -101,8 +101,8 @@ def growing_sizes(trace: Trace, batch: int) -> Int64:
 
 
 def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
-    """Returns for each op, itself or the innermost op around it that has a recorded tensor shape, as rows of the event
-    table; -1 for none."""
+    """Returns for each op the op itself, or the innermost op around it, that has a recorded tensor shape, as rows of
+    the event table; -1 for none."""
     ops = op_rows(trace)
     if trace.events.shapes is None or not len(ops):
         return np.full(len(op), -1, np.int64)
@@ -117,8 +117,8 @@ def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
 
 
 class Tensor(msgspec.Struct, frozen=True):
-    """A tensor in an allocation. floating: its type has 4 bytes and could be a shorter one; opaque: it is a library's
-    own buffer."""
+    """A tensor in an allocation. floating: whether its type has 4 bytes and could be a shorter one. opaque: whether it
+    is a library's own buffer."""
 
     shape: Shape
     bytes: int
@@ -127,7 +127,7 @@ class Tensor(msgspec.Struct, frozen=True):
 
 
 def tensors_of(trace: Trace, op: int) -> list[Tensor]:
-    """Returns the input tensors of this op, a row of the event table; 4 bytes per element if types were not
+    """Returns the input tensors of this op, a row of the event table. They have 4 bytes per element if types were not
     recorded."""
     events = trace.events
     if events.shapes is None or events.shapes[op] < 0:
@@ -147,8 +147,8 @@ def _tensors(trace: Trace, shapes: int, dtypes: int) -> list[Tensor]:
 
 
 def _padded(tensor: Tensor) -> set[int]:
-    """Returns the bytes of a matrix, or of its transpose, in padded rows where these are longer; empty for what is no
-    matrix.
+    """Returns the bytes of a matrix, and of its transpose, in padded rows if these are longer; nothing for other
+    tensors.
 
     >>> _padded(Tensor((256, 32), 256 * 32 * 4, True)), _padded(Tensor((256,), 1024, True))
     ({34816}, set())
@@ -168,7 +168,7 @@ def _row(side: int, item: int) -> int:
 
 
 class _Judge:
-    """Decides each distinct call and size once."""
+    """Decides whether the size of an allocation grows, once for each distinct call and size."""
 
     def __init__(self, trace: Trace, batch: int) -> None:
         self.trace, self.batch = trace, batch
@@ -204,11 +204,11 @@ class _Judge:
 
     def _batched(self, op: str, tensors: list[Tensor]) -> list[Tensor]:
         """Returns the tensors with the batch in their shape. A tensor with the shape of a parameter is a parameter if
-        the op also has other such tensors, or copies it; otherwise it has that shape by chance, as with a batch of 64
+        the op also has other such tensors, or copies it. Otherwise it has that shape by chance, as with a batch of 64
         after 64 neurons."""
         holding = [tensor for tensor in tensors if all(tensor.shape) and holds_batch(tensor.shape, self.batch)]
         sure = [tensor for tensor in holding if tensor.shape not in self.parameters]
-        if sure and _CONTRACTIONS.match(op) is None:  # others of the same rank and leading dimension are not parameters
+        if sure and _CONTRACTIONS.match(op) is None:  # those of the same rank and leading dimension are no parameters
             leading = {(len(tensor.shape), tensor.shape[0]) for tensor in sure}
             return [tensor for tensor in holding if tensor in sure or (len(tensor.shape), tensor.shape[0]) in leading]
         return sure or ([] if op in _COPIES else sorted(holding, key=lambda tensor: -len(tensor.shape))[:1])
@@ -227,19 +227,19 @@ class _Judge:
 _ACCUMULATES = "torch::autograd::AccumulateGrad"
 #: The batch is the first or the second dimension of the model's input.
 _BATCH_DIMENSIONS = 2
-#: Inside of a model the batch may come after other dimensions; it is among this many leading ones.
+#: Inside a model the batch may come after other dimensions. It is among this many leading ones.
 _LEADING = 3
-#: The batch is looked for in this many tensors at the beginning; in the first ones it may be merged with the length of
-#: a sequence.
+#: Number of tensors at the beginning in which the batch is sought. In the first ones it may be merged with the length
+#: of a sequence.
 _FIRST = 8
-#: The length of a sequence may lead in slightly more tensors than the batch, which comes before it in the first one. A
-#: dimension with at least this share of the most frequent one's tensors also qualifies.
+#: The length of a sequence may lead in slightly more tensors than the batch, which comes before it in the first tensor.
+#: So a dimension with at least this share of the most frequent one's tensors also qualifies.
 _NEARLY = 0.9
 
 
 @shared
 def parameter_shapes(trace: Trace) -> Counter[Shape]:
-    """Returns how many parameters with a gradient have each shape; empty where shapes were not recorded."""
+    """Returns how many parameters with a gradient have each shape; none if shapes were not recorded."""
     rows = _accumulations(trace)
     step = steps_at(trace, trace.events.start_ns[rows])
     each_step = [
@@ -251,7 +251,7 @@ def parameter_shapes(trace: Trace) -> Counter[Shape]:
 
 @shared
 def parameter_types(trace: Trace) -> set[str]:
-    """Returns the types of parameters with a gradient, as torch names them; empty where they were not recorded."""
+    """Returns the types of parameters with a gradient, as torch names them; none if they were not recorded."""
     rows, column = _accumulations(trace), trace.events.dtypes
     numbers = distinct_in(column[rows]).tolist() if column is not None else []
     return {each for number in numbers if number >= 0 for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
@@ -263,7 +263,7 @@ def _accumulations(trace: Trace) -> Int64:
 
 @shared
 def step_batches(trace: Trace) -> tuple[int | None, ...]:
-    """Returns for each step the batch of its forward pass; None if it has none, or no shapes were recorded."""
+    """Returns the batch of each step's forward pass; None if it has none, or no shapes were recorded."""
     forward = backward_nodes(trace).forward
     forward_ops = distinct_in(forward[forward >= 0])
     step = steps_at(trace, trace.events.start_ns[forward_ops])
@@ -275,8 +275,8 @@ def step_batches(trace: Trace) -> tuple[int | None, ...]:
 
 
 def shapes_in(trace: Trace, rows: np.typing.NDArray[np.integer]) -> Iterable[tuple[Shape, ...]]:
-    """Yields the shapes of the inputs of each of these rows of the event table; empty where a row has none. Without
-    recorded shapes there is nothing."""
+    """Yields the shapes of the inputs of each of these rows of the event table, which are empty for a row without
+    inputs. Without recorded shapes it yields nothing."""
     column = trace.events.shapes
     for number in [] if column is None else column[rows].tolist():
         yield (shapes_of(trace.inputs[number]) or ()) if number >= 0 else ()
@@ -307,14 +307,14 @@ def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None
 
 
 def _leads(shape: Shape, batch: int) -> bool:
-    """Returns whether the batch is the first dimension, possibly merged with others; for a sequence also the second or
-    third one, as in attention with the length first, or with queries, keys and values stacked."""
+    """Returns whether the batch is the first dimension, possibly merged with others. For a sequence it may also be the
+    second or third one, as in attention with the length first, or with queries, keys and values stacked."""
     leading = shape[:_LEADING] if len(shape) > _BATCH_DIMENSIONS else shape[:1]
     return any(size % batch == 0 for size in leading)
 
 
 class PeakLine(msgspec.Struct, frozen=True):
-    """Memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
+    """The memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
     device's curve."""
 
     constant: int
@@ -326,7 +326,7 @@ class PeakLine(msgspec.Struct, frozen=True):
 
 
 def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]:
-    """Returns the lines that are the highest at some batch from 0 on, the flattest first; growing / batch is per
+    """Returns the lines that are the highest at some batch from 0 on, flattest first. growing / batch is the part per
     sample.
 
     >>> [line.row for line in highest_lines(np.array([100, 180, 90]), np.array([32, 8, 8]), 8)]
@@ -341,8 +341,7 @@ def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]
 
 
 def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
-    """Returns the rows by rising slope, so that constants fall; without rows that another one exceeds at every
-    batch."""
+    """Returns the rows by rising slope and falling constant, without rows that another one exceeds at every batch."""
     order = np.lexsort((constant, growing))[::-1]
     highest = np.maximum.accumulate(constant[order])
     first = np.append(True, highest[1:] > highest[:-1]) if len(order) else order
@@ -351,7 +350,7 @@ def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
 
 
 def _needless(constant: Int64, growing: Int64, batch: int, highest: list[int], row: int) -> bool:
-    """Returns whether the last of the highest lines is nowhere above both its neighbours."""
+    """Returns whether the last of the highest lines is nowhere above both of its neighbours."""
     if len(highest) < 2:
         return False
     before, last = highest[-2], highest[-1]
@@ -363,7 +362,7 @@ def _crossing(constant: Int64, growing: Int64, batch: int, flat: int, steep: int
 
 
 def peak_at(lines: list[PeakLine], batch: float) -> float:
-    """Returns the bytes at this batch."""
+    """Returns the peak at this batch, bytes."""
     return max(line.at(batch) for line in lines)
 
 
@@ -376,17 +375,17 @@ def largest_batch(lines: list[PeakLine], limit: float) -> int | None:
 
 
 NO_SHAPES = Reason("memory_fit_needs_shapes")
-#: Margin of a prediction, in both directions: workspaces and other choices of libraries depend on shapes in ways that
+#: Margin of a prediction, in both directions. Workspaces and other choices of libraries depend on shapes in ways that
 #: no recording shows. All but two of the models of `benchmarks/memory_fit.py` stay within it.
 MARGIN = 0.05
 
 
 class SteadySteps(msgspec.Struct, frozen=True, eq=False):
-    """The basis of a prediction: the steps after the first recorded one, or the only step. The first one may allocate
-    what stays. Of these steps, those that have the batch of the step with the highest peak.
+    """The basis of a prediction. It is the steps after the first recorded one, which may allocate what stays, or the
+    only step; of these, those that have the batch of the step with the highest peak.
 
     steps    indices of the steps
-    curve    of the device
+    curve    the device's memory over time
     within   which events of the curve are in these steps
     grown    int64, how much of the memory allocated after each event grows with the batch
     """
@@ -399,7 +398,7 @@ class SteadySteps(msgspec.Struct, frozen=True, eq=False):
 
 
 class MemoryFit(msgspec.Struct, frozen=True):
-    """The peak of steady steps at any batch is the highest of `lines`. batch: the recorded one; peak_bytes: measured
+    """The peak of steady steps at any batch is the highest of `lines`. batch: the recorded one. peak_bytes: measured
     with it."""
 
     batch: int
@@ -439,8 +438,8 @@ def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
 
 
 def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
-    """Returns the sum over the live allocations after each event of the device. size: bytes of each of `allocations`
-    that count."""
+    """Returns the sum over the live allocations after each event of the device. size: the bytes of each of
+    `allocations` that count."""
     lives, over_time = allocations(trace), curve(trace, place)
     freed = lives.died >= 0
     rows = np.concatenate((lives.born, lives.died[freed])).astype(np.int64)
