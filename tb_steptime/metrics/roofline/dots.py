@@ -53,15 +53,15 @@ class RooflineDot(msgspec.Struct, frozen=True):
     calls, total_ns    number of calls in the span, and the summed length of their kernels
     flops, bytes       operations of one call, and the bytes that it moves at least
     tensor_cores       whether the longest kernel runs on tensor cores
-     roof_tflops        peak rate for the type of the inputs; None if the data sheet of the GPU or the type is unknown
+    roof_tflops        peak rate for the type of the inputs; None if the data sheet of the GPU or the type is unknown
     efficiency         time that the calls would take at the roof / time that their kernels take
     above              why the efficiency is more than 1; None if it is not. The name of a kernel may show an
                        algorithm that needs fewer operations (Winograd, Fourier), caches may hold the inputs, expanded
                        inputs may take less memory than their shapes suggest, or the clock may be higher than in the
                        data sheet
     bound              what limits the calls; None if the roofs are unknown
-         gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0
-                            if the roofs are unknown
+    gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0 if
+                       the roofs are unknown
     """
 
     op: str

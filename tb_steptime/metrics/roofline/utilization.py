@@ -330,8 +330,8 @@ def _validated(trace: Trace, counter: Samples, rows: Int64, ops: Products, at_pe
     """Returns the estimate for the time of these samples beside their mean; None if the work of too little kernel time
     is known.
 
-     at_peak_ns  for each of these rows of the kernel table the time that its whole op would take at the peak; NaN if
-                 unknown
+    at_peak_ns  for each of these rows of the kernel table the time that its whole op would take at the peak; NaN if
+                unknown
     """
     event = trace.kernels.event[rows]
     length, has_bound = trace.events.dur_ns[event], (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
