@@ -82,7 +82,7 @@ def mean_figure(values: Int64 | Float64) -> Figure:
 
 def ratio_figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Reason | None) -> Figure:
     """Returns part / whole. The first entry of both is that of the span, the others are those of its steps. A share is
-    None where the whole is 0; if the span's own is None, the figure has the reason, or else NO_TIME."""
+    None if the whole is 0. If the span's own is None, the figure has the reason, or else NO_TIME."""
     shares = [p / w if w > 0 else None for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
     return Figure(shares[0], tuple(shares[1:]), (reason or NO_TIME) if shares[0] is None else None)
 

@@ -365,7 +365,7 @@ _RUN_AS = {KINDS.index("reduce_scatter"): KINDS.index("all_reduce")}
 
 
 def launching_calls(trace: Trace) -> Int64:
-    """Returns the row of the call or op that launched each of `find_collectives`; -1 where it is not recorded."""
+    """Returns the row of the call or op that launched each of `find_collectives`; -1 if it is not recorded."""
     collectives = find_collectives(trace)
     on_device = has_device_activity(trace)
     return find_launches(trace).calls_of(collectives.event) if on_device else _requesting_ops(trace, collectives)
@@ -386,7 +386,7 @@ def launched_by_sync_norm(trace: Trace, calls: Int64) -> Bool:
 
 
 def _requesting_ops(trace: Trace, collectives: Collectives) -> Int64:
-    """Returns the op that requests each collective, -1 where it is not known. Requests and collectives of a kind are
+    """Returns the op that requests each collective; -1 if it is unknown. Requests and collectives of a kind are
     matched in order if they are equally many and each request comes before its collective."""
     ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(_REQUEST))
     requested = [kind_of(trace.strings[name]) for name in trace.events.name[ops].tolist()]

@@ -136,7 +136,7 @@ def blocks(trace: Trace) -> Int64 | None:
 
 @shared
 def blocks_per_sm(trace: Trace) -> Float64:
-    """Returns the blocks per SM of each kernel; NaN where it is not known.
+    """Returns the blocks per SM of each kernel. It is NaN if unknown.
 
     The value is recomputed from the grid and the device's SMs if both are known, because the file rounds to six digits
     and has contained negative numbers and infinities. Otherwise it is the file's value, if that is finite and positive.

@@ -77,10 +77,9 @@ class CodeLine(msgspec.Struct, frozen=True):
     device_ns         time of what it launches; None if nothing ran on a device
     launches          number of kernels, copies and memsets that it launches; None likewise
     idle_ns           how long devices had nothing to do until what it launches began, without waits for batches; None
-                     likewise
+                      likewise
     allocated_bytes   bytes that it allocates, freed or not, on the GPUs, or on the CPU if no GPU's were recorded; None
-                      if
-                     none were
+                      if none were
     """
 
     source: str

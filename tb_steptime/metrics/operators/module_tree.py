@@ -39,15 +39,13 @@ class ModuleRow(msgspec.Struct, frozen=True):
     idle_ns                    how long devices had nothing to do until that began; None as for ops
     backward_*                 costs of the nodes of the backward pass that its ops made, with the modules inside
     kernel_ns                  the part of device_total_ns in kernels, which are on tensor cores for at least tensor_ns,
-                               and
-                              for at most unknown_ns more
+                               and for at most unknown_ns more
     allocated_bytes            bytes of its allocations in the forward pass, freed or not; None if memory was not
                                recorded
     allocated_self_bytes       the same, without the modules inside
     backward_allocated_bytes   the same, in the backward pass as backward_*
     slowest_ns                 if layers are folded, the mean of a call of the slowest instance: forward on the device,
-                               or
-                              else on the host
+                               or else on the host
     """
 
     name: str = ""

@@ -54,11 +54,11 @@ class HostEvents(msgspec.Struct, frozen=True, eq=False):
 class HostSegments(msgspec.Struct, frozen=True, eq=False):
     """Adjacent segments of each host thread, by (thread, start), from its first event to the end of its last one.
 
-    thread           int32, row of `Trace.threads`
-    start_ns, end_ns int64; no segment is empty
-    inside           int32, place in `HostEvents` of the innermost open event; -1 for none
-    before, after    int32, place in `HostEvents` of the event directly inside it that ended or begins there; -1 if the
-                     segment is the first or the last one of its event
+    thread            int32, row of `Trace.threads`
+    start_ns, end_ns  int64; no segment is empty
+    inside            int32, place in `HostEvents` of the innermost open event; -1 for none
+    before, after     int32, place in `HostEvents` of the event directly inside it that ended or begins there; -1 if the
+                      segment is the first or the last one of its event
     """
 
     thread: Int32

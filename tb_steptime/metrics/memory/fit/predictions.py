@@ -87,7 +87,7 @@ class FitSetting(msgspec.Struct, frozen=True):
     step_ns        the mean steady step with these times; where it is None, `no_time` says why
     largest        the largest batch within the limit; None without a limit
     best           whether no other setting with a known time needs less memory without more time, or less time without
-                  more memory
+                   more memory
     copied_bytes   bytes copied between GPU and host per step, in both directions
     copy_ns        their time at the recorded rates; None if no rate is known or nothing is copied
     """
@@ -221,8 +221,7 @@ class DeviceFit(msgspec.Struct, frozen=True):
     unnamed        why no module is among them
     settings       what would change the peak
     unused_bytes   what the caching allocator had reserved at the recorded peak beyond what was allocated, as fragments
-                   and
-                  cache; None without such an allocator
+                   and cache; None without such an allocator
     rates          rates of the recorded copies between the host and this device; None without any, and for the CPU
     """
 
