@@ -618,9 +618,9 @@ export interface CodeLineSums {
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
  * norms_ns               launched by SyncBatchNorm, for the statistics of a batch
  * in_backward            number of them that the backward pass launches; None if the place of any launch is not known
- * last                   None unless every step ends with one of these collectives, and has others of them; None where
- * FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
- * kernel of a layer behind the last one shows, too
+ * last                   None unless every step ends with one of these collectives, and there are others. It is also
+ * None if FSDP launches any of them, because it gathers parameters of layers that differ in
+ * size, or if a kernel of a layer starts between the last one and the end of its step
  */
 export interface CollectiveRow {
   kind: string;
@@ -2485,7 +2485,7 @@ export interface Largest {
  * ns             mean length of these collectives
  * others_ns      mean length of the row's others
  * behind_times   how many times as long the kernel behind them takes, which reads their result, as that behind the
- * others, by medians; None where no kernel is behind some of them
+ * others, by medians; None if no kernel is behind some of them
  */
 export interface LastCall {
   ns: number;
@@ -2542,7 +2542,7 @@ export interface LateRank {
  * unlinked            number of activities in the steps whose launch is not recorded
  * queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
  * empty_share         share of the window in which nothing is queued
- * These three are None where no activity in the steps has a recorded launch.
+ * These three are None if no activity in the steps has a recorded launch.
  * graphs              number of launches of captured graphs per step
  */
 export interface LaunchFigures {
@@ -3225,7 +3225,7 @@ export interface OperatorRest {
  * kernel_ns            the part of device_total_ns in kernels; None if no device has tensor cores
  * tensor_ns, unknown_ns   the parts of kernel_ns that certainly and possibly run on tensor cores
  * allocated_bytes      bytes allocated while the op runs, freed or not: on the GPUs, or on the CPU if no GPU's were
- * recorded; None where none were recorded
+ * recorded; None if none were recorded
  * allocated_self_bytes   likewise, without the ops inside it
  */
 export interface OperatorRow {
@@ -4137,8 +4137,8 @@ export interface Reduced {
  * idle_search_ns   the part of search_ns in which no device works
  * map_ns           exposed time of the all-reduces that tell which parameters were used: for each search that of the
  * median one. Such an all-reduce does not wait for late ranks, because it follows others that did.
- * parameters       number of parameters in such an all-reduce; None where the trace does not show it
- * all_used         whether each of them got a gradient in each step; None where the trace does not show it
+ * parameters       number of parameters in such an all-reduce; None if the trace does not show it
+ * all_used         whether each of them got a gradient in each step; None if the trace does not show it
  */
 export interface Reducer {
   copies: number;

@@ -263,7 +263,7 @@ class LaunchFigures(msgspec.Struct, frozen=True):
     unlinked            number of activities in the steps whose launch is not recorded
     queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
     empty_share         share of the window in which nothing is queued
-                        These three are None where no activity in the steps has a recorded launch.
+                        These three are None if no activity in the steps has a recorded launch.
     graphs              number of launches of captured graphs per step
     """
 

@@ -294,7 +294,7 @@ def _none_if_unknown(column: Int64, row: int) -> int | None:
 
 
 def _bytes(size: int, kind: str, ranks: int | None, *, of_mark: bool) -> int | None:
-    """Returns the bytes of the exchange; None where they are not recorded. of_mark: `size` is that of a mark's inputs,
+    """Returns the bytes of the exchange; None if they are not recorded. of_mark: `size` is that of a mark's inputs,
     which for an all-gather are the part of one rank."""
     is_part = of_mark and kind == "all_gather"
     if size < 0 or (is_part and ranks is None):
@@ -343,7 +343,7 @@ _REQUEST = "c10d::alltoall_base_"
 
 class RoutedRows(msgspec.Struct, frozen=True, eq=False):
     """The number of rows that this rank sends and receives in each of `find_collectives`, including those to itself,
-    and the number of elements of a row; -1 where not known."""
+    and the number of elements of a row; -1 if not known."""
 
     sent: Int64
     received: Int64

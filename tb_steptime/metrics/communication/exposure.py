@@ -318,7 +318,7 @@ FEW_BYTES, FEW_BYTES_NS = 65_536, 500_000
 
 
 def est_wait_ns(trace: Trace) -> Int64:
-    """Estimates the wait in each of `find_collectives`, at most its exposed time; 0 where nothing indicates a wait."""
+    """Estimates the wait in each of `find_collectives`, at most its exposed time; 0 if nothing indicates a wait."""
     collectives = find_collectives(trace)
     if not has_device_activity(trace):
         return np.zeros(len(collectives), np.int64)
@@ -406,8 +406,8 @@ def _best_of_larger(size: Float64, length: Int64, own: Int64, others: Int64) -> 
 
 
 def _places_in_steps(trace: Trace, collectives: Collectives) -> Int64:
-    """Returns the place of each collective among those of its kind and group in its step; -1 outside of steps, and
-    where the steps have different numbers of them.
+    """Returns the place of each collective among those of its kind and group in its step; -1 outside of steps, and if
+    the steps have different numbers of them.
 
     step        |--- 0 ---|--- 1 ---|--- 2 ---|
     all-reduce   a   b     a   b     a    b       those at place 0 reduce the same gradients

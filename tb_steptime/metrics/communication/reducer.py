@@ -49,8 +49,8 @@ class Reducer(msgspec.Struct, frozen=True):
     idle_search_ns   the part of search_ns in which no device works
     map_ns           exposed time of the all-reduces that tell which parameters were used: for each search that of the
                      median one. Such an all-reduce does not wait for late ranks, because it follows others that did.
-    parameters       number of parameters in such an all-reduce; None where the trace does not show it
-    all_used         whether each of them got a gradient in each step; None where the trace does not show it
+    parameters       number of parameters in such an all-reduce; None if the trace does not show it
+    all_used         whether each of them got a gradient in each step; None if the trace does not show it
     """
 
     copies: float

@@ -72,7 +72,7 @@ class LastCall(msgspec.Struct, frozen=True):
     ns             mean length of these collectives
     others_ns      mean length of the row's others
     behind_times   how many times as long the kernel behind them takes, which reads their result, as that behind the
-                   others, by medians; None where no kernel is behind some of them
+                   others, by medians; None if no kernel is behind some of them
     """
 
     ns: int
@@ -102,9 +102,9 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     norms_ns               launched by SyncBatchNorm, for the statistics of a batch
 
     in_backward            number of them that the backward pass launches; None if the place of any launch is not known
-    last                   None unless every step ends with one of these collectives, and has others of them; None where
-                           FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
-                           kernel of a layer behind the last one shows, too
+    last                   None unless every step ends with one of these collectives, and there are others. It is also
+                           None if FSDP launches any of them, because it gathers parameters of layers that differ in
+                           size, or if a kernel of a layer starts between the last one and the end of its step
     """
 
     kind: str

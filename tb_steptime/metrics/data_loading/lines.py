@@ -49,8 +49,8 @@ class LoaderWork(msgspec.Struct, frozen=True, eq=False):
     """The work inside the waits. There is one entry for each wait and for each op and frame inside a wait; their self
     times sum to all waits.
 
-    op        name of the op, a row of the string table; -1 where Python runs outside any op
-    line      place in `lines`; -1 where none is known
+    op        name of the op, a row of the string table; -1 if Python runs outside any op
+    line      place in `lines`; -1 if none is known
     """
 
     op: Int32

@@ -29,7 +29,7 @@ from tb_steptime.trace.table import Int64, distinct, median
 
 
 class BatchTimings(ReceivedBatches, frozen=True, eq=False):
-    """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
+    """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 if not known.
 
     step        place of the step that asked for it
     produced    its row of `ProducedBatches`; -1 if its production is not recorded

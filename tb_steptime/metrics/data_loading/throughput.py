@@ -229,7 +229,7 @@ def _in_training_process(trace: Trace, main: MainLoader) -> LoaderThroughput | N
 
 
 def _waits_in_process(trace: Trace, main: MainLoader) -> Int64:
-    """Returns the wait for each batch; if the recording has only first batches of epochs, those."""
+    """Returns the wait for each batch. Those for first batches of epochs count only if the recording has no others."""
     batches = find_batches(trace)
     rows = batches.of(main.loader)
     return batches.wait_ns[rows if len(rows) else batches.loader == main.loader]

@@ -54,10 +54,10 @@ class Work(msgspec.Struct, frozen=True):
                   be requested from a backward
     least_bytes   inputs and outputs once each, in the recorded type; None if a size or the type is not recorded
     lengths       sizes that must fit the units of tensor cores: m, n, k; channels of a convolution; head size
-    dtype         type of the first operand; empty where not recorded
+    dtype         type of the first operand; empty if not recorded
     depthwise     a convolution whose channels do not mix: it multiplies no matrices
     batch         products of matrices in one call of bmm and similar ops; 1 for all others
-    causal        of attention, whether the mask is causal; None where that is not recorded, and for all others
+    causal        of attention, whether the mask is causal; None if that is not recorded, and for all others
     """
 
     flops: int

@@ -61,8 +61,8 @@ NO_KINETO_OCCUPANCY = Reason("no_kineto_occupancy")
 class Filling(msgspec.Struct, frozen=True, eq=False):
     """How each kernel fills its device. There is one entry per row of the kernel table.
 
-    resident            number of blocks that one SM holds at once; -1 where unknown, as in `waves` and `tail`
-    occupancy           share of an SM's threads while the kernel runs; NaN where unknown, as in `slot_efficiency`
+    resident            number of blocks that one SM holds at once; -1 if unknown, as in `waves` and `tail`
+    occupancy           share of an SM's threads while the kernel runs; NaN if unknown, as in `slot_efficiency`
     waves, tail         number of rounds in which the blocks run, and of blocks in the last round
     slot_efficiency     share of the slots for blocks that are used, averaged over the waves
     """
@@ -164,7 +164,7 @@ def slots(trace: Trace) -> Int64:
 
 
 def sm_active(trace: Trace) -> Float64:
-    """Returns the share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
+    """Returns the share of the SMs that have a block, averaged over the waves of each kernel; NaN if unknown."""
     fill, sms = filling(trace), np.maximum(sm_counts(trace), 1)
     waves = np.where(fill.waves > 0, fill.waves, np.nan)
     active: Float64 = (waves - 1 + np.minimum(fill.tail, sms) / sms) / waves

@@ -129,7 +129,7 @@ def _weighted(
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
-    """Yields properties of each kernel's launch, one column after another with its id; NaN where unknown."""
+    """Yields properties of each kernel's launch, one column after another with its id; NaN if unknown."""
     fill, occupancy = filling(trace), trace.kernels.kineto_occupancy
     yield "blocks_per_sm", _blocks_per_sm(trace)
     yield "waves", np.where(fill.waves > 0, fill.waves, np.nan)

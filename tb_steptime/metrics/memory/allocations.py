@@ -303,7 +303,7 @@ def steps_at(trace: Trace, instants: Int64) -> Int32:
 
 
 class Makers(msgspec.Struct, frozen=True):
-    """The module and the line that made each of some ops; None where there is none."""
+    """The module and the line that made each of some ops; None if there is none."""
 
     modules: list[str | None]
     lines: list[str | None]

@@ -54,7 +54,7 @@ class OperatorRow(msgspec.Struct, frozen=True):
     kernel_ns            the part of device_total_ns in kernels; None if no device has tensor cores
     tensor_ns, unknown_ns   the parts of kernel_ns that certainly and possibly run on tensor cores
     allocated_bytes      bytes allocated while the op runs, freed or not: on the GPUs, or on the CPU if no GPU's were
-                         recorded; None where none were recorded
+                         recorded; None if none were recorded
     allocated_self_bytes   likewise, without the ops inside it
     """
 
