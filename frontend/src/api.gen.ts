@@ -163,9 +163,9 @@ export interface ResultOf {
 export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };
 
 /**
- * Work of the training thread inside the loader. name: of an op; None for Python outside any op. ns_per_batch: its
- * self time. lines: the lines that it comes from, longest first, as far as call stacks show them; together they are at
- * most the activity.
+ * Work of the training thread inside the loader. name: that of an op; None for Python outside any op. ns_per_batch:
+ * its self time. lines: the lines from which it is called, longest first, as far as call stacks show them; together
+ * they take at most as long as the activity.
  */
 export interface Activity {
   name: string | null;
@@ -190,7 +190,7 @@ export interface AliveAt {
 /**
  * An allocation.
  * op, outer_op   the innermost and the outermost op around it; None outside of ops
- * module, line   module and line of the user around it; in the backward pass those of the forward op that created the
+ * module, line   the user's module and line around it; in the backward pass those of the forward op that created the
  * node
  * died_ns        when it is freed; None if it outlives the recording
  * lives_steps    number of steps after its own in which it is freed; None if either step is not known
@@ -219,7 +219,7 @@ export interface AllocatorCall {
 /**
  * Autograd's anomaly checks in the mean step.
  * checks   number of gradients that are checked
- * ns       recorded time in these checks and in keeping stacks; on a GPU the checks wait for it
+ * ns       recorded time in these checks and in keeping stacks; with a GPU the checks wait for it
  */
 export interface AnomalyChecks {
   checks: number;
@@ -240,7 +240,10 @@ export interface BinLevel {
   permille: (number | null)[];
 }
 
-/** A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores. */
+/**
+ * A bin of kernel time. `short` is its label over a column, and `answer` its answer to the question whether a
+ * kernel runs on tensor cores.
+ */
 export interface BinMeaning {
   id: "matmul_like" | "other" | "tensor_core" | "unknown";
   label: string;
@@ -252,7 +255,7 @@ export interface BinMeaning {
 }
 
 /**
- * An op for one device that blocked the launching thread while another device was idle. idle_ns: idle time of that
+ * An op for one device that blocks the launching thread while another device is idle. idle_ns: idle time of that
  * other device per step.
  */
 export interface Blocker {
@@ -263,7 +266,7 @@ export interface Blocker {
 }
 
 /**
- * Blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
+ * The blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
  * total_ns       how long the calls block the host
  * deviation_ns   standard deviation of this time per step; None if there is one step
  * source         the source line without its number, which changes when a line is added above it
@@ -283,14 +286,14 @@ export interface BlockingPlace {
 }
 
 /**
- * Groups of blocking calls that are alike: the same op, outermost op, site, call, direction, user range, module and
- * source line.
- * op, outer_op     None for a call outside any recorded op
- * call             the group's calls as in the trace, "cudaMemcpyAsync + cudaStreamSynchronize"
+ * Groups of blocking calls that are alike: they have the same op, outermost op, site, call, direction, user range,
+ * module and source line.
+ * op, outer_op     the innermost and the outermost op around the call; None outside any recorded op
+ * call             the group's calls as in the trace, such as "cudaMemcpyAsync + cudaStreamSynchronize"
  * kind             sync, pageable_copy, copy or allocator
  * direction        direction of the group's copy, as in CopyRow; None if it copies nothing
  * phase, site      as in SiteRow
- * source           the innermost frame outside torch, "train.py(5): step"; None without stacks
+ * source           the innermost frame outside torch, such as "train.py(5): step"; None without stacks
  * forward_*        for work of the backward pass, the op, module and line of the forward pass that created it; None
  * for other work, or if not known
  * count, blocked_ns, bubble_ns   means per step; bubbles are disjoint
@@ -366,11 +369,11 @@ export interface BubblePiece {
 /**
  * Whether waits come in bursts, for the longest epoch; times are means in ns.
  * consumer_ns       the step without exposed waits, per batch
- * workers           number of workers that the period shows; None with why
+ * workers           number of workers that the period shows; where it is None, `why` says why
  * workers_from      the evidence ("stacks" in summaries of earlier releases)
  * period            distance of similar waits, in batches
- * autocorrelation   of waits at that distance
- * long_wait_ns      waits for the worker with the most waiting
+ * autocorrelation   correlation of waits at that distance
+ * long_wait_ns      mean wait for the worker with the most waiting
  * short_wait_ns     time for a prefetched batch, the tenth percentile of the other waits; None if these are not much
  * shorter
  * production_ns, spread_ns   one worker's time for one batch, and its standard deviation
@@ -456,7 +459,7 @@ export interface Catalogue {
   terms: Term[];
 }
 
-/** Bytes of a category. count: number of allocations; 0 for memory from before the recording. */
+/** The bytes of a category. count: number of allocations; 0 for memory from before the recording. */
 export interface CategoryBytes {
   category: "activations" | "before_recording" | "gradients" | "inputs" | "optimizer_state" | "parameters" | "temporary" | "unknown";
   bytes: number;
@@ -506,10 +509,10 @@ export interface ChainPage {
 }
 
 /**
- * Chains of one kind; means per step.
+ * The chains of one kind; means per step.
  * site       where the chain with the most time comes from
  * ops        the first distinct ops of that chain
- * gain_ns    the most that fusing them would save
+ * gain_ns    upper bound of what fusing them would save
  */
 export interface ChainsOfKind {
   kind: "elementwise" | "layer_norm" | "rms_norm" | "rotary";
@@ -546,7 +549,7 @@ export interface ChangedStep {
 }
 
 /**
- * What an op allocates and frees within a step; means per step. op: None outside of ops; largest_bytes: size of the
+ * What an op allocates and frees within a step; means per step. op: None outside of ops. largest_bytes: size of the
  * largest allocation.
  */
 export interface ChurnRow {
@@ -567,14 +570,17 @@ export interface Clocks {
 }
 
 /**
- * One line; sums over the steps.
- * source           "train.py(54): step"
- * calls            how often the function is called; None where lines are those of calls
- * host_self_ns     on the main thread, Python's own time included
- * host_total_ns    with what the line calls; a line that calls itself counts once
- * device_ns, ...   of what it launches; idle_ns: how long devices had nothing to do until that began, waits for
- * batches left out; None where nothing ran on a device
- * allocated_bytes  freed or not, on the GPUs, or on the CPU where no GPU's were recorded; None where none were
+ * One line of code; sums over the steps.
+ * source            for example "train.py(54): step"
+ * calls             how often the function is called; None if lines are those of calls
+ * host_self_ns      time on the main thread, including Python's own time
+ * host_total_ns     the same, with what the line calls; a line that calls itself counts once
+ * device_ns         time of what it launches; None if nothing ran on a device
+ * launches          number of kernels, copies and memsets that it launches; None likewise
+ * idle_ns           how long devices had nothing to do until what it launches began, without waits for batches; None
+ * likewise
+ * allocated_bytes   bytes that it allocates, freed or not, on the GPUs, or on the CPU if no GPU's were recorded; None
+ * if none were
  */
 export interface CodeLine {
   source: string;
@@ -587,7 +593,7 @@ export interface CodeLine {
   allocated_bytes: number | null;
 }
 
-/** Sums over the steps, ns and bytes, as those of a `CodeLine`. */
+/** Sums over the steps, ns and bytes. The fields are as in `CodeLine`. */
 export interface CodeLineSums {
   host_self_ns: number;
   device_ns: number | null;
@@ -614,10 +620,10 @@ export interface CodeLineSums {
  * nodes_ns               launched by nodes of the backward pass, and not by hooks as for gradients
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
  * norms_ns               launched by SyncBatchNorm, for the statistics of a batch
- * in_backward            number of them that the backward pass launches; None where no such pass is recorded
- * last                   None unless every step ends with one of these collectives, and has others of them; None where
- * FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
- * kernel of a layer behind the last one shows, too
+ * in_backward            number of them that the backward pass launches; None if the place of any launch is not known
+ * last                   None unless every step ends with one of these collectives, and there are others. It is also
+ * None if FSDP launches any of them, because it gathers parameters of layers that differ in
+ * size, or if a kernel of a layer starts between the last one and the end of its step
  */
 export interface CollectiveRow {
   kind: string;
@@ -650,18 +656,26 @@ export interface Combined {
 }
 
 /**
- * What the mean step exchanges, in its judged time. rows: most exposed first; their exposed_ns sum to exposed_ns.
- * left_out_ns: the rest of the step's part "communication", in work from before the recording or, without a GPU,
- * beside ops.
- * wait_ns: est., over all steps. steady_wait_ns: over those after the first one, in which ranks wait for each other's
- * profiler to start; None with fewer than FEWEST_STEPS steps.
- * running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
- * part of it in which no collective runs; free_backward_ns: the part of that in backward passes whose gradients are
- * reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass; without
- * before_gradients_ns, the free time of these passes before their first gradient is ready.
- * examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
- * DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
- * after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
+ * What the mean step exchanges, in its judged time.
+ * running_ns            time in which a collective runs
+ * exposed_ns            the part of running_ns in which no computation runs
+ * left_out_ns           the rest of the step's part "communication", in work from before the recording or, without a
+ * GPU, beside ops
+ * wait_ns               estimated waits for other ranks, over all steps
+ * steady_wait_ns        the same over the steps after the first one, in which ranks wait for each other's profiler to
+ * start; None with fewer than FEWEST_STEPS steps
+ * computing_ns          time in which the model computes
+ * free_compute_ns       the part of computing_ns in which no collective runs
+ * free_backward_ns      the part of free_compute_ns that can hide gradients: it lies in backward passes whose
+ * gradients are reduced and cannot wait for a later pass, and excludes before_gradients_ns;
+ * None if the trace shows no such pass
+ * before_gradients_ns   free time of these passes before their first gradient is ready
+ * rows                  most exposed first; their exposed_ns sum to exposed_ns
+ * examples              the longest exposed ranges
+ * waits                 the collectives with the longest estimated waits
+ * reducer               None without DistributedDataParallel, and where that only exchanges gradients
+ * passes                the largest number of backward passes after which the same gradients are exchanged before one
+ * optimizer step; 0 if they are exchanged once
  */
 export interface Communication {
   running_ns: number;
@@ -772,8 +786,8 @@ export interface Contribution {
 }
 
 /**
- * Copies for one purpose; means per step. op: the op that requests most of the copies; site: where the copies with
- * the most time come from.
+ * The copies for one purpose; means per step. op: the op that requests most of the copies. site: where the copies
+ * with the most time come from.
  */
 export interface CopiesOfKind {
   kind: "assignment" | "concatenation" | "layout" | "type";
@@ -784,7 +798,7 @@ export interface CopiesOfKind {
 }
 
 /**
- * Copies of one way from one place, as in `CopyRow`; sums over the compared steps.
+ * The copies of one direction and kinds of memory from one place, as in `CopyRow`; sums over the compared steps.
  * op             the outermost op around the copies, or else the named range
  * bytes          None if they are not recorded for all copies
  * deviation_ns   standard deviation of their time per step; None if there is one step
@@ -802,8 +816,8 @@ export interface CopyPlace {
 }
 
 /**
- * Bytes per second of the recorded copies between host and GPU of 1 MB or more; from pinned memory, where some are.
- * A direction without such copies has the rate of the other one.
+ * Bytes per second of the recorded copies between host and GPU of 1 MB or more; of those with pinned memory, if
+ * there are any. A direction without such copies has the rate of the other one.
  */
 export interface CopyRates {
   to_device: number;
@@ -813,19 +827,19 @@ export interface CopyRates {
 
 /**
  * Copies of one direction between two kinds of memory; means per step.
- * direction          "HtoD" and the like
+ * direction          "HtoD", "DtoH", "DtoD" and the like
  * source, target     kinds of memory: "Pageable", "Pinned", "Device"
  * pageable           whether one of the two is pageable
  * hidden_ns          time of the copies in which a kernel runs too
  * blocked_ns         time for which the calls that copy block the host
  * bytes_per_second   bytes / the copies' own time; None if bytes are not recorded
- * op                 the outermost op, or else the named range, with the most copy time
- * least_ns           what they would take at the peak rate of the link between host and device; None for copies within
+ * op                 the outermost op, or else the named range, whose copies take the most time
+ * least_ns           their time at the peak rate of the link between host and device; None for copies within
  * one of them, and where bytes or the rate are not known
- * in_a_row           number of these copies a step that follow another of them without a kernel in between
- * created_ns         the part of `total_ns` of tensors that an op creates right before, as `is_created` says
- * made_by            the op that computes on the CPU right before most of the bytes are copied to the device, outside
- * of a loader: it makes what they copy; None if there is none
+ * in_a_row           number of these copies that follow another of them without a kernel in between
+ * created_ns         the part of `total_ns` in copies of tensors that an op creates right before (`is_created`)
+ * made_by            the op that makes most of what is copied to the device: it computes on the CPU right before the
+ * copies, outside of a loader; None if there is none
  */
 export interface CopyRow {
   direction: string;
@@ -872,7 +886,7 @@ export interface CpuGroup {
 
 /**
  * An op on the CPU; means per step.
- * self_ns           its time without that of ops inside it, added up over the threads
+ * self_ns           its time without that of ops inside it, summed over the threads
  * usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
  * interruption; no more than self_ns
  * dtype             type of the first input in most of that time, in torch's words; None if not recorded
@@ -893,10 +907,10 @@ export interface CpuOpRow {
  * name         class of the optimizer in the marks
  * usual_ns     its time in a step in which each op takes its lower median time, which is not affected by other
  * processes that take the core; without making its state, as any form does in its first step
- * pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
- * between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
- * fused        one op does the whole update of a parameter
- * sparse       the update takes sparse gradients as well
+ * pass_ns      the part of usual_ns in the op that writes the parameters, which passes once over them and their states
+ * between_ns   time of Python between the ops of an update, by the lower median over the steps, without long gaps
+ * fused        whether one op does the whole update of a parameter
+ * sparse       whether the update also takes sparse gradients
  */
 export interface CpuOptimizer {
   name: string;
@@ -910,8 +924,8 @@ export interface CpuOptimizer {
 }
 
 /**
- * What a CPU job computes.
- * ops               the ops with the most time, the most first
+ * What a CPU job computes, in the mean step.
+ * ops               the ops with the most time, longest first
  * rest_ns, ops_ns   self time of all other ops, and of all ops together
  * groups            all ops except the optimizer's, by kind
  * optimizer         None if the optimizer has no marks
@@ -919,17 +933,17 @@ export interface CpuOptimizer {
  * busy_ns           the part of step_ns in which any op runs
  * threads           number of threads that run ops
  * cores             number of cores of the machine; None if no recorder states it
- * recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
- * table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
+ * recurrent_share   share of recurrent layers in the self time of the forward pass's ops of the kind "other"
+ * table_fill_ns     time to fill gradients of embeddings with zeros, in a step in which each op takes its
  * lower median time; without tables that get a dense gradient from elsewhere, too
  * table_saved_ns    the part of it that sparse gradients save, with that of the optimizer's ops on these gradients and
  * of freeing them in `zero_grad`; None if shapes were not recorded
  * slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
- * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
+ * short_gaps_ns     time in which no op runs, in gaps of at most SHORT_GAP_NS between ops; without one-time work,
  * waits for batches and the optimizer
- * autocast          autocast casts the inputs of most layers to 16 bits
- * channels_last     oneDNN's convolutions spend most of their time on images whose channels come last; None if there
- * are none
+ * autocast          whether autocast casts the inputs of most layers to 16 bits
+ * channels_last     whether oneDNN's convolutions spend most of their time on images whose channels come last; None if
+ * there are none
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -961,8 +975,8 @@ export interface Curve {
 }
 
 /**
- * Prediction for this number of workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
- * production / workers each.
+ * The prediction for this number of workers. step_ns: the mean step of the same span. loader_ns: the time for the
+ * batches of a step.
  */
 export interface CurvePoint {
   workers: number;
@@ -1038,13 +1052,17 @@ export interface DeviceFigures {
 }
 
 /**
- * The prediction for a device. With `unknown` there is no batch, and nothing that depends on it.
- * lines: the peak at any batch is that of the highest line. limit_bytes: the given limit, or else the memory of the
- * device; None where neither is known. largest: the largest batch within the limit; largest_low, largest_high: its
- * bounds by the margin; 0 if not even one sample fits. modules: the makers of the peak; unnamed: why no module is
- * among them. settings: what would change the peak. unused_bytes: what the caching allocator had reserved at the
- * recorded peak beyond what was allocated, as fragments and cache; None without one. rates: of the recorded copies
- * between the host and this device; None without any, and for the CPU.
+ * The prediction for a device. If `unknown` has a reason, there is no batch, and nothing that depends on it.
+ * lines          the peak at any batch is that of the highest line
+ * limit_bytes    the given limit, or else the memory of the device; None if neither is known
+ * largest        the largest batch within the limit; 0 if not even one sample fits
+ * largest_low, largest_high   bounds of it by the margin
+ * modules        the makers of the peak
+ * unnamed        why no module is among them
+ * settings       what would change the peak
+ * unused_bytes   what the caching allocator had reserved at the recorded peak beyond what was allocated, as fragments
+ * and cache; None without such an allocator
+ * rates          rates of the recorded copies between the host and this device; None without any, and for the CPU
  */
 export interface DeviceFit {
   device: string;
@@ -1106,9 +1124,11 @@ export interface DeviceIdle {
 }
 
 /**
- * One resolution, one entry per bin from the window's start on, in thousandths of the bin: computing kernels,
- * collectives where no kernel computes, copies where no kernel runs. run_ahead_ns: mean over the activities that start
- * in the bin, None where none does.
+ * One resolution, with one entry per bin from the window's start on.
+ * kernel_permille         thousandths of the bin in which kernels compute
+ * communication_permille  thousandths in which collectives run and no kernel computes
+ * copy_permille           thousandths in which copies run and no kernel does
+ * run_ahead_ns            mean over the activities that start in the bin, None if none does
  */
 export interface DeviceLevel {
   bin_ns: number;
@@ -1225,8 +1245,8 @@ export interface DeviceSplit {
  * calls         number of softmaxes, forward and backward
  * softmax_ns    time of their kernels
  * other_ns      time of scale, mask, dropout and conversions between the products
- * written_out   share of the softmaxes of the forward pass that torch's own attention op computes in this way, because
- * no fused kernel accepts the inputs
+ * written_out   share of the forward pass' softmaxes that torch's own attention op computes in this way, because no
+ * fused kernel supports the inputs
  */
 export interface EagerAttention {
   site: KernelSite;
@@ -1237,11 +1257,14 @@ export interface EagerAttention {
 }
 
 /**
- * The starts of epochs of all loaders in the span's steps. batches: number of first batches of an epoch, or of
- * another pass such as an evaluation; wait_ns: mean wait for one; exposed_ns: exposed wait in the mean step, including
- * the marks that end an epoch; setup_ns: time in the mean step in which new iterators are set up, which is no wait.
- * respawned: whether worker processes start again for each epoch; produced_ns: mean production of these batches; both
- * None without a recorder. steps: names of the steps that wait for these batches.
+ * The starts of epochs of all loaders in the span's steps.
+ * batches       number of first batches of an epoch, or of another pass such as an evaluation
+ * wait_ns       mean wait for one of them
+ * exposed_ns    exposed wait in the mean step, including the marks that end an epoch
+ * setup_ns      time of the mean step in which new iterators are set up, which is no wait
+ * respawned     whether worker processes start again for each epoch; None without a recorder
+ * produced_ns   mean production time of these batches; None without a recorder
+ * steps         names of the steps that wait for these batches
  */
 export interface EpochStarts {
   batches: number;
@@ -1325,8 +1348,8 @@ export interface ExcessName {
 }
 
 /**
- * How much longer each kind of excess makes a step, in ns; the kinds are disjoint. The steady step and all kinds
- * except unknown sum to the step: unknown excess counts as a part of the steady step.
+ * By how much each kind of excess makes a step longer, ns. The kinds are disjoint. The steady step and all kinds
+ * except unknown sum to the step, because unknown excess counts as a part of the steady step.
  */
 export interface ExcessNs {
   once: number;
@@ -1338,11 +1361,11 @@ export interface ExcessNs {
 }
 
 /**
- * Excess of one kind over the steps.
- * total_ns   how much longer it makes the steps
+ * The excess of one kind over the steps.
+ * total_ns   by how much it makes the steps longer
  * count      number of calls with such excess
- * step, start_ns, end_ns   the longest excess
- * names      events with the most of it, the most first
+ * step, start_ns, end_ns   where the longest excess is
+ * names      events with the most of it, most first
  */
 export interface ExcessRow {
   kind: "edge" | "interrupted" | "once" | "periodic" | "profiler" | "unknown";
@@ -1360,9 +1383,9 @@ export interface ExcessRow {
  * bytes, dtype   None if not recorded
  * site           id of the place in the step that launches them ("backward.hooks"); "unknown" without a launch
  * wrapper        "fsdp" if a range of FSDP launches them, otherwise ""
- * peer           for a send or receive the rank at the other side; None if not recorded
- * sends          it is a send
- * batched        it is several messages in one kernel; then peer is None if they are for several ranks
+ * peer           the other rank of a send or receive; None if not recorded
+ * sends          whether it is a send
+ * batched        whether it is several messages in one kernel; peer is None if these are for several ranks
  * rows_sent, rows_received, width   rows of an all-to-all and elements of each row; all None if not recorded
  */
 export interface ExchangeClass {
@@ -1417,7 +1440,7 @@ export interface ExchangeTime {
  * start      us, relative to the span's origin
  * length     ns
  * exposed    ns of the judged time in which no computation runs beside it; -1 if that is the whole length
- * sequence   number of earlier collectives of its group, -1 if not recorded; the column is empty if none is recorded
+ * sequence   number of earlier collectives of its group, -1 if not recorded; the column is empty if no number is
  * left_out   number of collectives of later steps, which are not kept
  */
 export interface Exchanges {
@@ -1435,8 +1458,8 @@ export interface Exchanges {
 /**
  * Rows by expert, as a mean over `loops` loops over the experts of a layer. Layers have different experts, so the
  * experts of each loop are ordered by their rows.
- * rows      of the expert with most rows, of the next one, and so on; one for each expert
- * busiest   rows of the expert with most rows / mean of all experts
+ * rows      rows of each expert, most first
+ * busiest   rows of the expert with most rows / mean rows of all experts
  * chosen    number of experts that each token chooses; tokens x chosen is the sum of rows
  * share     part of the steps that the host spends in these loops, 0 to 1, without their backward pass
  */
@@ -1496,13 +1519,18 @@ export interface FindingText {
 }
 
 /**
- * A setting at the recorded batch. label: its name; code: how to set it, None for the recorded one.
- * peak_bytes, low_bytes, high_bytes: estimated, except for the recorded setting; None with `unknown`. again_ns: time
- * per step for computing again, including a checkpoint's own Python on a CPU. copied_bytes: between GPU and host per
- * step, in both directions; copy_ns: their time at the recorded rates; None where no rate is known or nothing is
- * copied. step_ns: the mean steady step with these times; None with `no_time`. largest: the largest batch within the
- * limit; None without a limit. best: no other setting with a known time needs less memory without more time, or less
- * time without more memory.
+ * A setting at the recorded batch.
+ * label          its name
+ * code           how to set it; None for the recorded one
+ * peak_bytes, low_bytes, high_bytes   estimated, except for the recorded setting; where they are None, `unknown` says
+ * why
+ * again_ns       time per step for computing again, including a checkpoint's own Python on a CPU
+ * step_ns        the mean steady step with these times; where it is None, `no_time` says why
+ * largest        the largest batch within the limit; None without a limit
+ * best           whether no other setting with a known time needs less memory without more time, or less time without
+ * more memory
+ * copied_bytes   bytes copied between GPU and host per step, in both directions
+ * copy_ns        their time at the recorded rates; None if no rate is known or nothing is copied
  */
 export interface FitSetting {
   label: string;
@@ -1548,7 +1576,7 @@ export interface FlamePage {
 }
 
 /**
- * The chains of a device. kinds: those with the most gain first; compiled: the device runs kernels that a compiler
+ * The chains of a device. kinds: most gain first. compiled: whether the device runs kernels that a compiler
  * generated.
  */
 export interface FusibleChains {
@@ -1616,8 +1644,8 @@ export interface GrowingGraph {
 }
 
 /**
- * A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
- * that median.
+ * A slow step, and what is longer in it than in the median of the others, with the largest difference first.
+ * `excess_ns` is the step time above that median.
  */
 export interface Grown {
   step: string;
@@ -1636,8 +1664,8 @@ export interface GrownPart {
 
 /**
  * How much more memory is allocated at the end of each step.
- * bytes_per_step   mean difference from the first of at_step_ends to the last; None with a reason
- * every_step       each step ends with more than the one before
+ * bytes_per_step   mean difference from the first of at_step_ends to the last; where it is None, `reason` says why
+ * every_step       whether each step ends with more than the one before
  * at_step_ends     bytes allocated when the host ends each step
  */
 export interface Growth {
@@ -1663,7 +1691,7 @@ export interface Headline {
 
 /**
  * Another thread that runs Python while the training thread runs no op.
- * thread   its number in the system
+ * thread   its number in the operating system
  * name     the innermost function of the user in which it spends most of that time
  * ns       the time in which it runs Python and the training thread runs no op, mean over the steps
  * share    this time / all time in which the training thread runs no op
@@ -1782,10 +1810,10 @@ export interface HostStep {
 }
 
 /**
- * Idle time by reason, in ns; the sum is the whole idle time. The order is that of every picture: first those while
- * the launch call had not begun, by what the launching thread did then, then those after it had begun, then those left
- * out of judgement (`excluded_time`). `IDLE_MEANINGS` says what each one is.
- * launch_latency     the call returned at most 50 us ago; later the work waits: `dependency`, `collective_wait`
+ * Idle time by reason, ns. The sum is the whole idle time. The order is that of every picture: first the reasons
+ * before the launch call began, by what the launching thread did then, then those after it began, then those left out
+ * of judgement (`excluded_time`). `IDLE_MEANINGS` says what each one is.
+ * launch_latency     the call returned at most 50 us ago; after that the work waits (`dependency`, `collective_wait`)
  * queued             the work was launched before the gap began, and the gap is at most 10 us
  */
 export interface IdleNs {
@@ -1823,7 +1851,7 @@ export interface IdleTime {
 
 /**
  * Successive collectives of a row with hardly any computation between them, which could be merged; means per step.
- * count, exposed_ns   their number, and their time that no computation hides
+ * count, exposed_ns   number of them, and the time of theirs that no computation hides
  * bytes, bytes_p50    bytes of all of them, and of the median one; None if not recorded
  * ns_p50              length of the median one
  */
@@ -1954,8 +1982,8 @@ export interface Insight {
 }
 
 /**
- * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: their
- * exposed time beyond the typical wait, per step; steps: names of the steps with long waits.
+ * Rare long waits without a period. typical_ns: the median wait. long_ns: the mean of the long ones. exposed_ns:
+ * their exposed time beyond the typical wait, per step. steps: names of the steps with long waits.
  */
 export interface Jitter {
   typical_ns: number;
@@ -2031,7 +2059,7 @@ export interface JobCollective {
 }
 
 /**
- * Events that indicate the kind of job. count: their number; name: of the first of them, "" if names are
+ * Events that indicate the kind of job. count: number of such events. name: that of the first one, "" if names are
  * irrelevant.
  */
 export interface JobEvidence {
@@ -2041,7 +2069,7 @@ export interface JobEvidence {
 }
 
 /**
- * What a recording shows about its job; a field is "unknown" or None where it does not show it.
+ * What a recording shows about its job. A field that it does not show is "unknown" or None.
  * purpose         "training" if there are gradients or an optimizer; "inference" if there are many layers and neither
  * execution       how the job's work is launched; "mixed" if no single way launches four fifths of it
  * compiled_share, graph_share   shares of the kernel time without collectives, or of the time in ops for jobs on a
@@ -2054,11 +2082,11 @@ export interface JobEvidence {
  * optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
  * server          the server that runs an inference; None for a script
  * schedules_ahead  whether frames show that the server schedules the next batch while the device works
- * compiles        whether torch.compile has code for the GPUs; True if these are not known
- * double_backward   whether autograd differentiates gradients, too, for which torch.compile has no code
+ * compiles        whether torch.compile can generate code for the GPUs; True if these are not known
+ * double_backward   whether autograd also differentiates gradients, which torch.compile does not support
  * transforms      whether transforms of torch.func compute gradients
  * no_grad         what a training runs without gradients
- * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
+ * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without a loop
  * left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
  * evidence        events that show the values above, a few for each
@@ -2277,7 +2305,7 @@ export interface JudgedRows {
 }
 
 /**
- * A kernel's launches in detail. shape: None where the trace does not contain the kernel's grids; sites: those with
+ * A kernel's launches in detail. shape: None if the trace does not contain the kernel's grids. sites: those with
  * the most time.
  */
 export interface KernelDetail {
@@ -2290,7 +2318,7 @@ export interface KernelDetail {
 }
 
 /**
- * Launches of one group on one device. Times are ns, shares and occupancies fractions.
+ * The launches of one group on one device. Times are ns, shares and occupancies fractions.
  * If the launches of a row differ in a text, the row has the text with the most time.
  * name                the kernel, op, module or line of the row; if there is none, the reason
  * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
@@ -2301,11 +2329,12 @@ export interface KernelDetail {
  * the row could move there
  * op                  the innermost op around the launches, one of op_count; None if most time has no op, for the
  * reason no_op
- * module, source      module and line of the user around the launches, for backward kernels around their forward op;
+ * module, source      the user's module and line around the launches, for backward kernels around their forward op;
  * one of source_count lines; None if most time has none, or none is recorded
  * blocks_per_sm ...   means over the launches, weighted by their lengths; None if not measurable on this GPU or for
  * these kernels
- * persistent          the name shows that the blocks loop over tiles until all is done: then the grid shows no tail
+ * persistent          whether the name shows that the blocks loop over tiles until all is done, so that the grid shows
+ * no tail
  * short               a kernel's short name, which no other kernel of the recording has; for other rows the name;
  * empty in summaries of older releases, as in all rows of kernels
  */
@@ -2373,11 +2402,11 @@ export interface KernelRow {
 /**
  * The place from which most time of some kernels comes.
  * kernel           short name of the kernel
- * op               the innermost op that launched it; None where none is recorded
+ * op               the innermost op that launched it; None if none is recorded
  * shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if they are not recorded or not kept
  * module, source   class of the innermost nn.Module around the op, and the innermost source line outside torch; for a
  * backward kernel those around its forward op; None in traces without call stacks
- * backward         most of the time is of kernels that a node of the backward pass launched
+ * backward         whether nodes of the backward pass launched the kernels with most of the time
  * longest          the longest of the kernels, to show in the timeline
  */
 export interface KernelSite {
@@ -2399,8 +2428,8 @@ export interface KernelsNamed {
 }
 
 /**
- * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
- * for each whether it is the second sense of the lane's colour (a wait that is hidden).
+ * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals. hatched: for
+ * each of them, whether it is a hidden wait.
  */
 export interface Lane {
   id: "cpu" | "gpu" | "loader";
@@ -2430,7 +2459,7 @@ export interface LanePiece {
   to_ns: number;
 }
 
-/** A range of the span in which the pattern shows, by steps. Times are relative to the span's origin. */
+/** A range of the span in which the pattern of the steps shows. Times are relative to the span's origin. */
 export interface LaneWindow {
   start_ns: number;
   end_ns: number;
@@ -2464,9 +2493,11 @@ export interface Largest {
 }
 
 /**
- * The collectives of a row that are the last of their step. ns: their mean length; others_ns: that of the row's
- * others; behind_times: how many times as long the kernel behind them takes, which reads their result, as that behind
- * the others; medians, None where no kernel is behind.
+ * The collectives of a row that are the last of their step.
+ * ns             mean length of these collectives
+ * others_ns      mean length of the row's others
+ * behind_times   how many times as long the kernel behind them takes, which reads their result, as that behind the
+ * others, by medians; None if no kernel is behind some of them
  */
 export interface LastCall {
   ns: number;
@@ -2515,7 +2546,7 @@ export interface LateRank {
 }
 
 /**
- * Figures of the launches in the whole span. A launch is a call that launched anything; with CUDA graphs one launch
+ * Figures of the launches in the whole span. A launch is a call that launched anything. With CUDA graphs one launch
  * starts many activities.
  * calls, activities   launches and device activities per step
  * run_ahead_p50_ns    median run-ahead of the activities
@@ -2523,8 +2554,8 @@ export interface LateRank {
  * unlinked            number of activities in the steps whose launch is not recorded
  * queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
  * empty_share         share of the window in which nothing is queued
- * These three are None where no activity in the steps has a recorded launch.
- * graphs              launches of captured graphs per step
+ * These three are None if no activity in the steps has a recorded launch.
+ * graphs              number of launches of captured graphs per step
  */
 export interface LaunchFigures {
   calls: number;
@@ -2539,8 +2570,9 @@ export interface LaunchFigures {
 }
 
 /**
- * A distribution: count[i] launches last edges_ns[i] or more and less than edges_ns[i + 1], the last edge included.
- * Edges grow by one factor, as far as whole ns allow; one bin where all launches last equally long.
+ * A distribution. count[i] launches last at least edges_ns[i] and less than edges_ns[i + 1]; the last edge is
+ * included.
+ * Edges grow by one factor, as far as whole ns allow. There is one bin if all launches last equally long.
  */
 export interface LaunchLengths {
   edges_ns: number[];
@@ -2548,14 +2580,14 @@ export interface LaunchLengths {
 }
 
 /**
- * Launches of one kernel from one place; sums over the compared steps.
+ * The launches of one kernel from one place; sums over the compared steps.
  * short          short name of the kernel
  * op             the innermost op; None if there is none
  * shapes         shapes of the op's inputs, as in the trace; "" if not recorded
  * module         the innermost module; None if none is recorded
- * order          rank of the first launch among those of all places
+ * order          rank of the place by its first launch
  * deviation_ns   standard deviation of the time per step; None if there is one step
- * blocks         mean number of blocks of a launch; None where `shapes` say what it is for, or a grid is not recorded
+ * blocks         mean number of blocks of a launch; None if `shapes` is known, or a grid is not recorded
  */
 export interface LaunchPlace {
   name: string;
@@ -2572,15 +2604,15 @@ export interface LaunchPlace {
 }
 
 /**
- * The most frequent launch shape of a kernel and how it fills the GPU: the blocks run in waves of at most sm_count
+ * The most frequent launch shape of a kernel, and how it fills the GPU. The blocks run in waves of at most sm_count
  * x resident.
  * grid            as recorded; some calls of ROCm count work-items
- * registers       per thread
+ * registers       number of registers per thread
  * shared_memory   bytes per block
  * launches        number of launches with this shape
  * shape_count     number of different shapes of the kernel
- * persistent      the name shows that the blocks loop over tiles
- * Values are None where the trace or the limits of the GPU do not show them.
+ * persistent      whether the name shows that the blocks loop over tiles
+ * Values are None if the trace or the limits of the GPU do not show them.
  */
 export interface LaunchShape {
   grid: number[];
@@ -2602,8 +2634,8 @@ export interface LaunchShape {
 }
 
 /**
- * Where some launches come from: the innermost op and module around them, and the user's line; for a backward
- * kernel module and line of its forward op. None where there is none, or it is not recorded.
+ * Where some launches come from: the innermost op and module around them, and the user's line. For a backward
+ * kernel, module and line are those of its forward op. A field is None if there is none, or it is not recorded.
  */
 export interface LaunchSite {
   op: string | null;
@@ -2615,8 +2647,8 @@ export interface LaunchSite {
 
 /**
  * Launches in equal bins of the span, the last of which may be shorter.
- * count: launches that start in the bin. busy_ns: their lengths within the bin, by exact overlap; what lasts beyond
- * the span's window is in no bin.
+ * count: number of launches that start in the bin. busy_ns: their time within the bin, by exact overlap. What lasts
+ * beyond the span's window is in no bin.
  */
 export interface LaunchTimes {
   start_ns: number;
@@ -2628,23 +2660,23 @@ export interface LaunchTimes {
 /**
  * Kernel time that is wasted by the shape or the number of launches; means per step.
  * small_grids, small_tails   None if the trace does not contain the shapes of launches
- * optimizer       short kernels of the elements of one tensor each that optimizers launch; the gain is the time in
+ * optimizer       short kernels of optimizers that each process the elements of one tensor; the gain is the time in
  * which the GPU is idle while an optimizer runs
  * attention       attention that is computed by separate ops; None if there is none
  * chains          chains of kernels that a compiler would fuse
  * copies          copies within the GPU
- * fused           the optimizer has kernels that make a whole update of many tensors
+ * fused           whether the optimizer has kernels that make a whole update of many tensors
  * update          kernels of optimizers that make a part of an update and are not generated by a compiler; the gain is
  * all of their time
  * indexing        kernels of ops that add up the gradient of an indexed tensor; the gain is all of their time; None if
  * there are none
  * double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
- * vectors         None if there are none
+ * vectors         products of a matrix and a vector; None if there are none
  * double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
  * moves half of the bytes
  * compared        kernels that convolutions launch only to compare algorithms, which nothing else here counts; the
  * gain is all of their time; None if there are none
- * naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
+ * naive           convolutions by MIOpen's kernels of last resort; the gain is all of their time; None
  * if there are none
  * loss            passes over the logits of a loss with many classes; None if there is none
  * tables          dense gradients of embeddings that could be sparse; None if there are none
@@ -2756,7 +2788,10 @@ export interface LoaderRow {
   first_batch_ns: number | null;
 }
 
-/** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */
+/**
+ * One step: wait_ns = exposed_ns + hidden_ns are the loader's intervals within it, without and with device work
+ * beside them.
+ */
 export interface LoaderStep {
   name: string;
   duration_ns: number;
@@ -2766,10 +2801,9 @@ export interface LoaderStep {
 }
 
 /**
- * The largest logits of a loss: the classes of targets are numbers, and a product makes the logits of no more
- * features than there are rows.
- * total_ns   time of kernels, apart from products, of ops on tensors of that size; mean per step
- * bytes      of such a tensor in FP32
+ * The largest logits of a loss whose targets are class numbers, made by a product with no more features than rows.
+ * total_ns   time of the kernels, except products, of ops on tensors of that size; mean per step
+ * bytes      bytes of such a tensor in FP32
  * site       where the kernels with the most time come from
  */
 export interface LogitsLoss {
@@ -2782,14 +2816,15 @@ export interface LogitsLoss {
 
 /**
  * A gap that is long because the host launches late.
- * step                the step that the middle of the gap is in: the step before may end when the gap begins
+ * step                the step that contains the middle of the gap; the step before may end when the gap begins
  * late_ns             the part of the gap in which the launch is late
  * doing, name, inside   what the host does for most of that time, as in `HostActivity`
- * compiles            torch.compile works in it
- * compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
- * unusual             the host usually does this in far less time, or the launch call had returned before most of it
+ * compiles            whether torch.compile works in it
+ * compiled            whether torch.compile works in it, or the launch that ends it belongs to compiled code
+ * unusual             whether the host usually does this in far less time, or the launch call had returned before most
+ * of it
  * busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
- * on_cpu              ops compute on the CPU, and call nothing of the device's runtime
+ * on_cpu              whether ops compute on the CPU and do not call the device's runtime
  */
 export interface LongGap {
   step: string;
@@ -2812,8 +2847,8 @@ export interface LongGap {
  * count, steps   number of these gaps in the span, and of the steps that contain any
  * late_ns, compiled_ns, unusual_ns   late time, mean per step; the latter two are disjoint parts of it
  * longest        the longest gaps, at most KEPT
- * names          all of the gaps by what the host does in them, the most late time first; those beyond NAMES are one
- * entry without a name
+ * names          all of the gaps by what the host does in them, most late time first; the names beyond NAMES are
+ * merged into entries without a name
  */
 export interface LongGaps {
   site: string;
@@ -2828,7 +2863,7 @@ export interface LongGaps {
 
 /**
  * Code that allocates memory which is never freed, in each of `steps` steps from the step `since` on.
- * bytes_per_step: mean over these steps; example: one of the allocations.
+ * bytes_per_step: mean over these steps. example: one of the allocations.
  */
 export interface Maker {
   bytes_per_step: number;
@@ -2838,8 +2873,8 @@ export interface Maker {
 }
 
 /**
- * [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins. Least and most allocated,
- * and most reserved (empty without a caching allocator), bytes.
+ * [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins. least, most: minimum and
+ * maximum allocated bytes. reserved_most: maximum reserved bytes; empty without a caching allocator.
  */
 export interface MemoryBins {
   start_ns: number;
@@ -2932,9 +2967,11 @@ export interface Messages {
 }
 
 /**
- * id is stable and public. `meaning` is one or two sentences for a person who has never seen the figure.
- * `short` is the label where room is scarce, as in table heads; empty: the label itself. `colour` names the meaning's
- * colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu, runtime, blocking, other, ink.
+ * The meaning of one figure. `id` is stable and public. `meaning` is one or two sentences for a person who has
+ * never seen the figure.
+ * `short` is the label where room is scarce, as in table heads; where it is empty, the label itself is used. `colour`
+ * names the meaning's colour token, whose style only the front end knows: kernel, tensor, copy, comm, data, cpu,
+ * runtime, blocking, other, ink.
  */
 export interface Metric {
   id: string;
@@ -2969,7 +3006,7 @@ export interface MetricLevels {
 
 /**
  * The part of the peak that was made in modules of one path of classes: constant + batch x per_sample, bytes.
- * bytes: at the recorded batch. path: None where nothing names the maker, according to `kind`.
+ * bytes: the part at the recorded batch. path: None if nothing names the maker, as `kind` says.
  */
 export interface ModuleBytes {
   path: string | null;
@@ -2981,20 +3018,23 @@ export interface ModuleBytes {
 
 /**
  * A module within the modules around it; sums over the steps, ns.
- * name                   of the module, or of its class where layers are folded
- * parent                 row of the module around it, which comes before; -1 for none
- * instances              modules of this class here, where folded; else 1
- * occurrences            calls
- * host_self_ns           without the modules inside it; python_ns: what of that is in no op
- * device_*, launches     of what it launches in the forward pass; None where nothing ran on a device
- * idle_ns                how long devices had nothing to do until it began; None as for ops
- * backward_*             with the modules inside: of the nodes of the backward pass that its ops made
- * kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
- * unknown_ns more
- * allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
- * the modules inside; backward_allocated_bytes: as backward_*; None where memory was not
+ * name                       name of the module, or of its class if layers are folded
+ * parent                     row of the module around it, which comes before; -1 for none
+ * instances                  number of modules of this class here if layers are folded; otherwise 1
+ * occurrences                number of calls
+ * host_self_ns               host time without the modules inside it
+ * python_ns                  the part of host_self_ns that is in no op
+ * device_*, launches         time and number of what it launches in the forward pass; None if nothing ran on a device
+ * idle_ns                    how long devices had nothing to do until that began; None as for ops
+ * backward_*                 costs of the nodes of the backward pass that its ops made, with the modules inside
+ * kernel_ns                  the part of device_total_ns in kernels, which are on tensor cores for at least tensor_ns,
+ * and for at most unknown_ns more
+ * allocated_bytes            bytes of its allocations in the forward pass, freed or not; None if memory was not
  * recorded
- * slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
+ * allocated_self_bytes       the same, without the modules inside
+ * backward_allocated_bytes   the same, in the backward pass as backward_*
+ * slowest_ns                 if layers are folded, the mean of a call of the slowest instance: forward on the device,
+ * or else on the host
  */
 export interface ModuleRow {
   name: string;
@@ -3028,8 +3068,9 @@ export interface Neighbour {
 }
 
 /**
- * share: of the layers of forward passes, those that run without gradients. passes: number of passes of these a
- * step, which are apart where something is copied between host and device.
+ * What a training runs without gradients.
+ * share   share of the layers of forward passes that run without gradients
+ * passes  number of passes of these layers per step; a copy between host and device separates two passes
  */
 export interface NoGrad {
   share: number;
@@ -3058,8 +3099,8 @@ export interface NoteText {
 }
 
 /**
- * All opportunities with the same reason. op, shapes, why and setting are those of the opportunity with the largest
- * gain.
+ * All opportunities with the same reason. The fields op, shapes, why and setting are those of the opportunity with
+ * the largest gain.
  * bound_ns   the gain that the ratio of the peaks alone allows
  * gain_ns    the part of it that remains with the memory bandwidth
  */
@@ -3076,10 +3117,14 @@ export interface Obstacle {
 }
 
 /**
- * One-time costs of one cause, over the span; ns. idle_ns: the part of total_ns in which the device is idle; all of
- * it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
- * that takes longest in it; step and time range, and how much of that is one-time and leaves the device idle, or is
- * one-time at all if the device is never idle.
+ * The one-time costs of one cause over the span, ns.
+ * count       number of such costs
+ * total_ns    how long they take
+ * idle_ns     the part of total_ns in which the device is idle; all of it without a device
+ * op          the op that contains the longest cost; None without one
+ * name        name of the call or range that takes longest in it
+ * worst_*     the step and the time range of the longest cost; worst_ns is the part of it that is one-time and leaves
+ * the device idle, or that is one-time at all if the device is never idle
  */
 export interface OneTimeCost {
   cause: "allocation" | "between_ops" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
@@ -3094,7 +3139,7 @@ export interface OneTimeCost {
   worst_ns: number;
 }
 
-/** The recorded inputs of an op, as in the trace: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'. */
+/** The recorded inputs of an op, as in the trace, such as '[[64,3,224,224],[64,3,7,7]]' and '["float","float"]'. */
 export interface OpInputs {
   op: string;
   shapes: string;
@@ -3110,8 +3155,8 @@ export interface OpKernel {
 }
 
 /**
- * Ops of one name: sums over the recording, bytes. all_increase_bytes: allocated minus freed while they ran. An op
- * inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
+ * The ops of one name: sums over the recording, bytes. all_increase_bytes: allocated minus freed while they ran. An
+ * op inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
  * children.
  */
 export interface OpMemory {
@@ -3124,7 +3169,7 @@ export interface OpMemory {
   all_increase_bytes: number;
 }
 
-/** The split of the kernels that ops of one name launched. op is None where there is none; no_op says why. */
+/** The split of the kernels that ops of one name launched. If there is no op, `op` is None, and `no_op` says why. */
 export interface OpSplit {
   op: string | null;
   no_op: string | null;
@@ -3133,8 +3178,8 @@ export interface OpSplit {
 }
 
 /**
- * An op; sums over the given events.
- * self_ns        its time without the ops inside it, added up over the threads
+ * An op; sums over the compared steps.
+ * self_ns        its time without the ops inside it, summed over the threads
  * deviation_ns   standard deviation of that time per step; None if there is one step
  */
 export interface OpTime {
@@ -3187,17 +3232,17 @@ export interface OperatorRest {
  * Ops of one name that agree in the key; sums over the steps, ns.
  * key                  the shapes, call stack, module, line or phase by which ops are grouped; None if ops are grouped
  * by name, or if it is not recorded
- * calls                number of the ops themselves; without those of the backward pass if that is counted with the
+ * calls                number of the ops themselves, without those of the backward pass if these are counted with the
  * ops that created it
  * host_total_ns, host_self_ns   time on the host with and without the ops inside; the latter without runtime calls
  * runtime_ns           time in runtime calls of the ops themselves
- * device_*, launches   time and number of kernels, copies and memsets; None where nothing ran on a device
+ * device_*, launches   time and number of kernels, copies and memsets; None if nothing ran on a device
  * idle_ns              how long devices had nothing to do until the work that the op, or an op inside it, launched
  * began; waits for batches are left out
- * kernel_ns            the part of device_total_ns in kernels; None where no device has tensor cores
+ * kernel_ns            the part of device_total_ns in kernels; None if no device has tensor cores
  * tensor_ns, unknown_ns   the parts of kernel_ns that certainly and possibly run on tensor cores
  * allocated_bytes      bytes allocated while the op runs, freed or not: on the GPUs, or on the CPU if no GPU's were
- * recorded; None where none were recorded
+ * recorded; None if none were recorded
  * allocated_self_bytes   likewise, without the ops inside it
  */
 export interface OperatorRow {
@@ -3261,7 +3306,7 @@ export interface OperatorsResult {
  * kernel, short    full and short name of the kernels
  * why_not, why     id and text of the reason why they do not use them
  * setting          what to type to change that; None if nothing would
- * gain_ns          the most that the span would save; formula is its derivation
+ * gain_ns          the most that the span would save; `formula` explains how it is computed
  */
 export interface Opportunity {
   op: string | null;
@@ -3279,12 +3324,12 @@ export interface Opportunity {
 }
 
 /**
- * What a trace has of ops.
- * ops        ops on the CPU
- * shapes     shapes of their inputs
- * stacks     frames of the user's code
- * modules    calls of modules
- * backward   which op of the forward pass created a node of the backward pass
+ * What a trace records about ops.
+ * ops        whether it has ops on the CPU
+ * shapes     whether it has the shapes of their inputs
+ * stacks     whether it has frames of the user's code
+ * modules    whether it has calls of modules
+ * backward   whether it shows which op of the forward pass created a node of the backward pass
  */
 export interface OpsRecorded {
   ops: boolean;
@@ -3317,8 +3362,8 @@ export interface OutOfMemory {
 /**
  * What is launched and allocated outside of all modules. Together with what the modules launch and allocate,
  * forward and backward, this is the total of the steps.
- * device_ns         None where nothing ran on a device
- * allocated_bytes   None where memory was not recorded
+ * device_ns         time on the device; None if nothing ran there
+ * allocated_bytes   None if memory was not recorded
  */
 export interface OutsideModules {
   device_ns: number | null;
@@ -3332,8 +3377,8 @@ export interface OutsideOps {
 }
 
 /**
- * The range and its time, mean over the steps. ns: time outside of ops, calls and waits for batches while the range
- * is open on the training thread.
+ * A range and its time, as a mean over the steps. ns: time outside of ops, calls and waits for batches while the
+ * range is open on the training thread.
  */
 export interface OutsideRange {
   name: string;
@@ -3341,12 +3386,14 @@ export interface OutsideRange {
 }
 
 /**
- * The loop's wait for batches that worker processes have already produced: the message is sent, unpickled and
- * mapped, and the indices of a later batch are drawn.
- * ns: per batch, None with why if late batches hide it. exposed_ns: all of it in the mean step, including pauses of
- * the host; gain_ns: the part of each batch up to ns, beyond `unavoidable_ns`. source: the recorder, "ready" (waits of
- * prefetched batches in a burst) or "short" (the usual wait is as short as for a batch that is ready). sampler_ns: the
- * part of ns in which the sampler draws indices; None if no recorder has it.
+ * The loop's waits for batches that worker processes have already produced. In such a wait the message is sent,
+ * unpickled and mapped, and the indices of a later batch are drawn.
+ * ns           per batch; None if late batches hide it, and `why` says so
+ * exposed_ns   all of it in the mean step, including pauses of the host
+ * gain_ns      the part of it that counts up to ns for each batch, beyond `unavoidable_ns`
+ * source       the recorder, "ready" (waits for prefetched batches in a burst) or "short" (the usual wait is as short
+ * as for a batch that is ready)
+ * sampler_ns   the part of ns in which the sampler draws indices; None if no recorder has it
  */
 export interface Overhead {
   ns: number | null;
@@ -3408,7 +3455,10 @@ export interface PackedColumn {
   planes: string;
 }
 
-/** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
+/**
+ * A part of the step: its id in `Parts`, its label, its colour token and its meaning. works: the device is busy in
+ * it.
+ */
 export interface PartMeaning {
   id: string;
   label: string;
@@ -3418,7 +3468,7 @@ export interface PartMeaning {
   works: boolean;
 }
 
-/** ns per part, in the order in which a stacked picture shows them; they sum to the step. */
+/** The ns of each part, in the order in which a stacked chart shows them. They add up to the step. */
 export interface Parts {
   kernel: number;
   communication: number;
@@ -3444,10 +3494,14 @@ export interface PassPiece {
 }
 
 /**
- * One entry of each column per pass, ordered by step and start. step: place among the steps of the span. kind:
- * place in PASS_KINDS. stage, micro_batch: from the label, -1 without one. start: relative to the span's origin, us.
- * length: from the start of the first activity to the end of the last one, ns. left_out: number of passes of later
- * steps, which are not kept.
+ * The passes, ordered by step and start; each column has one entry per pass.
+ * step          place among the steps of the span
+ * kind          place in PASS_KINDS
+ * stage         from the label; -1 without one
+ * micro_batch   from the label; -1 without one
+ * start         us, relative to the span's origin
+ * length        ns, from the start of the first activity to the end of the last one
+ * left_out      number of passes of later steps, which are not kept
  */
 export interface Passes {
   step: PackedColumn;
@@ -3482,13 +3536,13 @@ export interface Paths {
 
 /**
  * Pauses of one cause in the steps.
- * sure              the trace names the cause; otherwise it is inferred from the pattern
+ * sure              whether the trace names the cause; otherwise it is inferred from the pattern
  * name              name of the longest pause in the trace; None if it has none
  * count, total_ns   number and total length over the span
  * idle_ns           idle time of the device during the pauses, mean per step
  * worst_*           the longest pause
  * native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
- * copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
+ * copied_ns         the part of total_ns in pauses that may write to a file what was copied to the host before
  * steps             number of the steps in which they begin
  */
 export interface Pause {
@@ -3507,7 +3561,7 @@ export interface Pause {
 }
 
 /**
- * Memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
+ * The memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
  * device's curve.
  */
 export interface PeakLine {
@@ -3517,8 +3571,8 @@ export interface PeakLine {
 }
 
 /**
- * A phase of the step: the sum of its sites, and what the host spends in it; means per step.
- * host_ns sums over the phases to the step; idle_ns.total sums over the phases to the device's idle time.
+ * A phase of the step: the sum of its sites, and what the host spends in it. Values are means per step.
+ * The phases' host_ns add up to the step, and their idle_ns.total to the device's idle time.
  */
 export interface PhaseRow {
   phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
@@ -3534,9 +3588,9 @@ export interface PhaseRow {
 }
 
 /**
- * A range of a step that the host spends in one phase; ranges that are too short to be drawn are left out. Times
- * are relative to the span's origin. inner: this is a part of another range and has a label of its own, such as the
- * buffer broadcast.
+ * A range of a step that the host spends in one phase. Ranges that are too short to be drawn are left out.
+ * start_ns, end_ns  relative to `Trace.origin_ns`
+ * inner             whether this is a part of another range and has a label of its own, such as the buffer broadcast
  */
 export interface PhaseSpan {
   phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
@@ -3546,7 +3600,10 @@ export interface PhaseSpan {
   inner: boolean;
 }
 
-/** The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded. */
+/**
+ * The split of the kernels launched in a phase, one of `phases.PHASES`. The phase is "unknown" if their launch is
+ * not recorded.
+ */
 export interface PhaseSplit {
   phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   count: number;
@@ -3648,8 +3705,8 @@ export interface Problem {
  * total_ns             summed length of their kernels over the span
  * tflops               mean rate, if everything that a mask leaves out is counted as computed
  * causal               whether there is a causal mask; None if the trace does not show it
- * attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow, and no less than
- * tflops; None if not known, or for convolutions and attention
+ * attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow, and at least
+ * tflops; None if unknown, or for convolutions and attention
  * slow, why            id and text of the reason why the calls are slow; None if they are not, or nothing shows a
  * reason
  * gain_ns              the most that the span would save; 0 if the calls are not slow
@@ -3668,8 +3725,9 @@ export interface ProductRate {
 }
 
 /**
- * Rows with the most gain first, then with the most time. By input type: best_tflops is the best rate of longer
- * calls, peak_tflops the data sheet's.
+ * Rows with the most gain first, then with the most time.
+ * best_tflops  by input type, the best rate of longer calls
+ * peak_tflops  by input type, the rate of the data sheet
  */
 export interface ProductRates {
   rows: ProductRate[];
@@ -3702,7 +3760,7 @@ export interface Progress {
 
 /**
  * A function in the step of median length, on the training thread.
- * start_ns, end_ns   from the start of the first call of the function to the end of the last
+ * start_ns, end_ns   from the start of the first call of the function to the end of the last one
  * outside_ns         time of the step in which no op, call or loader runs; most of it is in calls of the function
  * in_ns              time in calls of the function, including their ops
  * busiest, busiest_ns   the name of the calls that take more than half of the function's time, and their time; None
@@ -3724,9 +3782,9 @@ export interface PythonFunction {
  * caller             the user's function that calls it, if the function belongs to torch or another package, is built
  * in, or has no name; otherwise None
  * ns                 time outside ops, calls and waits and without interruptions, mean over the steps that are judged
- * start_ns, end_ns   of the longest call
- * steps              steps with a call; empty if nearly all have one
- * waits              the function waits for something other than a batch
+ * start_ns, end_ns   the longest call
+ * steps              names of the steps with a call; empty if nearly all have one
+ * waits              whether the function waits for something other than a batch
  */
 export interface PythonWork {
   name: string;
@@ -3747,8 +3805,8 @@ export interface Quantity {
 }
 
 /**
- * The queue at one resolution, one entry per bin from the window's start on: mean depth in thousandths, and the
- * peak.
+ * The queue at one resolution. There is one entry per bin from the window's start on: the mean depth in
+ * thousandths, and the peak.
  */
 export interface QueueLevel {
   bin_ns: number;
@@ -3757,9 +3815,9 @@ export interface QueueLevel {
 }
 
 /**
- * A named range of the host (record_function and the like) within the ranges around it; means per step.
+ * A named range of the host, such as a record_function, within the ranges around it; means per step.
  * path        the names from the outermost range to this one; a path that occurs in two phases has two rows
- * host_ns     time in which the range is open, added up over the threads
+ * host_ns     time in which the range is open, summed over the threads
  * self_ns     the part of it in which no range inside it is open
  * device_ns   time in which work that was launched inside it runs (union over streams and devices)
  * idle_ns     idle time of the devices that this work ends
@@ -3889,8 +3947,8 @@ export interface RanksResult {
 }
 
 /**
- * Batches that are ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
- * requests whose batch was not ready, None without a request.
+ * The batches of one loader that are ready for the training loop: depth[i] of them from at_ns[i] on. late_share:
+ * share of the requests whose batch was not ready; None without a request.
  */
 export interface ReadyQueue {
   loader: number;
@@ -3910,7 +3968,7 @@ export interface Reason {
 
 /**
  * Captures of work that is captured more than once, and the steps that contain them.
- * steps      number of steps that contain one of them
+ * steps               number of steps that contain one of them
  * step_ns, other_ns   mean length of these steps and of the others; other_ns is None if there are no others
  */
 export interface Recaptures {
@@ -3922,8 +3980,8 @@ export interface Recaptures {
 /**
  * Recomputation in the mean step.
  * calls        number of checkpoints
- * ns           device time of what is computed again; without a device the time of its ops
- * kept_bytes   the most memory on the main device that keeping the results instead would take; None if memory is not
+ * ns           device time of what is computed again; without a device, the time of its ops
+ * kept_bytes   memory on the main device that keeping the results instead would take at most; None if memory is not
  * recorded
  */
 export interface Recomputed {
@@ -3933,25 +3991,25 @@ export interface Recomputed {
 }
 
 /**
- * The recorder's data about the batches that the span's steps received. Times are means per batch in ns; a field is
+ * The recorder's data about the batches that the span's steps received. Times are means per batch in ns. A field is
  * None if no batch has the value.
  * main              the loader with the most waiting; all fields are about it, except lanes, queues, workers and
  * slowest
- * loaders           in the order of the table of loaders, as are workers, lanes and queues
+ * loaders           in the order of the table of loaders, which workers, lanes and queues share
  * sampled           number of batches that the recorder sampled
  * cpu_share, core_wait_share, kind, bytes   of the sampled batches; kind is None if these are too few
  * production_ns     = dataset_ns + collate_ns, see `settled_batches`
  * transfer_ns       from the end of the batch in the worker until it is an object of the main process (and pinned)
  * ready_ns          from then until the training loop requests it
  * wait_ns           wait of the training loop
- * consumer_ns       a step without waits for late batches
- * late_ns           these waits; consumer_ns is None and late_ns 0 if the steps contain no mark of this loader
- * batches_per_step  in steps whose batches are recorded
+ * consumer_ns       time of the steps without waits for late batches
+ * late_ns           these waits; if the steps contain no mark of this loader, late_ns is 0 and consumer_ns None
+ * batches_per_step  mean over the steps whose batches are recorded
  * steps, marks_ns   steps that begin in the window [start_ns, end_ns) of the lanes, and when each does
  * overhead_ns       time to receive a batch that is ready, see `_receiving_ns`
- * sampler_ns        the part of it in which the indices of a later batch are drawn
+ * sampler_ns        time in which the loader draws the indices of a later batch
  * files             number of the recorder's files that were used
- * lines             None for a loader without workers, about which call stacks in the trace show more
+ * lines             None for a loader without workers, for which call stacks in the trace show more
  * held_ns           how long a produced batch waits in its worker because Python code of the dataset holds the
  * interpreter; None if that does not happen
  */
@@ -4007,9 +4065,9 @@ export interface RecordedLine {
 
 /**
  * The lines of source code in which workers spend their time.
- * lines             those with the most time first; empty with why
+ * lines             longest first; if there are none, `why` says why
  * samples, bursts   number of samples, and of bursts of samples, that they are based on
- * whole             they cover the whole recording, because the span has too few samples
+ * whole             whether they cover the whole recording, because the span has too few samples
  */
 export interface RecordedLines {
   lines: RecordedLine[];
@@ -4020,8 +4078,8 @@ export interface RecordedLines {
 }
 
 /**
- * A loader as its recorder wrote it. label: its name in the table of loaders, or a new one if it is not in the
- * table; batches: taken within the steps.
+ * A loader as its recorder wrote it. label: its name in the table of loaders, or a new one if that has no row for
+ * it. batches: number of its batches that are taken within the steps.
  */
 export interface RecordedLoader {
   loader: number;
@@ -4038,11 +4096,14 @@ export interface RecordedLoader {
 }
 
 /**
- * One worker process over the span; ns are means per batch, but busy_share is of the span.
- * worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time in which it works;
- * core_wait_share: time in which it could have run but had no core, over the same; both of the batches that the
- * recorder sampled, `sampled` in number, None if there is none. kind: None if these are too few. ended: False if the
- * process was killed.
+ * One worker process over the span. Times are means per batch in ns.
+ * worker            -1 is the main process itself
+ * sampled           number of batches that the recorder sampled
+ * cpu_share         CPU time of the thread over the time in which it works on a sampled batch; None if none is sampled
+ * core_wait_share   time in which it could have run but had no core, over the same; None if no batch has it
+ * busy_share        share of the span in which it produces batches
+ * kind              what limits it; None if too few batches are sampled
+ * ended             False if the process was killed; None if that is not known
  */
 export interface RecordedWorker {
   loader: number;
@@ -4063,11 +4124,11 @@ export interface RecordedWorker {
  * Steps at equal distances that do extra work.
  * every        distance from one such step to the next
  * steps        their names
- * excess_ns    their mean length minus the median length of the other steps; where steps vary, only the difference at
- * the place of the extra work
- * outside_ns   the part of it after ops and in no op
+ * excess_ns    their mean length minus the median length of the other steps; if steps vary, only the difference at the
+ * place of the extra work
+ * outside_ns   the part of it that is after ops and in no op
  * name         the op that takes most of the extra time, "" if there is none
- * more         how many more calls of that op each of these steps has
+ * more         number of additional calls of that op in each of these steps
  */
 export interface RecurringWork {
   every: number;
@@ -4103,13 +4164,16 @@ export interface Reduced {
 }
 
 /**
- * Means per step, times in ns. copies: number of gradients copied out of buckets; copies_ns: the host's time for
- * them.
- * searches: number of searches for unused parameters; search_ns: the host's time for them; idle_search_ns: the part of
- * it in which no device works. map_ns: the exposed time of the all-reduces that tell which parameters were used, for
- * each search that of the median one; such an all-reduce does not wait for late ranks, because it follows others that
- * did. parameters: number of parameters in it; all_used: whether each of them got a gradient in each step; both None
- * where the trace does not show it.
+ * Means per step; times in ns.
+ * copies           number of gradients copied out of buckets
+ * copies_ns        the host's time for them
+ * searches         number of searches for unused parameters
+ * search_ns        the host's time for them
+ * idle_search_ns   the part of search_ns in which no device works
+ * map_ns           exposed time of the all-reduces that tell which parameters were used: for each search that of the
+ * median one. Such an all-reduce does not wait for late ranks, because it follows others that did.
+ * parameters       number of parameters in such an all-reduce; None if the trace does not show it
+ * all_used         whether each of them got a gradient in each step; None if the trace does not show it
  */
 export interface Reducer {
   copies: number;
@@ -4129,9 +4193,10 @@ export interface Residual {
 }
 
 /**
- * The peak rate for inputs of one type. tensor_cores: the rate of tensor cores; FP32 inputs have a second roof
- * without them. products: the number of products on tensor cores for each one, 0 without them; fused attention
- * multiplies FP32 inputs in three TF32 products.
+ * The peak rate for inputs of one type.
+ * tensor_cores  whether this is the rate of tensor cores; FP32 inputs have a second roof without them
+ * products      number of products on tensor cores for each product, 0 without tensor cores; fused attention computes
+ * each product of FP32 inputs as three TF32 products
  */
 export interface Roof {
   dtype: string;
@@ -4142,10 +4207,11 @@ export interface Roof {
 
 /**
  * The roofline of a device.
- * memory_gbs   peak bandwidth of its memory in GB/s; None where the peaks of the GPU are not known
- * dots         those with the most time
+ * memory_gbs           peak bandwidth of its memory in GB/s; None if the peaks of the GPU are unknown
+ * roofs                the roofs of the dots, the highest first
+ * dots                 the groups of calls with the most time
  * more_dots, more_ns   number and kernel time of all other dots, which are not shown
- * unknown_ns   kernel time of ops without a formula, or without recorded inputs. Collectives are left out, since they
+ * unknown_ns           kernel time of ops without a formula, or without recorded inputs, except collectives, which
  * compute nothing
  */
 export interface Roofline {
@@ -4164,16 +4230,16 @@ export interface Roofline {
  * kernel_count       number of kernels that one call launches, as a mean
  * calls, total_ns    number of calls in the span, and the summed length of their kernels
  * flops, bytes       operations of one call, and the bytes that it moves at least
- * tensor_cores       the longest kernel runs on tensor cores
- * roof_tflops        peak rate for the type of the inputs; None where the data sheet of the GPU or the type is unknown
+ * tensor_cores       whether the longest kernel runs on tensor cores
+ * roof_tflops        peak rate for the type of the inputs; None if the data sheet of the GPU or the type is unknown
  * efficiency         time that the calls would take at the roof / time that their kernels take
- * above              why the efficiency is more than 1; None where it is not. The name of a kernel may show an
+ * above              why the efficiency is more than 1; None if it is not. The name of a kernel may show an
  * algorithm that needs fewer operations (Winograd, Fourier), caches may hold the inputs, expanded
  * inputs may take less memory than their shapes suggest, or the clock may be higher than in the
  * data sheet
- * bound              what limits the calls; None where the roofs are not known
- * gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0 where
- * the roofs are not known
+ * bound              what limits the calls; None if the roofs are unknown
+ * gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0 if
+ * the roofs are unknown
  */
 export interface RooflineDot {
   op: string;
@@ -4329,7 +4395,9 @@ export interface SearchPage {
 
 /**
  * A part of the mean step as the view draws it: one field of `Parts`, or one or several of `IdleNs`. The segments
- * sum to the mean step. works: the device works; reasons: if it does not, the reasons in IdleNs for which it is idle.
+ * add up to the mean step.
+ * works    whether the device works
+ * reasons  if it does not, the reasons in IdleNs for which it is idle
  */
 export interface Segment {
   id: string;
@@ -4375,8 +4443,8 @@ export interface Sensitivity {
 
 /**
  * One metric over the steps of a span.
- * value is the span's own figure (not always the mean of the steps); steps has one entry per step; None is "not
- * measurable here" and then `reason` says why. device is None for figures of the whole process.
+ * `value` is the span's own figure, which is not always the mean of the steps. `steps` has one entry per step. None
+ * means "not measurable here"; `reason` says why. `device` is None for figures of the whole process.
  */
 export interface Series {
   metric: string;
@@ -4405,10 +4473,10 @@ export interface Setup {
 
 /**
  * How the devices of a process work together.
- * concurrency     mean number of devices that work, over the time in which any works
+ * concurrency     mean number of devices that work, over the time in which any does
  * busy_ns         time per step in which each device works
- * union_busy_ns   time per step in which any works
- * blockers        the ops that block, the most idle time first
+ * union_busy_ns   time per step in which any of them works
+ * blockers        the ops that block, most idle time first
  */
 export interface SeveralDevices {
   devices: number[];
@@ -4433,8 +4501,10 @@ export interface SidebarShare {
 }
 
 /**
- * A place within a phase from which work is launched, such as the buffer broadcast of the forward pass; means per
- * step.
+ * A place within a phase from which work is launched, such as the buffer broadcast of the forward pass. Values are
+ * means per step.
+ * launches           number of activities that are launched here
+ * calls              number of calls that launch them; all activities of a graph have one
  * device_ns          time in which work that was launched here runs (union over streams)
  * idle_ns            idle time, by reason, that ended with an activity launched here
  * bubble_ns          the part of it that a blocking call causes (see BlockingRow)
@@ -4446,9 +4516,7 @@ export interface SidebarShare {
  * each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
  * no others
  * run_ahead_p50_ns, starved_share   None without launches
- * examples           the longest gaps for which the host is late, else the longest for any reason
- * launches           activities that are launched here
- * calls              calls that launch them: one for all activities of a graph
+ * examples           the longest gaps for which the host is late; if there are none, the longest for any reason
  */
 export interface SiteRow {
   site: string;
@@ -4469,8 +4537,8 @@ export interface SiteRow {
 }
 
 /**
- * One of the slowest batches to produce. step: the step that received it, None outside the steps; wait_ns: how long
- * the training loop waited for it. start_ns is relative to the span's origin.
+ * One of the batches that took longest to produce. step: the step that received it; None outside the steps.
+ * wait_ns: how long the training loop waited for it. start_ns is relative to the span's origin.
  */
 export interface SlowBatch {
   loader: number;
@@ -4673,7 +4741,7 @@ export interface SpanPage {
 
 export type SpanState = "failed" | "reading" | "ready" | "unread";
 
-/** Kernel time in ns: kernel_ns = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns. */
+/** Kernel time in ns, where kernel_ns = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns. */
 export interface Split {
   kernel_ns: number;
   tensor_core_ns: number;
@@ -4791,7 +4859,7 @@ export interface StepRow {
   forward_only: boolean;
 }
 
-/** What some steps wait for, with means over these. curve: None where `why_unknown` says why. */
+/** What some steps wait for, with means over these. curve: None if `why_unknown` says why. */
 export interface StepWaits {
   steps: LoaderStep[];
   mean: LoaderStep;
@@ -4819,11 +4887,11 @@ export interface Strip {
 }
 
 /**
- * Kernels that fill gradients of tables with zeros, or update tables by these; means per step.
+ * Kernels that fill gradients of tables with zeros, or update tables by these gradients; means per step.
  * saved_ns    part of their time that sparse gradients save
  * tables      number of these gradients
- * rows        of the largest table
- * indices     of a batch in that table
+ * rows        number of rows of the largest table
+ * indices     number of indices of a batch in that table
  * site        where the kernels come from
  */
 export interface TableGradients {
@@ -4996,8 +5064,9 @@ export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" 
  * name               the op with the most time, among those that created the unused nodes
  * ns                 time of all these ops, mean over all steps
  * start_ns, end_ns   from the first to the last of these ops, in the step in which they take longest
- * Ops after the last node of the recording do not count, since their backward pass may not be recorded; nor does what
- * a checkpoint computes again inside a node.
+ * Ops after the last node of the recording do not count, because their backward pass may not be recorded. What a
+ * checkpoint computes again inside a node does not count either. In an inference all nodes count, because it has no
+ * backward pass.
  */
 export interface UnusedGraph {
   unused: number;
@@ -5011,10 +5080,10 @@ export interface UnusedGraph {
 
 /**
  * Products of a matrix and a vector, with weights of 16 bits or more; means per step.
- * share          of the kernel time
- * one_row        part of their time in products with one row of input; None if shapes of most of it are not recorded
+ * share          share of the kernel time
+ * one_row        share of their time in products with one row of input; None if shapes of most of it are not recorded
  * attention_ns   time of products whose ops are those of attention, which have no weights
- * named_ns       time of all kernels whose op is known
+ * named_ns       time of all kernels with a known op
  */
 export interface VectorProducts {
   share: number;
@@ -5054,8 +5123,8 @@ export interface WaitName {
 }
 
 /**
- * ns of the mean step; they sum to its judged exposed wait. first_ns: where epochs end and begin; others_ns: for
- * other loaders than the one with the most waiting.
+ * Parts of the mean step in ns, which sum to its judged exposed wait. first_ns: where epochs end and begin.
+ * others_ns: for other loaders than the one with the most waiting.
  */
 export interface WaitShares {
   first_ns: number;
@@ -5075,8 +5144,8 @@ export interface Waiting {
 }
 
 /**
- * Kernels with the same fault; means per step. name: the kernel with most of the gain, None without any; site:
- * where it is launched. gain_ns: the largest possible gain if the fault were fixed.
+ * Kernels with the same fault; means per step. name: the kernel with most of the gain, None without any. gain_ns:
+ * upper bound of the gain if the fault were fixed. site: where the kernel is launched.
  */
 export interface Waste {
   name: string | null;
@@ -5166,10 +5235,11 @@ export interface WhatIfTexts {
 /**
  * Repeated computation of earlier tokens.
  * repetitions   number of recorded repetitions
- * first, last   number of tokens of one text that the first and the last repetition computes
+ * first, last   smallest and largest number of tokens of one text that a repetition computes
  * added         number of new tokens among these
  * ns            time of a step in which earlier tokens are computed; None if it cannot be determined
- * by_slope      ns is derived from how much longer repetitions with more tokens take, not from the work of products
+ * by_slope      whether ns is derived from how much longer repetitions with more tokens take, not from the work of
+ * products
  * is_causal     whether no token depends on later ones in any attention op; None if an op does not show it
  */
 export interface WithoutCache {
@@ -5183,14 +5253,14 @@ export interface WithoutCache {
 }
 
 /**
- * Step time by number of workers.
+ * The step time by number of workers.
  * measured_workers   0 for a loader in the main process
  * measured_step_ns   the mean step of this span
  * recommended        the number of workers to set; 0 if workers would cost more than they save
  * floor_ns           the step with that number
  * gain_ns            measured_step_ns - floor_ns; 0 if no more workers are needed
  * needed             number of workers that keep up with the step, whatever the number of cores
- * epochs_ns          time for epochs that begin, in each point and in the measured step
+ * epochs_ns          time for the ends and starts of epochs, in each point and in the measured step
  * batches            number of batches per step
  * cores              cores of the recording machine, if a recorder states them
  * limits             reasons why the real step may differ from the curve

@@ -28,13 +28,13 @@ DeviceMeasure = Callable[[Trace, int], Figure]
 
 
 def main_device(trace: Trace) -> int | None:
-    """The span's main device: the one that is busy longest. None if nothing ran on a device."""
+    """Returns the span's main device, which is the one that is busy longest; None if nothing ran on a device."""
     devices = devices_by_activity(trace)
     return devices[0] if devices else None
 
 
 def measure(trace: Trace, metric_id: str, device: int | None) -> Series:
-    """One metric of the catalogue. Metrics of a device need `device`; None means "no GPU activity"."""
+    """Measures one metric of the catalogue. device: used by metrics of a device; None means that nothing ran on one."""
     if metric_id in OF_DEVICE:
         figure = unknown(trace, NO_DEVICE) if device is None else OF_DEVICE[metric_id][1](trace, device)
         return Series(metric_id, device, figure.value, list(figure.steps), figure.reason)
@@ -94,14 +94,14 @@ OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {metric.id: (metric, of)
 METRICS: tuple[Metric, ...] = tuple(metric for table in (OF_PROCESS, OF_DEVICE) for metric, _ in table.values())
 METRIC_BY_ID: Mapping[str, Metric] = {metric.id: metric for metric in METRICS}
 
-#: Metrics for which lower is worse; for all others higher is worse, if they can be bad at all.
+#: Metrics for which lower is worse. For all others higher is worse, if they can be bad at all.
 MORE_IS_BETTER = frozenset((
     "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "kineto_achieved_occupancy", "tensor_core_share",
     "measured_sm_active", "measured_tensor_active", "tensor_core_share_high", "tensor_core_time", "mfu", "hfu",
     "run_ahead", "queue_mean", "data_loading_hidden",
 ))  # fmt: skip
 
-#: Tiles of the overview, in order.
+#: The tiles of the overview, in order.
 TILES = (
     "step_time", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share",
     "data_loading_exposed", "host_bound_share",

@@ -1,5 +1,5 @@
-"""Measures of the flame graph, at the node where they are spent: ops have their own costs, kernels and calls stand
-below them.
+"""The flame graph, which holds each cost at the node where it is spent. Ops have their own costs, and kernels and calls
+are below them.
 
 aten::addmm         host: its own code
   cudaLaunchKernel  host: the call
@@ -50,7 +50,7 @@ from tb_steptime.trace.sources import Words, hierarchies
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int32, Int64, Kind, distinct_in
 
-# A growing prefix tree: stacks with the same beginning share the nodes of that beginning.
+# A prefix tree grows with each stack. Stacks with the same beginning share the nodes of that beginning.
 #
 # stack   step, forward, linear        node 1 step    parent 0
 #         step, forward, gelu               2 forward        1
@@ -63,12 +63,12 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int32, Int64, Kind, 
 #                |- aten::addmm -|                         item 2, parent: linear
 # autograd                         |- AddmmBackward0 -|    ran: an item without a parent; made: its parent is the addmm
 #
-# Profilers of 2021 have no frames but a text for each op, with its stack or its modules: ops without a parent then hang
-# below the nodes that the text names.
+# Profilers of 2021 record no frames but a text for each op, with its stack or its modules. Ops without a parent are
+# then below the nodes that the text names.
 
 
 class Prefixes:
-    """Nodes in the order in which they were made: a parent comes before its children, and 0 is the root."""
+    """Nodes in the order in which they were made. A parent comes before its children, and 0 is the root."""
 
     def __init__(self, root: int) -> None:
         self._parent, self._label = [np.array([-1])], [np.array([root])]
@@ -76,15 +76,16 @@ class Prefixes:
         self.size = 1
 
     def children(self, around: Int64, label: Int64) -> Int64:
-        """The node of each label below the node around it. All children of a node with labels of one kind must be made
-        in one call, since another call makes new nodes."""
+        """Returns the node of each label below the node around it. All children of a node with labels of one kind must
+        be made in one call, because another call makes new nodes."""
         groups = Groups.of(around, label)
         first = self.size
         self._add(around[groups.first], label[groups.first])
         return first + groups.place
 
     def path(self, labels: Iterable[int]) -> int:
-        """The node at the end of these labels, the outermost first; one path at a time, for few of them."""
+        """Returns the node at the end of these labels, outermost first. It adds one path at a time, and is meant for
+        few paths."""
         node = 0
         for label in labels:
             if (node, label) not in self._paths:
@@ -94,7 +95,8 @@ class Prefixes:
         return node
 
     def fold(self, levels: Iterable[Int32], parent: Int32, label: Int64, below: Int64) -> Int64:
-        """The node of each item of a forest. levels: items by depth; below: the node above an item without a parent."""
+        """Returns the node of each item of a forest. levels: items by depth. below: the node above an item without a
+        parent."""
         node = np.zeros(len(parent), np.int64)
         for level in levels:
             around = np.where(parent[level] >= 0, node[parent[level]], below[level])
@@ -116,7 +118,7 @@ class Prefixes:
         self.size += len(parent)
 
 
-#: outside: no recorded op did it; smaller: frames that are too small to show separately, merged into one.
+#: "outside" is what no recorded op did. "smaller" merges frames that are too small to show separately.
 FrameKind = Literal["all", "python", "module", "op", "runtime", "kernel", "collective", "copy", "outside", "smaller"]
 FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
 
@@ -132,7 +134,7 @@ class Labels:
         return self._number.setdefault((kind, text), len(self._number))
 
     def of(self, kind: FrameKind, name: Int32 | Int64, texts: Sequence[str], shown: Callable[[str], str]) -> Int64:
-        """Label numbers of these rows of texts. Each distinct text is worded once."""
+        """Returns the label numbers of these rows of texts. `shown` is called once for each distinct text."""
         numbers = np.full(len(texts) + 1, -1, np.int64)
         for each in distinct_in(name).tolist():
             numbers[each] = self.number(kind, shown(texts[each]))
@@ -147,16 +149,16 @@ class Labels:
         return [text for _, text in self._number]
 
 
-#: What stands above the ops: lines of the user's code, modules, or nothing.
+#: What is above the ops: lines of the user's code, modules, or nothing.
 FlameBy = Literal["stack", "module", "op"]
 
 
 class CallPaths(msgspec.Struct, frozen=True, eq=False):
     """The place of each frame and op in the tree of call paths.
 
-    by       what stands above the ops
+    by       what is above the ops
     rows     frames and ops, as rows of the event table, ascending
-    node     the node of the tree that each of these rows belongs to
+    node     the tree's node of each of these rows
     frames   those of the rows that are frames
     """
 
@@ -198,8 +200,9 @@ def _labels(trace: Trace, by: FlameBy, rows: Int64, labels: Labels) -> Int64:
 
 
 def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
-    """The parents of all rows. If the backward pass is counted where it was made, the outermost op that ran for a
-    forward op gets that op as its parent, which works as the forward op began earlier."""
+    """Returns the parents of all rows. If the backward pass is counted where it was made, the outermost op that ran
+    for a forward op gets that op as its parent. This keeps parents before children, because the forward op began
+    earlier."""
     around = parent_places(trace, rows)
     if where == "ran":
         return around
@@ -209,7 +212,7 @@ def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
 
 
 def _below(trace: Trace, by: FlameBy, rows: Int64, parent: Int32, tree: Prefixes, labels: Labels) -> Int64:
-    """The node under which each op without a parent belongs, according to its own text."""
+    """Returns the node that each op without a parent is below, according to its own text."""
     below = np.zeros(len(rows), np.int64)
     if by == "op":
         return below
@@ -221,27 +224,27 @@ def _below(trace: Trace, by: FlameBy, rows: Int64, parent: Int32, tree: Prefixes
 
 
 def _paths(words: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
-    """The labels of each text, the outermost first."""
+    """Returns the labels of each text, outermost first."""
     if by == "stack":
         return [[labels.number("python", line) for line in reversed(text.split(BETWEEN))] for text in words.texts]
     return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in words.texts]
 
 
-#: device: kernels, copies and memsets; host: ops and runtime calls in them; idle: idle time of the device that a launch
-#: ended; bytes: allocated, whether or not freed later.
+#: "device" is the time of kernels, copies and memsets; "host" that of ops and the runtime calls in them; "idle" the
+#: idle time of the device that a launch ended; "bytes" what was allocated, whether or not it was freed later.
 Measure = Literal["device", "host", "idle", "bytes"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
-#: A node's own cost, by measure: pairs of nodes and values.
+#: The own costs of nodes, by measure, as pairs of nodes and values.
 Spent = dict[Measure, list[tuple[Int64, Int64]]]
 
 
 class OwnCosts(msgspec.Struct, frozen=True, eq=False):
-    """The cost of each node of the tree in the steps, without what its children cost.
+    """The costs in the steps of each node of the tree, without what its children cost.
 
-    values   the costs of all nodes, by measure; only measures that the trace has
-    calls    how often each node was called: frames, ops and runtime calls that begin in a step, and device activities
-             launched by them; 0 for nodes that stand for no event, and for frames that began before the steps
+    values   the costs of all nodes, for each measure that the trace has
+    calls    how often each node was called: number of frames, ops and runtime calls that begin in a step, and of device
+             activities that they launched; 0 for nodes without an event, and for frames that began before the steps
     """
 
     values: dict[Measure, Int64]
@@ -249,7 +252,7 @@ class OwnCosts(msgspec.Struct, frozen=True, eq=False):
 
 
 class _CostSums:
-    """Adds what was measured to a tree of call paths."""
+    """Adds the measured costs to a tree of call paths."""
 
     def __init__(self, trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> None:
         self.trace, self.paths, self.tree, self.labels = trace, paths, tree, labels
@@ -259,7 +262,7 @@ class _CostSums:
         self._loose: int | None = None
 
     def outside(self) -> int:
-        """The node of everything that is not inside a frame."""
+        """Returns the node of everything that is not inside a frame."""
         if self._loose is None:
             self._loose = self.tree.path([self.labels.number("outside", "outside recorded ops")])
         return self._loose
@@ -295,8 +298,8 @@ class _CostSums:
         self.spent["idle"] = [(node, of_activities(self.trace, "idle")[place])]
 
     def _labelled(self, work: LabelledWork) -> Int64:
-        """The node of the op in each kernel's label, below its line or its modules. A label without an op gets the node
-        of its module."""
+        """Returns the node of the op in each kernel's label, below its line or its modules. A label without an op gets
+        the node of its module."""
         labels = kernel_labels(self.trace)
         if labels is None:
             return np.empty(0, np.int64)
@@ -313,7 +316,7 @@ class _CostSums:
         return [self.labels.number("op", self.trace.strings[name])] if name >= 0 else []
 
     def _above(self, text: int) -> list[int]:
-        """What stands above an op: lines of code or modules, the outermost first."""
+        """Returns what is above an op, outermost first: lines of code or modules."""
         labels = kernel_labels(self.trace)
         if labels is None or text < 0:
             return []
@@ -335,7 +338,7 @@ class _CostSums:
         return numbers
 
     def add_bytes(self) -> None:
-        """Adds the bytes of the GPUs where any of their memory was recorded, else those of the CPU."""
+        """Adds the bytes of the GPUs if any of their memory was recorded, otherwise those of the CPU."""
         places, table = memory_devices(self.trace), self.trace.memory
         rows = np.concatenate([curve(self.trace, each).row for each in places if each.type == places[0].type])
         rows = rows[table.bytes[rows] > 0]
@@ -352,7 +355,7 @@ class _CostSums:
 
 
 def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> OwnCosts:
-    """Each node's own cost. Adds nodes to the tree."""
+    """Returns each node's own cost. Adds nodes to the tree."""
     spending = _CostSums(trace, paths, tree, labels)
     spending.add_host()
     if len(find_launches(trace).activity):
@@ -367,19 +370,19 @@ def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -
     return OwnCosts(values, np.bincount(np.concatenate(spending.called), minlength=tree.size))
 
 
-#: A frame is shown separately if it has at least 1/SMALLEST of the whole, in some measure.
+#: A frame is shown separately if it has at least 1/SMALLEST of the whole in any measure.
 SMALLEST = 2000
 MOST_NODES = 100_000
 
 
 class FlameTree(msgspec.Struct, frozen=True, eq=False):
-    """One entry per frame; a parent comes before its children, and the first is the whole.
+    """The tree, with one entry per frame. A parent comes before its children, and the first entry is the whole.
 
-    parent   place; -1 of the whole
+    parent   place of the parent; -1 for the whole
     label    number in the `Labels`
-    merged   how many frames a "(smaller)" one stands for; 0 for others
+    merged   number of frames that a "(smaller)" one stands for; 0 for others
     calls    how often it was called in the steps; 0 if unknown, and for "(smaller)" frames
-    total    by measure, int64, ns or bytes in the steps, including everything below it
+    total    cost in the steps, including everything below, by measure; ns or bytes
     """
 
     parent: Int32
@@ -392,15 +395,15 @@ class FlameTree(msgspec.Struct, frozen=True, eq=False):
         return len(self.parent)
 
     def own(self, measure: Measure) -> Int64:
-        """Each frame's own cost, which is in no frame below it."""
+        """Returns each frame's own cost, which is in no frame below it."""
         own: Int64 = self.total[measure].copy()
         np.subtract.at(own, self.parent[1:], self.total[measure][1:])
         return own
 
 
 def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest: int = SMALLEST) -> FlameTree:
-    """The tree of a trace. smallest: frames below 1/smallest of the whole are merged; 0 merges only if there are too
-    many for one tree."""
+    """Returns the tree of a trace. smallest: frames below 1/smallest of the whole are merged; 0 merges only if there
+    are too many frames for one tree."""
     tree = Prefixes(labels.whole)
     paths = call_paths(trace, by, where, tree, labels)
     own = own_values(trace, paths, tree, labels)
@@ -413,8 +416,8 @@ def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest
 
 
 def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
-    """The tree of the kept frames, with a merged frame below each of them for the rest. A kept frame's parent must be
-    kept."""
+    """Returns the tree of the kept frames, with one merged frame for the rest below each of them. The parent of a kept
+    frame must be kept."""
     cut = ~kept
     cut &= np.logical_or.reduce([values > 0 for values in tree.total.values()])
     top = np.flatnonzero(cut & kept[tree.parent])
@@ -437,8 +440,8 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
 
 
 def _large(tree: FlameTree, smallest: int) -> Bool:
-    """Says which frames have enough cost in some measure. The required share grows until few enough are left; the whole
-    is always kept."""
+    """Returns which frames have enough cost in some measure. The required share grows until few enough are left. The
+    whole is always kept."""
     shares = [values / max(1, int(values[0])) for values in tree.total.values()]
     largest = np.max(shares, axis=0)
     largest[0] = 1

@@ -1,12 +1,14 @@
 """The kind of job, determined once for each recording; views show it, and rules check it.
 
-Training is known by events that only training has, and inference by the amount of forward work without any of these.
+Training is recognised by events that only training has, and inference by the amount of forward work without any of
+these.
 
 training    aten::linear  aten::linear  |AddmmBackward0|  |Optimizer.step#SGD.step|
 inference   aten::linear  aten::linear  aten::linear  aten::linear  ...                 at least MANY of them
 unknown     aten::linear  aten::sum                                     the backward pass may lie outside
 
-The server that runs an inference is known by the names of its code: what a script would change is one of its options.
+The server that runs an inference is recognised by the names of its code. What a script would change is one of its
+options.
 
 frame    vllm/worker/gpu_model_runner.py(1514): execute_model        vLLM
 op       vllm::unified_attention_with_output                         vLLM
@@ -53,7 +55,7 @@ from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, disti
 
 
 class JobEvidence(msgspec.Struct, frozen=True):
-    """Events that indicate the kind of job. count: their number; name: of the first of them, "" if names are
+    """Events that indicate the kind of job. count: number of such events. name: that of the first one, "" if names are
     irrelevant."""
 
     code: str
@@ -64,19 +66,19 @@ class JobEvidence(msgspec.Struct, frozen=True):
 def named_evidence(
     code: str, trace: Trace, kinds: Sequence[Kind], matches: Callable[[str], object]
 ) -> list[JobEvidence]:
-    """Evidence from the names of events of these kinds; empty if none matches."""
+    """Returns evidence from the names of events of these kinds; none if no name matches."""
     rows = rows_named(trace, kinds, matches)
     return [JobEvidence(code, len(rows), trace.name_of(rows[0]))] if len(rows) else []
 
 
-# GPU or CPU, the GPU's vendor, and one rank or many: by device activities, by runtime calls, and by collectives.
+# Device activities show GPU or CPU, runtime calls the GPU's vendor, and collectives one rank or many.
 
 DeviceKind = Literal["gpu", "cpu", "unknown"]
 Vendor = Literal["nvidia", "amd", "other"]
 Ranks = Literal["one", "many", "unknown"]
 
-#: Ops and marks that run only on a GPU; if the trace has no GPU activities, these were not recorded. torch also calls
-#: `cudnn_is_acceptable` for tensors on the CPU.
+#: Ops and marks that run only on a GPU. If the trace has them but no GPU activities, these were not recorded. torch
+#: also calls `cudnn_is_acceptable` for tensors on the CPU.
 _GPU_OP = expression(
     r"[emnr]ccl:|aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
 )
@@ -88,8 +90,8 @@ _AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 
 class ComputeDevice(msgspec.Struct, frozen=True):
-    """The device on which the job computes, and the vendor of its GPU; None if there is no GPU or the vendor is
-    unknown."""
+    """The device on which the job computes, and the vendor of its GPU, which is None if there is no GPU or the vendor
+    is unknown."""
 
     device: DeviceKind
     vendor: Vendor | None
@@ -97,13 +99,13 @@ class ComputeDevice(msgspec.Struct, frozen=True):
 
 
 def where_it_runs(trace: Trace) -> ComputeDevice:
-    """GPU if one worked or was called to work; CPU if none is listed, if calls were recorded that only ask, or if ops
-    show it; else unknown."""
+    """Returns the device on which the job computes. It is the GPU if one worked or was called to work. It is the CPU if
+    no GPU is listed, if only calls were recorded that query a GPU, or if ops show it. Otherwise it is unknown."""
     evidence = _gpu_evidence(trace)
     if evidence:
         return ComputeDevice("gpu", _vendor(trace), evidence)
     on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match) or _cpu_memory(trace)
-    # PyTorch 1.8 and older ROCm list no properties of GPUs, but label their rows
+    # PyTorch 1.8 and older ROCm list no properties of GPUs, but label their rows.
     launches_nothing = not (trace.devices or trace.job.labels_gpus) or len(trace.events.rows(*CALL_KINDS)) > 0
     if on_cpu or (launches_nothing and len(trace.events.rows(Kind.CPU_OP)) and not may_hide_device(trace)):
         return ComputeDevice("cpu", None, on_cpu)
@@ -111,15 +113,16 @@ def where_it_runs(trace: Trace) -> ComputeDevice:
 
 
 def idle_gpu(trace: Trace) -> str | None:
-    """The name of the first GPU that the file lists although the job computes on the CPU, as all of its allocations
-    show. None where they show no such thing, since a file also lists the GPU whose work was not recorded."""
+    """Returns the name of the first GPU that the file lists although the job computes on the CPU, as all of its
+    allocations show. It is None if allocations do not show that, because a file also lists a GPU whose work was not
+    recorded."""
     if where_it_runs(trace).device != "cpu" or not _cpu_memory(trace):
         return None
     return next((device.name for device in trace.devices.values() if device.name), None)
 
 
 def _cpu_memory(trace: Trace) -> list[JobEvidence]:
-    """Allocations of the CPU, if memory was recorded and no other device has any."""
+    """Returns the allocations of the CPU as evidence, if memory was recorded and no other device has any."""
     allocations = int((trace.memory.bytes > 0).sum())
     return [JobEvidence("cpu_memory", allocations)] if allocations and not trace.memory.device_type.any() else []
 
@@ -134,7 +137,7 @@ def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
 
 
 def _vendor(trace: Trace) -> Vendor | None:
-    """The vendor, by the name of the first GPU, or else by the calls of its runtime."""
+    """Returns the vendor, according to the name of the first GPU, or else to the calls of its runtime."""
     name = next((device.name for device in trace.devices.values() if device.name), "")
     calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
     call = calls[0].name if calls else ""
@@ -145,14 +148,14 @@ def _vendor(trace: Trace) -> Vendor | None:
     return "other" if name else None
 
 
-#: Functions of torch.nn.DataParallel, which copies a model to all GPUs of its process by NCCL's kernels.
+#: Functions of torch.nn.DataParallel, which copies a model to all GPUs of its process with NCCL's kernels.
 _REPLICATES = expression(r"(Broadcast(Backward)?|ReduceAddCoalesced)$")
 
 
 def _by_one_thread(trace: Trace) -> list[JobEvidence]:
-    """Broadcasts on several devices that one thread launches, as `nn.DataParallel` copies a model without gradients,
-    where no function of autograd is recorded. A rank has one device, and in a file of several ranks each has threads of
-    its own."""
+    """Returns broadcasts on several devices that one thread launches, by which `nn.DataParallel` copies a model without
+    gradients and without any recorded function of autograd. A rank has one device, and in a file of several ranks each
+    has threads of its own."""
     rows = rows_named(trace, (Kind.KERNEL,), lambda name: is_collective(name) and "Broadcast" in name)
     call = find_launches(trace).calls_of(rows)
     rows, thread = rows[call >= 0], trace.events.thread[call[call >= 0]]
@@ -162,8 +165,9 @@ def _by_one_thread(trace: Trace) -> list[JobEvidence]:
 
 
 def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
-    """The number of ranks in the file; else many if collectives run, but those of `nn.DataParallel`, one if none does,
-    and unknown for a rank without a number."""
+    """Returns whether the job has one rank or many, and the evidence. The file's number of ranks decides. Without it,
+    there are many if collectives run, except those of `nn.DataParallel`, and one if none does; a rank with a number
+    belongs to many."""
     job = trace.job
     if job.world_size is not None:
         return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]
@@ -179,17 +183,17 @@ def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
     return ("one" if job.rank is None else "unknown"), []
 
 
-# Eager, compiled or in graphs: by how the kernels were launched; without kernels, by where the CPU ops ran.
+# The launches of kernels show whether a job is eager, compiled or in graphs; without kernels, the places of CPU ops do.
 #
 # thread   |Torch-Compiled Region: 0/0|  aten::add   aten::mul   |cudaGraphLaunch|
 # kernels          cc                       ee          ee           gggggggg
 
 ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
 
-#: A way of launching with at least this share of the work is the job's; otherwise the job is mixed.
+#: A way of launching with at least this share of the work is the job's. Otherwise the job is mixed.
 LEADING_SHARE = 0.80
 
-#: Minimum share of kernel time whose launch is known; with less, nothing is concluded about the rest.
+#: Minimum share of kernel time whose launch is known. With less, nothing is concluded about the rest.
 KNOWN_SHARE = 0.50
 
 #: If graphs have no recorded kernels, at least this many launches show that the job runs in graphs.
@@ -200,8 +204,8 @@ _COMPILED_RANGE = expression(r"Torch-Compiled Region|## Call CompiledFxGraph|Com
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """Shares of kernel time without collectives, or of CPU time in ops if there are no kernels; None if nothing ran.
-    The rest up to 1 is eager."""
+    """How the work is launched. The shares are those of kernel time without collectives, or of CPU time in ops if there
+    are no kernels; None if nothing ran. The rest up to 1 is eager."""
 
     id: ExecutionId
     compiled_share: float | None
@@ -211,13 +215,13 @@ class Execution(msgspec.Struct, frozen=True):
 
 @shared
 def compiled_ranges(trace: Trace) -> Int64:
-    """Rows of the host's ranges and ops in which compiled code runs, in time order."""
+    """Returns the rows of the host's ranges and ops in which compiled code runs, in time order."""
     return rows_named(trace, (Kind.CPU_OP, Kind.USER), _COMPILED_RANGE.match)
 
 
 def execution_of(trace: Trace) -> Execution:
-    """The way in which most work is launched; unknown if nothing ran. Also graphs whose kernels were not recorded, with
-    no known shares."""
+    """Returns the way in which most work is launched; unknown if nothing ran. If the kernels of graphs were not
+    recorded, it is graphs, without shares."""
     if len(graphs_without_kernels(trace)) >= FEWEST_GRAPHS:
         return Execution("graphs", None, None, _evidence(trace))
     shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
@@ -230,7 +234,7 @@ def execution_of(trace: Trace) -> Execution:
 
 
 def graphs_without_kernels(trace: Trace) -> Int64:
-    """Rows of graph launches, if no kernel of any graph is in the trace; otherwise empty."""
+    """Returns the rows of graph launches if no kernel of any graph is in the trace; otherwise none."""
     calls = graph_calls(trace)
     return calls[:0] if is_in(find_launches(trace).call, calls).any() else calls
 
@@ -245,8 +249,9 @@ def _evidence(trace: Trace) -> list[JobEvidence]:
 
 
 def _of_kernels(trace: Trace) -> tuple[float, float] | None:
-    """(compiled, graphs) as shares of the time of computing kernels with known launches; None if these have less than
-    half of that time. Without launches only the few kernels with inductor's names would count."""
+    """Returns the shares of compiled code and of graphs in the time of computing kernels with known launches; None if
+    these have less than half of the time of computing kernels. Without launches, only the few kernels with inductor's
+    names would count."""
     events, rows = trace.events, trace.kernels.event
     by_name = named_in(trace, rows, COMPILED_KERNEL.match)
     call = find_launches(trace).calls_of(rows)
@@ -261,14 +266,15 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
 
 
 def _of_ops(trace: Trace) -> tuple[float, float] | None:
-    """Time in compiled ranges as a share of the time in ops and such ranges, without that of the compiler."""
+    """Returns the share of compiled ranges in the time of ops and such ranges, without that of the compiler, and 0 for
+    graphs; None without ops."""
     compiled = Intervals.of_events(trace.events, compiled_ranges(trace)) - compiling(trace)
     ops = (Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP)) - compiling(trace)) | compiled
     return (compiled.total_ns / ops.total_ns, 0.0) if ops.total_ns else None
 
 
 class JobKind(msgspec.Struct, frozen=True):
-    """What a recording shows about its job; a field is "unknown" or None where it does not show it.
+    """What a recording shows about its job. A field that it does not show is "unknown" or None.
 
     purpose         "training" if there are gradients or an optimizer; "inference" if there are many layers and neither
     execution       how the job's work is launched; "mixed" if no single way launches four fifths of it
@@ -282,11 +288,11 @@ class JobKind(msgspec.Struct, frozen=True):
     optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
     server          the server that runs an inference; None for a script
     schedules_ahead  whether frames show that the server schedules the next batch while the device works
-    compiles        whether torch.compile has code for the GPUs; True if these are not known
-    double_backward   whether autograd differentiates gradients, too, for which torch.compile has no code
+    compiles        whether torch.compile can generate code for the GPUs; True if these are not known
+    double_backward   whether autograd also differentiates gradients, which torch.compile does not support
     transforms      whether transforms of torch.func compute gradients
     no_grad         what a training runs without gradients
-    sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
+    sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without a loop
     left_as_is      the kind of code that torch.compile does not compile: most of the forward pass, or FSDP's hooks
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
@@ -345,21 +351,22 @@ def job_kind(trace: Trace) -> JobKind:
     )
 
 
-#: Cells compute one element of a sequence; cuDNN and MIOpen compute all of them in one call of the layer.
+#: Cells compute one element of a sequence. cuDNN and MIOpen compute all of them in one call of the layer.
 _CELL = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)_cell$")
 _LAYERS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
-#: What a loop over a given sequence does between two cells: it takes the next element.
+#: The ops between two cells of a loop over a given sequence, which take the next element.
 _TAKES = expression(
     r"aten::(select|slice|narrow|unbind|split|chunk|squeeze|unsqueeze|view|reshape|t|transpose|permute)$"
 )
-#: Minimum share of the forward pass' launches in cells, and of the pairs of cells with nothing else between them: a
+#: Minimum share of the forward pass' launches in cells, and of the pairs of cells with nothing else between them. The
 #: last cell is followed by the head or the loss.
 _MOST_CELLS = 0.5
 
 
 def sequence_layer(trace: Trace) -> str | None:
-    """The layer of torch.nn that computes what a loop over its cell does. Similar pattern: a decoder whose next input
-    depends on its last output, by attention or a choice of a token: it has other ops between its cells.
+    """Returns the layer of torch.nn that computes what a loop over its cell does; None without such a loop. A similar
+    pattern is a decoder whose next input depends on its last output, by attention or by choosing a token. It has other
+    ops between its cells.
 
     op   [select][lstm_cell][select][lstm_cell][select][lstm_cell] ...       LSTM
     op   [lstm_cell][linear][argmax][embedding][lstm_cell] ...               none
@@ -394,13 +401,13 @@ Purpose = Literal["training", "inference", "unknown"]
 
 #: torch's own mark, which shows training even if the recording ends before the first gradient.
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
-#: Minimum number of layer calls without a gradient that shows inference: in training a forward pass is followed by its
+#: Minimum number of layer calls without a gradient that shows inference. In training, a forward pass is followed by its
 #: backward pass within one step. The few ops of an excerpt show nothing.
 MANY = 10
 
 
 def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
-    """The purpose and the evidence for it; unknown, without evidence, if there is too little."""
+    """Returns the purpose and the evidence for it; unknown, without evidence, if there is too little."""
     trains = _training(trace)
     if trains:
         return "training", trains
@@ -426,7 +433,7 @@ def _training(trace: Trace) -> list[JobEvidence]:
 
 
 def _run(trace: Trace, rows: Int64) -> Int64:
-    """Those of these ops that compute, and are not only traced by a compiler."""
+    """Returns those of these ops that compute and are not only traced by a compiler."""
     start = trace.events.start_ns[rows]
     ran: Int64 = rows[compiling(trace).overlap_ns(start, start + 1) == 0]
     return ran
@@ -434,19 +441,19 @@ def _run(trace: Trace, rows: Int64) -> Int64:
 
 Server = Literal["vllm", "sglang"]
 
-#: Kernels of vLLM run under SGLang, too, so SGLang comes first, and kernels show neither.
+#: Names of each server's code. SGLang also runs kernels of vLLM, so it comes first, and kernels show neither.
 _CODE: dict[Server, re.Pattern[str]] = {
     "sglang": expression(r"(?:.*/)?sglang/\S+\.py\(|sgl_kernel::|step\[[A-Z_]+ bs="),
     "vllm": expression(r"(?:.*/)?vllm/\S+\.py\(|vllm::|execute_(?:\d+_)?context_\d|gpu_model_runner: "),
 }
 
-#: Code that runs only where the next batch is scheduled while the device works: SGLang's overlap schedule, and vLLM's
+#: Code that runs only if the next batch is scheduled while the device works: SGLang's overlap schedule, and vLLM's
 #: asynchronous scheduling.
 _AHEAD = expression(r"(?:.*/)?sglang/\S+\.py\(\d+\): event_loop_overlap|(?:.*/)?vllm/\S+/async_scheduler\.py\(")
 
 
 def schedules_ahead(trace: Trace) -> bool:
-    """Whether the server is seen to schedule the next batch while the device works. Only frames show it."""
+    """Returns whether frames show that the server schedules the next batch while the device works."""
     return _has(trace, _AHEAD)
 
 
@@ -454,18 +461,19 @@ def _has(trace: Trace, names: re.Pattern[str]) -> bool:
     return len(rows_named(trace, (Kind.PYTHON, Kind.CPU_OP, Kind.USER), names.match)) > 0
 
 
-# The share of the kernel time that runs in graphs, and the part of that which annotations name.
+# Part of the kernel time runs in graphs, and annotations name a part of that.
 
-#: Two recordings of one job agree in nearly all of the graphs' kernel time (99.8 % in a recorded training), those of
-#: two models or two implementations of one model in less than a fifth of it. Half is far from both.
+#: Minimum share of the graphs' kernel time that two recordings of one job agree in. They agree in nearly all of it
+#: (99.8 % in a recorded training), and those of two models or two implementations of one model in less than a fifth.
+#: Half is far from both.
 LEAST_NAMED_FRACTION = 0.5
-#: Graphs with less than this share of the kernel time are neither worth reading another trace nor mentioning.
+#: Graphs with less than this share of the kernel time are worth neither reading another trace nor mentioning.
 LEAST_GRAPH_FRACTION = 0.1
 
 
 class GraphTime(msgspec.Struct, frozen=True):
-    """Kernel time of all devices over the whole recording, in ns: of kernels in graphs, of the annotated ones among
-    these, and of all kernels."""
+    """Kernel time of all devices over the whole recording, ns: that of kernels in graphs, that of the annotated ones
+    among these, and that of all kernels."""
 
     graph_ns: int
     annotated_ns: int

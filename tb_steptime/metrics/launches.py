@@ -1,18 +1,18 @@
-"""How far the host is ahead of the device when it launches: run-ahead, by place, over the span and per step.
+"""How far the host is ahead of the device when it launches: run-ahead by place, over the span and per step.
 
     host     [a][b][c]                     run-ahead of c = its start - its launch call's start
     device       aaaaabbbbbccccc
 
-An activity that starts at most STARVED_NS after its call began found an empty queue: the device waited for it.
+An activity that starts at most STARVED_NS after its call began found an empty queue. The device waited for it.
 
-The queue between host and device, over all streams: what is launched and has not started.
+The queue between host and device, over all streams, contains what is launched and has not started.
 
     host     [a][b][c]                    depth = launched - started
     device       aaaaabbbbbccccc          a call counts once, from its start to the start of the first activity that it
     depth    1112333322222111110          launched: a captured graph is one entry, whatever it holds
 
 Work that was launched before the recording is in the queue from the recording's begin until it starts. If clocks
-disagree and an activity starts before its call, it was never queued: the depth is not negative.
+disagree and an activity starts before its call, it was never queued, so the depth is not negative.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in, is_i
 
 #: Number of bins of the coarsest level, factor between levels, and maximum number of bins of the finest level.
 COARSEST_BINS, FINER, FINEST_BINS = 256, 4, 16_384
-#: Minimum bin length, and maximum number of bins per launch: a finer level would show single launches, which the
+#: Minimum bin length, and maximum number of bins per launch. A finer level would show single launches, which the
 #: timeline does better.
 FINEST_BIN_NS, BINS_PER_LAUNCH = 2_000, 4
 
-#: A launch that finds this many in the queue waits for room: CUDA's queue holds 1024.
+#: A launch that finds this many in the queue waits for room. CUDA's queue holds 1024.
 FULL_QUEUE = 1000
-#: A call at a full queue that takes at most this many usual ones found room; queues of AMD hold more than 1024.
+#: A call at a full queue that takes at most this many times the usual time found room. Queues of AMD hold more than
+#: 1024.
 STALLED_TIMES = 2
 
-#: Number of launches processed at once: the temporary columns of all would take tens of MB for a large trace.
+#: Number of launches that are processed at once. The temporary columns of all would take tens of MB for a large trace.
 _AT_ONCE = 1 << 17
 
 
 class QueueLevel(msgspec.Struct, frozen=True):
-    """The queue at one resolution, one entry per bin from the window's start on: mean depth in thousandths, and the
-    peak."""
+    """The queue at one resolution. There is one entry per bin from the window's start on: the mean depth in
+    thousandths, and the peak."""
 
     bin_ns: int
     mean_permille: list[int]
@@ -66,26 +67,26 @@ class LaunchCalls(msgspec.Struct, frozen=True, eq=False):
 
 
 class StalledLaunches(msgspec.Struct, frozen=True, eq=False):
-    """Launch calls that had to wait for room, as rows of the event table in time order, and the time of each beyond the
-    median of those that found room, which is its wait."""
+    """Launch calls that had to wait for room, as rows of the event table in time order. wait_ns: the time of each
+    beyond the median of those that found room."""
 
     call: Int32
     wait_ns: Int64
 
 
 class Queue(msgspec.Struct, frozen=True, eq=False):
-    """Sorted instants at which the depth increases and decreases; in ns, equally many of each."""
+    """The sorted instants at which the depth increases and decreases, ns. There are equally many of each."""
 
     launched: Int64
     started: Int64
 
     def depth_at(self, instants: Int64) -> Int64:
-        """Depth just after each instant."""
+        """Returns the depth just after each instant."""
         up = np.searchsorted(self.launched, instants, side="right")
         return (up - np.searchsorted(self.started, instants, side="right")).astype(np.int64)
 
     def integral_ns(self, edges: Int64) -> Int64:
-        """Depth x time between neighbouring edges; exact."""
+        """Returns depth x time between neighbouring edges, exactly."""
         return np.diff(_time_since(self.launched, edges) - _time_since(self.started, edges))
 
     def peaks(self, edges: Int64) -> Int64:
@@ -106,6 +107,7 @@ def launch_calls(trace: Trace, device: int) -> LaunchCalls:
 
 @shared
 def all_launch_calls(trace: Trace) -> LaunchCalls:
+    """Returns the calls that launch work of any device."""
     launches = find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
     call, first = np.unique(launches.call[linked], return_index=True)  # activities are in time order
@@ -118,13 +120,13 @@ def find_queue(trace: Trace, device: int) -> Queue:
     earlier = _queued_before(trace, device)
     started = np.concatenate((start.take(launches.activity), earlier))
     launched = np.minimum(np.concatenate((start.take(launches.call), np.zeros_like(earlier))), started)
-    launched.sort(kind="stable")  # nearly sorted already, and this sort profits from that
+    launched.sort(kind="stable")  # this sort is fast, because the instants are nearly sorted
     started.sort(kind="stable")
     return Queue(launched, started)
 
 
 def _queued_before(trace: Trace, device: int) -> Int64:
-    """Returns for each call from before the recording when its first activity starts; empty if no call is recorded."""
+    """Returns for each call from before the recording when its first activity starts; none if no call is recorded."""
     events, activity = trace.events, find_launches(trace).activity.astype(np.int64)
     is_linked = (events.correlation_id.take(activity) > 0) & (events.device.take(activity) == device)
     activity = activity[is_linked] if len(all_launch_calls(trace).call) else activity[:0]
@@ -144,7 +146,7 @@ def queued_intervals(trace: Trace, device: int) -> Intervals:
 
 
 def queue_levels(trace: Trace, device: int) -> list[QueueLevel]:
-    """Returns the queue over the span's window, coarse to fine; each bin is FINER bins of the next level."""
+    """Returns the queue over the span's window, coarse to fine. Each bin consists of FINER bins of the next level."""
     queue, (low, high) = find_queue(trace, device), find_steps(trace).window
     if high <= low:
         return []
@@ -155,7 +157,7 @@ def queue_levels(trace: Trace, device: int) -> list[QueueLevel]:
 
 
 def _joined(integral: Int64, peak: Int64, edges: Int64, count: int) -> Iterator[QueueLevel]:
-    """Levels from the coarsest, with `count` of the finest bins per bin, to the finest."""
+    """Yields the levels from the coarsest, with `count` of the finest bins per bin, to the finest."""
     bin_ns = int(edges[1] - edges[0])
     while count:
         first = np.arange(0, len(peak), count)
@@ -166,7 +168,7 @@ def _joined(integral: Int64, peak: Int64, edges: Int64, count: int) -> Iterator[
 
 
 def _finest(window_ns: int, launches: int) -> int:
-    """Number of bins of the finest useful level."""
+    """Returns the number of bins of the finest useful level."""
     bins = COARSEST_BINS
     most = min(FINEST_BINS, window_ns // FINEST_BIN_NS, BINS_PER_LAUNCH * launches)
     while bins * FINER <= most:
@@ -176,7 +178,7 @@ def _finest(window_ns: int, launches: int) -> int:
 
 @shared
 def queue_per_step(trace: Trace, device: int) -> list[float]:
-    """Mean depth within each step."""
+    """Returns the mean depth within each step."""
     steps = find_steps(trace)
     queue = find_queue(trace, device)
     edges = np.stack((steps.start_ns, steps.end_ns), axis=1).ravel()
@@ -186,8 +188,8 @@ def queue_per_step(trace: Trace, device: int) -> list[float]:
 
 
 def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int:
-    """Time for which launch calls that begin in the steps wait for room in the full queue, ns per step. chosen: None
-    for all steps."""
+    """Returns the time for which launch calls that begin in the steps wait for room in the full queue, ns per step.
+    chosen: None for all steps."""
     steps, stalled = chosen or find_steps(trace), stalled_launches(trace, device)
     start = trace.events.start_ns[stalled.call]
     in_steps = steps.intervals.overlap_ns(start, start + 1) > 0
@@ -196,8 +198,8 @@ def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int
 
 @shared
 def stalled_launches(trace: Trace, device: int) -> StalledLaunches:
-    """Launch calls that began with a full queue and took far longer than usual. Blocking calls are left out: they wait
-    for the device whatever is in the queue."""
+    """Returns the launch calls that began with a full queue and took far longer than usual. Blocking calls are left
+    out, because they wait for the device whatever is in the queue."""
     events, calls = trace.events, launch_calls(trace, device).call
     calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
     full = find_queue(trace, device).depth_at(events.start_ns[calls] - 1) >= FULL_QUEUE
@@ -208,18 +210,18 @@ def stalled_launches(trace: Trace, device: int) -> StalledLaunches:
 
 
 def _time_since(knots: Int64, instants: Int64) -> Int64:
-    """Sum over the knots before each instant of instant - knot; exact."""
+    """Returns the sum of instant - knot over the knots before each instant, exactly."""
     if not len(knots):
         return np.zeros(len(instants), np.int64)
-    origin = int(knots[0])  # small numbers, so that no sum overflows
+    origin = int(knots[0])  # small numbers keep the sums from overflowing
     count = np.searchsorted(knots, instants, side="left")
     sums = np.concatenate(([0], np.cumsum(knots - origin)))[count]
     return np.asarray(count * (instants - origin) - sums, np.int64)
 
 
 def blocked_intervals(trace: Trace) -> Intervals:
-    """Returns when a host thread is inside a call that waits for the device, or waits for room in the full queue of
-    one."""
+    """Returns when a host thread is inside a call that waits for the device, or waits for room in the full queue of a
+    device."""
     events = trace.events
     blocked = Intervals.of_events(events, blocking_calls(trace).of(*WAITING))
     for device in devices_with_activity(trace):
@@ -252,7 +254,7 @@ NO_LAUNCHES = Reason("no_launch_calls")
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):
-    """Figures of the launches in the whole span. A launch is a call that launched anything; with CUDA graphs one launch
+    """Figures of the launches in the whole span. A launch is a call that launched anything. With CUDA graphs one launch
     starts many activities.
 
     calls, activities   launches and device activities per step
@@ -261,8 +263,8 @@ class LaunchFigures(msgspec.Struct, frozen=True):
     unlinked            number of activities in the steps whose launch is not recorded
     queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
     empty_share         share of the window in which nothing is queued
-                        These three are None where no activity in the steps has a recorded launch.
-    graphs              launches of captured graphs per step
+                        These three are None if no activity in the steps has a recorded launch.
+    graphs              number of launches of captured graphs per step
     """
 
     calls: float
@@ -277,10 +279,11 @@ class LaunchFigures(msgspec.Struct, frozen=True):
 
 
 class LaunchedFrom(msgspec.Struct, frozen=True):
-    """Activities of a device that start in the steps and were launched from one place or phase.
+    """The activities of a device that start in the steps and were launched from one place or phase.
 
-    launches: activities per step. calls: calls that launched them, per step; a graph is one. starved_share,
-    run_ahead_p50_ns: as in `LaunchFigures`, of the activities whose launch call is recorded; None if there are none.
+    launches: number of activities per step. calls: number of calls that launched them, per step; a graph is one.
+    starved_share, run_ahead_p50_ns: as in `LaunchFigures`, of the activities whose launch call is recorded; None if
+    there are none.
     """
 
     launches: float
@@ -358,7 +361,7 @@ def _launched_from(
 
 
 def _in_steps(trace: Trace, device: int) -> Bool:
-    """Marks the rows of `find_launches` that are of the device and start within a step."""
+    """Returns which rows of `find_launches` are of the device and start within a step."""
     return np.asarray(_all_in_steps(trace) & (trace.events.device.take(find_launches(trace).activity) == device), bool)
 
 

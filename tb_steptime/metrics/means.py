@@ -1,4 +1,4 @@
-"""Means and medians of steps: in whole ns, and which steps stand out."""
+"""Means and medians of steps, in whole ns, and the steps that stand out."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ import numpy as np
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
 from tb_steptime.trace.table import median as median
 
-# How much steps vary: their median, and which ones stand out.
-
-#: Modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
+#: The modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
 OUTLIER_Z = 3.5
-#: A slow step takes at least this much longer than the median. Steps of one loop vary by some percent on any machine,
+#: A slow step is longer than the median by at least this share. Steps of one loop vary by some percent on any machine,
 #: and among steps that agree to a microsecond any other one would stand out.
 SLOW_FRACTION = 0.10
-#: Factors that make the median absolute deviation, and the mean one, comparable to the standard deviation of normal
-#: values.
+#: Factors that scale the median absolute deviation, and the mean one, to the standard deviation of normal values.
 MAD_SCALE, MEAN_AD_SCALE = 1.4826, 1.2533
-#: With fewer values than this, median and outliers cannot be separated.
+#: Minimum number of values. With fewer, median and outliers cannot be separated.
 ENOUGH_STEPS = 4
 
 
 def robust_deviation(values: Int64 | Float64) -> float:
-    """The median absolute deviation, scaled to a standard deviation of normal values."""
+    """Returns the median absolute deviation, scaled to a standard deviation of normal values."""
     return float(MAD_SCALE * median(np.abs(values - median(values))))
 
 
 def modified_z(values: Int64 | Float64) -> Float64:
-    """Distance from the median in robust standard deviations; zeros where all values agree."""
+    """Returns the distance from the median in robust standard deviations; zeros if all values agree."""
     distance = values - median(values)
     spread = robust_deviation(values)
     if spread == 0:
@@ -38,7 +35,7 @@ def modified_z(values: Int64 | Float64) -> Float64:
 
 
 def slow(values: Int64 | Float64) -> Bool:
-    """Says which values are outliers above the rest, and at least a tenth above the median; none if there are too
+    """Returns which values are outliers above the rest, and at least a tenth above the median; none if there are too
     few."""
     if len(values) < ENOUGH_STEPS:
         return np.zeros(len(values), bool)
@@ -47,20 +44,20 @@ def slow(values: Int64 | Float64) -> Bool:
 
 
 def slow_after_first(lengths: Int64) -> Bool:
-    """Says which steps of a recording are slow. The first one is not: it begins with an idle device, and with what the
-    profiler and the job do once, so that it says nothing of the others."""
+    """Returns which steps of a recording are slow. The first one never is, because it begins with an idle device and
+    with one-time work of the profiler and the job, and says nothing about the others."""
     found = slow(lengths)
     found[:1] = False
     return found
 
 
 def whole_mean(total_ns: int, count: int) -> int:
-    """The mean in whole ns; halves are rounded up. 0 where there is nothing to count."""
+    """Returns the mean in whole ns, with halves rounded up; 0 if there is nothing to count."""
     return (2 * total_ns + count) // (2 * count) if count else 0
 
 
 def whole_means(sums: Sequence[int] | Int64, count: int, total_ns: int | None = None) -> list[int]:
-    """Each sum divided by the count, in whole ns that add up to the total: those with the largest remainders are
+    """Returns each sum divided by the count, in whole ns that sum to the total. Those with the largest remainders are
     rounded up. total_ns: None for the rounded mean of all sums together.
 
     >>> whole_means([7, 5, 3], 2)
@@ -74,10 +71,10 @@ def whole_means(sums: Sequence[int] | Int64, count: int, total_ns: int | None = 
 
 
 def usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
-    """Estimated time of some ops in the mean step: the lower median over the steps that run any of them, times the
-    share of these steps. The median is taken per op if these steps run equally many, and of their sums otherwise. An
-    optimizer that updates in each fourth step has a quarter of its time. No more than the mean, which is less where few
-    steps run them faster. steps: their starts; start, own_ns: of each op."""
+    """Returns the estimated time of some ops in the mean step. It is the lower median over the steps that run any of
+    them, times the share of these steps, so an optimizer that updates in each fourth step has a quarter of its time.
+    The median is taken per op if these steps run equally many, otherwise of their sums. The result is at most the mean,
+    which is less if a few steps run the ops faster. steps: starts of the steps. start, own_ns: those of each op."""
     step = np.searchsorted(steps, start, side="right") - 1
     by_step = [own_ns[step == each] for each in distinct_in(step).tolist()]
     middle = (len(by_step) - 1) // 2

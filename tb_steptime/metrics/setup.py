@@ -10,15 +10,15 @@ from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
-#: Number of products whose inputs are listed. The first products of a step show the batch size; copies of a loader in
-#: the same process do not.
+#: Number of products whose inputs are listed. The first products of a step show the batch size, unlike copies of a
+#: loader in the same process.
 FIRST_INPUTS = 5
 _HALF = expression(r'^\["(c10::)?(Half|BFloat16)"')
 _PRODUCT = expression(r"::(conv\w*|linear|addmm|bmm|baddbmm|mm|matmul|scaled_dot_product_attention)$")
 
 
 class OpInputs(msgspec.Struct, frozen=True):
-    """The recorded inputs of an op, as in the trace: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'."""
+    """The recorded inputs of an op, as in the trace, such as '[[64,3,224,224],[64,3,7,7]]' and '["float","float"]'."""
 
     op: str
     shapes: str
@@ -44,7 +44,7 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 def setup_of(trace: Trace, steps: Bool) -> Setup:
-    """The setup of the job; first_inputs are those of the first of these steps."""
+    """Returns the setup of the job. first_inputs are those of the first one of these steps."""
     return Setup(
         runtime=trace.job.runtime,
         with_stack=trace.job.with_stack,
@@ -56,8 +56,8 @@ def setup_of(trace: Trace, steps: Bool) -> Setup:
 
 
 def _half_share(trace: Trace) -> float | None:
-    """Share of 16-bit products. Autocast casts within an op, so inner ops have the types that are really computed
-    with."""
+    """Returns the share of 16-bit products; None if no product has recorded types. Autocast casts within an op, so the
+    inner ops have the types that are really computed with."""
     dtypes = trace.events.dtypes
     if dtypes is None:
         return None
@@ -86,7 +86,7 @@ def _inputs_of(trace: Trace, row: int) -> OpInputs:
 
 
 def _outermost(trace: Trace, ops: Int64) -> list[int]:
-    """The first outermost ones of these ops, in time order: those that begin after the previous one has ended."""
+    """Returns the first outermost ones of these ops, in time order. Each begins after the previous one has ended."""
     outermost: list[int] = []
     over_ns = 0
     for row, start_ns in zip(ops.tolist(), trace.events.start_ns[ops].tolist(), strict=True):

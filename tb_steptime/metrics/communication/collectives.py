@@ -9,8 +9,8 @@ Current releases of PyTorch write the exchanged data on the kernel too; earlier 
 kernel's time on one rank includes its wait for the other ranks: the kernel starts when this rank is ready and ends when
 all are.
 
-What launches a collective is the host's call, or the op that requests it from a backend of the host; FSDP's ranges are
-around it.
+A collective is launched by a call of the host, or by the op that requests it from a backend of the host. FSDP's ranges
+enclose these calls and ops.
 
 training thread   |-- c10d::allreduce_ --|      |-- c10d::_reduce_scatter_base_ --|
 gloo's thread          |-- gloo:all_reduce --|        |-- gloo:all_reduce --|     in the same order
@@ -45,7 +45,7 @@ from tb_steptime.trace.table import (
     values_at,
 )
 
-# The kind of a collective, read from any of its names: of its arguments, its op, its mark, its kernel.
+# The kind of a collective is read from any of its names: that of its arguments, its op, its mark or its kernel.
 #
 # "allreduce"  "nccl:all_reduce"  "c10d::allreduce_"  "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"   ->   all_reduce
 
@@ -66,8 +66,8 @@ KIND_LABELS = {
 KINDS = tuple(KIND_LABELS)
 UNKNOWN_KIND = KINDS.index("unknown")
 
-#: Words in names in lower case without underscores; the first kind with one of them counts. "reduce" is part of three
-#: others, "gather" of one.
+#: Words that show the kind in a name in lower case without underscores. The first kind with a matching word counts,
+#: because "reduce", "gather" and "scatter" are also parts of words of earlier kinds.
 _WORDS = {
     "all_reduce": ("allreduce", "crossdevicereduce", "lamport"),
     "reduce_scatter": ("reducescatter",),
@@ -80,13 +80,13 @@ _WORDS = {
     "scatter": ("scatter",),
     "reduce": ("reduce",),
 }
-#: A send or a receive alone is a word of its own.
+#: A send or a receive alone must begin a word of the name.
 _MESSAGE = expression(r"(?<![a-z])(?:i?send|i?recv)")
 
 
 @lru_cache(maxsize=1024)
 def kind_of(name: str) -> int:
-    """The place in KINDS of a collective with this name; that of "unknown" if the name does not show it.
+    """Returns the place in KINDS of a collective with this name; that of "unknown" if the name does not show the kind.
 
     >>> KINDS[kind_of("nccl:_all_gather_base")], KINDS[kind_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)")]
     ('all_gather', 'unknown')
@@ -103,9 +103,9 @@ _HOST_BACKEND = expression(r"(?:gloo|mpi):")
 #: PyTorch's row for the arguments of a collective; its name does not show the kind.
 _ARGUMENTS = "record_param_comms"
 _SEND = expression(r"(?:gloo:|mpi:|c10d::)?i?send(?:_coalesced)?")
-#: Ops that request a message from a backend of the host. Their third input is the rank at the other side.
-_ASKS_FOR_MESSAGE = expression(r"c10d::(?:send|recv_)")
-_OTHER_SIDE = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
+#: Ops that request a message from a backend of the host. Their third input is the rank of the peer.
+_MESSAGE_REQUEST = expression(r"c10d::(?:send|recv_)")
+_PEER_INPUT = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
 
 
 class Collectives(msgspec.Struct, frozen=True, eq=False):
@@ -117,8 +117,8 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
     group, members, description, dtype   rows of `Trace.collective_texts`
     group_size   number of ranks
     elements, rows_sent, rows_received, sequence, peer   as in `CollectiveTable`
-    sends        it sends to the peer; otherwise it receives
-    batched      it exchanges several messages; if these are for several ranks, peer is -1
+    sends        whether it sends to the peer; otherwise it receives
+    batched      whether it exchanges several messages; if these are for several ranks, peer is -1
     """
 
     event: Int64
@@ -145,10 +145,10 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def find_collectives(trace: Trace) -> Collectives:
-    """All collectives of the recording: kernels on any device of the process; without a device, marks of gloo or
-    MPI."""
+    """Returns all collectives of the recording: kernels on any device of the process; without a device, marks of gloo
+    or MPI."""
     on_device = has_device_activity(trace)
-    # NCCL's marks last only as long as its launch, and do not show the exchange
+    # NCCL's marks last only as long as its launch, and do not show the exchange.
     event = collective_kernels(trace) if on_device else _named(trace, _HOST_BACKEND.match)
     call = find_launches(trace).calls_of(event) if on_device else event
     mark = innermost(trace, _named(trace, lambda name: name != _ARGUMENTS), call)
@@ -182,7 +182,7 @@ def find_collectives(trace: Trace) -> Collectives:
 
 
 def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
-    """Rows of the host's collective calls with such a name."""
+    """Returns the rows of the host's collective calls whose name satisfies `is_one`."""
     judged = collective_names(trace).copy()
     for name in np.flatnonzero(judged).tolist():
         judged[name] = bool(is_one(trace.strings[name]))
@@ -192,22 +192,22 @@ def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
 
 
 def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
-    """For each collective two rows of the table of collectives, -1 for none: the one with its arguments, which is its
-    own or that of the op around its call; and the op's."""
+    """Returns two rows of the table of collectives for each collective, -1 for none. The first one has its arguments,
+    and is its own or that of the op around its call; the second one is that of the op."""
     rows = trace.collectives.event.astype(np.int64)
     around = innermost(trace, rows, call)
     return places_in(rows, np.where(is_in(event, rows), event, around)), places_in(rows, around)
 
 
 def _either(column: Int32 | Int64, row: Int64, op_row: Int64) -> Int64:
-    """The column's value in the row, or that of the op if it is missing there: newer releases of PyTorch write more of
-    it on kernels."""
+    """Returns the column's value in the row, or that of the op if the row has none. Newer releases of PyTorch write
+    more columns on kernels."""
     own = values_at(column, row)
     return np.where(own >= 0, own, values_at(column, op_row))
 
 
 def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
-    """The kind by the arguments, or else by the mark around the call, or else by the kernel's own name."""
+    """Returns the kind that the arguments show, or else the mark around the call, or else the kernel's own name."""
     by_mark = _kind_of_each(trace.strings, values_at(trace.events.name, mark))
     by_argument = _kind_of_each(trace.collective_texts, argument)
     own = _kind_of_each(trace.strings, trace.events.name[event].astype(np.int64))
@@ -216,7 +216,7 @@ def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
 
 
 def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
-    """The kind shown by each name; -1 gives the unknown kind."""
+    """Returns the kind shown by each name; -1 gives the unknown kind."""
     kinds = np.full(len(texts) + 1, UNKNOWN_KIND, np.int64)
     for text in distinct_in(name[name >= 0]).tolist():
         kinds[text] = kind_of(texts[text])
@@ -229,17 +229,17 @@ def _sends(texts: StringTable, name: Int64) -> Bool:
 
 
 def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
-    """The recorded peers. Where none is recorded and the job has at most one group, it is the peer that the op around
-    the host's mark requests."""
+    """Returns the peer of each collective: the recorded one or, in a job with at most one group, the one that the op
+    around the host's mark names."""
     peer: Int32 = recorded.copy()
     settings, groups = trace.events.settings, trace.job.groups
     if settings is None or len(groups) > 1:
         return peer
-    around = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _ASKS_FOR_MESSAGE.fullmatch), event)
+    around = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _MESSAGE_REQUEST.fullmatch), event)
     inputs = values_at(settings, around)
     ranks = dict(enumerate(groups[0].ranks)) if groups else {}
     for each in distinct_in(inputs[inputs >= 0]).tolist():
-        if match := _OTHER_SIDE.match(trace.inputs[each]):
+        if match := _PEER_INPUT.match(trace.inputs[each]):
             number = int(match["rank"])
             peer[(inputs == each) & (recorded < 0)] = ranks.get(number, number)
     return peer
@@ -271,7 +271,7 @@ _ELEMENT_BYTES = (
 
 
 def element_bytes(dtype: str) -> int | None:
-    """Bytes of an element; None for an unknown type.
+    """Returns the bytes of an element of a type; None for an unknown type.
 
     >>> element_bytes("BFloat16"), element_bytes("long int"), element_bytes("Float8_e4m3fn")
     (2, 8, 1)
@@ -280,8 +280,8 @@ def element_bytes(dtype: str) -> int | None:
 
 
 def input_bytes(shapes: str, dtypes: str) -> int | None:
-    """The bytes of all inputs that are tensors. Shapes and types are compact JSON. None where a type is unknown or no
-    input is a tensor.
+    """Returns the bytes of all inputs that are tensors; None if a type is unknown or no input is a tensor. Shapes and
+    types are compact JSON.
 
     >>> input_bytes("[[1024,8],[]]", '["float",""]')
     32768
@@ -307,8 +307,8 @@ _SEND_RECEIVE = KINDS.index("send_receive")
 
 
 def _with_batches(trace: Trace, collectives: Collectives, call: Int64, op_row: Int64) -> Collectives:
-    """Adds the exchanged messages to kernels that do not name their peer. call: the launch of each; op_row: the row of
-    the table of collectives of the op around its launch, -1 for none."""
+    """Adds the exchanged messages to kernels that do not name their peer. call: the launch of each kernel. op_row: the
+    row of the op around that launch in the table of collectives, -1 for none."""
     events, table = trace.events, trace.collectives
     rows = table.event.astype(np.int64)
     bare = np.flatnonzero((collectives.kind == _SEND_RECEIVE) & (call >= 0) & (collectives.peer < 0))
@@ -332,7 +332,7 @@ _OF_BATCH = ("bytes", "group", "group_size", "dtype", "members", "description", 
 
 
 def _messages(trace: Trace) -> Bool:
-    """Says which rows of the table are sends or receives between two ranks."""
+    """Returns which rows of the table are sends or receives between two ranks."""
     kinds = np.array([kind_of(text) for text in trace.collective_texts.strings] + [UNKNOWN_KIND])
     name: Int32 = trace.collectives.name
     is_message: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
@@ -365,14 +365,14 @@ _RUN_AS = {KINDS.index("reduce_scatter"): KINDS.index("all_reduce")}
 
 
 def launching_calls(trace: Trace) -> Int64:
-    """For each of `find_collectives` the row of the call or op that launched it; -1 where that is not recorded."""
+    """Returns the row of the call or op that launched each of `find_collectives`; -1 if it is not recorded."""
     collectives = find_collectives(trace)
     on_device = has_device_activity(trace)
     return find_launches(trace).calls_of(collectives.event) if on_device else _requesting_ops(trace, collectives)
 
 
 def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
-    """Whether a range of FSDP encloses each call. calls: rows of the event table, -1 for none."""
+    """Returns whether a range of FSDP encloses each call. calls: rows of the event table, -1 for none."""
     return innermost(trace, rows_named(trace, (Kind.USER,), FSDP.match), calls) >= 0
 
 
@@ -381,13 +381,13 @@ _SYNC_NORM = expression(r"(?i)sync_?batch_?norm")
 
 
 def launched_by_sync_norm(trace: Trace, calls: Int64) -> Bool:
-    """Whether an op of SyncBatchNorm encloses each call. calls: rows of the event table, -1 for none."""
+    """Returns whether an op of SyncBatchNorm encloses each call. calls: rows of the event table, -1 for none."""
     return innermost(trace, rows_named(trace, (Kind.CPU_OP,), _SYNC_NORM.search), calls) >= 0
 
 
 def _requesting_ops(trace: Trace, collectives: Collectives) -> Int64:
-    """The op that requests each collective, -1 where it is not known. Requests and collectives of a kind are matched in
-    order if they are equally many and each request comes before its collective."""
+    """Returns the op that requests each collective; -1 if it is unknown. Requests and collectives of a kind are
+    matched in order if they are equally many and each request comes before its collective."""
     ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(_REQUEST))
     requested = [kind_of(trace.strings[name]) for name in trace.events.name[ops].tolist()]
     kinds = np.array([_RUN_AS.get(kind, kind) for kind in requested], np.int64)

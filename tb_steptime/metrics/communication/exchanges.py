@@ -1,10 +1,11 @@
-"""The collectives of the steps in the form in which the recordings of ranks are matched: what each one exchanges, when,
-and how much of it no computation hides.
+"""The collectives of the steps, in the form in which the recordings of ranks are matched: what each one exchanges, when
+it runs, and how much of it no computation hides.
 
 rank 0    step 5   [all-reduce 25 MB][all-reduce 7 MB]     the n-th of a group in a step is the n-th of the same group
 rank 1    step 5     [all-reduce 25][all-reduce 7 MB]      in the same step on every other rank
 
-An all-to-all sends a number of rows to other ranks and receives some from them. They are tokens if ranks share experts.
+An all-to-all sends a number of rows to other ranks and receives some from them. The rows are tokens if ranks share
+experts.
 
 "[102, 410]" of 2 ranks     102 rows to rank 0 and 410 to rank 1, 512 together; of 131,072 elements: 256 each
 "[]"                        equally many to each rank; their number is not recorded
@@ -36,15 +37,16 @@ from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, is_in
 
-# Stores a column of integers compactly: differences in as many bytes as the largest needs, with one plane per byte.
+# A column of integers is stored as its differences, each in as many bytes as the largest one needs, with one plane per
+# byte.
 #
 #     values       1000 1010 1025 1036
 #     differences       10   15   11        in this order, with the sign in the last bit
 #     planes       (low bytes) (high bytes) and the summary's compression removes nearly all of the zeros
 #
-# Numbers as text need as much space, and reading them takes ten times as long. A job has millions of them.
+# Numbers as text need the same space, but reading them takes ten times as long, and a job has millions of them.
 
-#: Maximum number of collectives of one recording: no trace that a profiler could write has more.
+#: Maximum number of collectives of one recording. No trace that a profiler could write has more.
 MOST_VALUES = 10_000_000
 _INT64_BYTES = 8
 
@@ -65,7 +67,7 @@ class PackedColumn(msgspec.Struct, frozen=True):
 
 
 def packed(values: Int64) -> PackedColumn:
-    """Packs any integers of 62 bits.
+    """Packs integers of at most 62 bits.
 
     >>> packed(np.array([1000, 1010, 1025]))
     PackedColumn(count=3, width=2, planes=b'\\x00\\xd0\\x14\\x1e\\x07\\x00\\x00')
@@ -80,8 +82,8 @@ def packed(values: Int64) -> PackedColumn:
 
 
 def unpacked(column: PackedColumn) -> Int64:
-    """The values. Raises ValueError if the number of bytes is wrong, or if there are more values than any recording
-    has: a summary may come from anywhere, and a few bytes could claim any number of zeros."""
+    """Returns the values of a column. Raises ValueError if the number of bytes is wrong, or if there are more values
+    than any recording has. A summary may come from anywhere, and a few bytes could claim any number of zeros."""
     if not 0 <= column.count <= MOST_VALUES or not 0 <= column.width <= _INT64_BYTES:
         raise ValueError(f"no column has {column.count} values of {column.width} bytes")
     planes = np.frombuffer(column.planes, np.uint8)[1:].reshape(column.width, column.count)
@@ -92,13 +94,13 @@ def unpacked(column: PackedColumn) -> Int64:
     return np.cumsum(change, dtype=np.int64)
 
 
-#: Maximum number of collectives that are kept. They suffice to match the ranks; more would make summaries large.
+#: Maximum number of collectives that are kept. These suffice to match the ranks, and more would make summaries large.
 MOST = 8_000
 #: If the first step alone has more than `MOST`, this many times `MOST` are kept of it.
 _MOST_OF_A_STEP = 4
-#: Maximum number of groups. Collectives of further groups have none. A rank of a large job is in about ten.
+#: Maximum number of groups. Collectives of further groups have no group. A rank of a large job is in about ten.
 MOST_GROUPS = 256
-#: Unit of starts. They are only compared by the clocks of hosts, which are no more precise.
+#: Unit of starts. They are only compared by the clocks of hosts, which are no more precise than this.
 START_UNIT_NS = 1_000
 
 
@@ -123,9 +125,9 @@ class ExchangeClass(msgspec.Struct, frozen=True):
     bytes, dtype   None if not recorded
     site           id of the place in the step that launches them ("backward.hooks"); "unknown" without a launch
     wrapper        "fsdp" if a range of FSDP launches them, otherwise ""
-    peer           for a send or receive the rank at the other side; None if not recorded
-    sends          it is a send
-    batched        it is several messages in one kernel; then peer is None if they are for several ranks
+    peer           the other rank of a send or receive; None if not recorded
+    sends          whether it is a send
+    batched        whether it is several messages in one kernel; peer is None if these are for several ranks
     rows_sent, rows_received, width   rows of an all-to-all and elements of each row; all None if not recorded
     """
 
@@ -151,7 +153,7 @@ class Exchanges(msgspec.Struct, frozen=True):
     start      us, relative to the span's origin
     length     ns
     exposed    ns of the judged time in which no computation runs beside it; -1 if that is the whole length
-    sequence   number of earlier collectives of its group, -1 if not recorded; the column is empty if none is recorded
+    sequence   number of earlier collectives of its group, -1 if not recorded; the column is empty if no number is
     left_out   number of collectives of later steps, which are not kept
     """
 
@@ -167,7 +169,7 @@ class Exchanges(msgspec.Struct, frozen=True):
 
 
 def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
-    """The collectives of whole steps from the first one on, at most `most`."""
+    """Returns the collectives of whole steps from the first step on, at most `most` of them."""
     collectives, (chosen, steps, left_out) = find_collectives(trace), kept_collectives(trace, most)
     calls = launching_calls(trace)
     site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
@@ -197,7 +199,8 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
 
 
 def kept_collectives(trace: Trace, most: int = MOST) -> tuple[Int64, Int64, int]:
-    """The rows of `find_collectives` that `Exchanges` lists, in its order; the step of each; how many are left out."""
+    """Returns the rows of `find_collectives` that `Exchanges` lists, in its order; the step of each; and how many
+    collectives are left out."""
     steps = _launching_steps(trace)
     order = np.lexsort((np.arange(len(steps)), steps))[int((steps < 0).sum()) :]
     ordered = steps[order]
@@ -209,7 +212,8 @@ def kept_collectives(trace: Trace, most: int = MOST) -> tuple[Int64, Int64, int]
 
 
 def whole_steps(steps: Int64, most: int) -> int:
-    """The largest number of leading entries, at most `most`, that ends with a step. steps: ascending, of each entry.
+    """Returns the largest number of leading entries, at most `most`, that ends with a step. steps: that of each entry,
+    ascending.
 
     >>> whole_steps(np.array([0, 0, 1, 1, 2]), 3), whole_steps(np.array([0, 0, 1]), 3)
     (2, 3)
@@ -218,16 +222,16 @@ def whole_steps(steps: Int64, most: int) -> int:
 
 
 def _launching_steps(trace: Trace) -> Int64:
-    """For each of `find_collectives` the place of the step that launched it, or else of the step in which it starts; -1
-    for none. A host may be several steps ahead of its device, and not equally far on all ranks."""
+    """Returns the place of the step that launched each of `find_collectives`, or else of the step in which it starts;
+    -1 for none. A host may be several steps ahead of its device, and by different amounts on different ranks."""
     steps, call = find_steps(trace), launching_calls(trace)
     by_host = steps.holding_on_host(trace.events.start_ns[np.maximum(call, 0)])
     return np.where(call >= 0, by_host, steps.holding(find_collectives(trace).start))
 
 
 def _groups(trace: Trace, collectives: Collectives, listed: Int64) -> tuple[list[ExchangeGroup], Int64]:
-    """The groups by row of `Trace.collective_texts` and size, and each collective's place among them, -1 for none.
-    Collectives without a name belong to the job's group, if it has only one."""
+    """Returns the groups, one for each name and size, and each collective's place among them, -1 for none. Collectives
+    without a name belong to the job's group, if it has only one."""
     alike = Groups.of(collectives.group[listed], collectives.group_size[listed])
     groups: list[ExchangeGroup] = []
     place = np.full(len(alike), -1, np.int64)
@@ -240,8 +244,8 @@ def _groups(trace: Trace, collectives: Collectives, listed: Int64) -> tuple[list
 
 
 def _group(trace: Trace, collectives: Collectives, alike: Int64) -> ExchangeGroup | None:
-    """The group of collectives that share a name. Facts that the head of the file lacks are taken from the
-    collectives."""
+    """Returns the group of collectives that share a name; None if they have no name and the job has not exactly one
+    group. Facts that the head of the file lacks are taken from the collectives."""
     text, size = int(collectives.group[alike[0]]), int(collectives.group_size[alike[0]])
     listed = {group.name: group for group in trace.job.groups}
     if text >= 0:
@@ -258,7 +262,7 @@ def _group(trace: Trace, collectives: Collectives, alike: Int64) -> ExchangeGrou
 
 
 def _common_text(trace: Trace, texts: Int32) -> str:
-    """The text that all of them have, apart from those without one; "" if they differ."""
+    """Returns the text that all collectives with a text share; "" if these differ."""
     numbers = distinct_in(texts[texts >= 0]).tolist()
     return trace.collective_texts[numbers[0]] if len(numbers) == 1 else ""
 
@@ -290,27 +294,28 @@ def _none_if_unknown(column: Int64, row: int) -> int | None:
 
 
 def _bytes(size: int, kind: str, ranks: int | None, *, of_mark: bool) -> int | None:
-    """Bytes of the exchange; None where they are not recorded. of_mark: `size` is that of a mark's inputs. For an
-    all-gather these are the part of one rank."""
+    """Returns the bytes of the exchange; None if they are not recorded. of_mark: `size` is that of a mark's inputs,
+    which for an all-gather are the part of one rank."""
     is_part = of_mark and kind == "all_gather"
     if size < 0 or (is_part and ranks is None):
         return None
     return size * (ranks or 1) if is_part else size
 
 
-# The ranks of a process group, parsed from the list that PyTorch writes on each of its collectives.
+# The ranks of a process group are parsed from the list that PyTorch writes on each of its collectives.
 #
 # "[0, 1, 2, 3]"               of 4 ranks:   0, 1, 2, 3
 # "[0, 8, 16, ..., 504]"       of 64 ranks:  every 8th from 0 to 504; PyTorch leaves some out of more than 30
 # "[0, 8, 17, ..., 504]"       not known: the omitted ranks cannot be derived
 
-#: Maximum number of ranks of a group: a file may contain any number, and the ranks are kept in its summary.
+#: Maximum number of ranks of a group. A file may claim any number, and the ranks are kept in its summary.
 MOST_RANKS = 2**17
 _LIST = expression(r"\[(\d{1,7}(?:, \d{1,7})*)(, \.\.\., \d{1,7})?\]")
 
 
 def listed_ranks(text: str, size: int) -> list[int]:
-    """The ranks, ascending. Empty if the text is no list of `size` ranks, or omits ranks that cannot be derived.
+    """Returns the ranks, ascending. The result is empty if the text is no list of `size` ranks, or omits ranks that
+    cannot be derived from the others.
 
     >>> listed_ranks("[1, 3]", 2), listed_ranks("[0, 4, ..., 28]", 8), listed_ranks("[0, 1, 3, ..., 28]", 8)
     ([1, 3], [0, 4, 8, 12, 16, 20, 24, 28], [])
@@ -324,7 +329,7 @@ def listed_ranks(text: str, size: int) -> list[int]:
 
 
 def _continued(first: list[int], last: int, size: int) -> list[int]:
-    """`size` ranks with equal steps, from the first ranks to the last one."""
+    """Returns `size` equally spaced ranks, from the first ranks to the last one; none if such ranks do not fit both."""
     step = first[1] - first[0] if len(first) > 1 else 0
     if step <= 0 or size > MOST_RANKS or first[0] + step * (size - 1) != last:
         return []
@@ -337,8 +342,8 @@ _REQUEST = "c10d::alltoall_base_"
 
 
 class RoutedRows(msgspec.Struct, frozen=True, eq=False):
-    """For each of `find_collectives` the number of rows that this rank sends and receives, including those to itself,
-    and of elements in a row; -1 where not known."""
+    """The number of rows that this rank sends and receives in each of `find_collectives`, including those to itself,
+    and the number of elements of a row; -1 if not known."""
 
     sent: Int64
     received: Int64
@@ -375,8 +380,8 @@ def _of_arguments(trace: Trace, rows: Int64) -> list[_Rows | None]:
 
 
 def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | None:
-    """The rows with their width. elements: of the larger of what is sent and received. None unless all rows have
-    equally many."""
+    """Returns the rows sent and received and their width; None if not all rows are equally wide. elements: those of the
+    larger of what is sent and what is received."""
     if sent is None or received is None or max(sent, received) <= 0 or elements < 0:
         return None
     width, rest = divmod(elements, max(sent, received))
@@ -384,7 +389,7 @@ def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | N
 
 
 def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
-    """The rows according to the inputs of the op that requests the exchange, with the place of each collective."""
+    """Returns the place of each collective, and its rows according to the inputs of the op that requests it."""
     events = trace.events
     if events.shapes is None or events.settings is None or not len(rows):
         return []
@@ -401,8 +406,8 @@ def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
 
 
 def rows_of_op(shapes: str, values: str) -> _Rows | None:
-    """The rows sent and received and their width. The inputs of the op, as compact JSON, are the tensor to fill, the
-    one to send, the group, and the rows received and sent by rank. None if they do not fit together.
+    """Returns the rows sent and received and their width; None if the inputs of the op do not fit together. These
+    inputs, as compact JSON, are the tensor to fill, the one to send, the group, and the rows received and sent by rank.
 
     >>> rows_of_op("[[820,256],[512,256],[],[],[]]", '["","","","[410, 410]","[102, 410]"]')
     (512, 820, 256)
@@ -419,7 +424,7 @@ def rows_of_op(shapes: str, values: str) -> _Rows | None:
 
 
 def sum_of_splits(text: str) -> int | None:
-    """The sum of a list of splits; None if the text is no list, is empty, or leaves ranks out.
+    """Returns the sum of a list of splits; None if the text is no list, is empty, or omits ranks.
 
     >>> sum_of_splits("[102, 410]"), sum_of_splits("[]"), sum_of_splits("[8, 4, ..., 9]")
     (512, None, None)

@@ -5,9 +5,10 @@ router      mm [512, 256] x [256, 8]                       512 tokens, 8 experts
 expert      index of [512, 256], mm [102, 256] x [256, 1024], ..., index_add_ of [102, 256] to [512, 256]
 expert      index of [512, 256], mm [ 95, 256] x [256, 1024], ..., index_add_ of [ 95, 256] to [512, 256]
 
-Or tokens are sorted by expert once, each expert takes a slice, and all rows return at once. Rows are only believed if
-those of the experts' first products, whose weights have the same shape, and those that return both sum to k times the
-tokens. A loop over the neighbours of points looks similar: each of its products has as many rows as there are points.
+Other implementations sort the tokens by expert once, give each expert a slice, and return all rows at once. Rows are
+only trusted if two sums equal k times the tokens: that of the experts' first products, whose weights have the same
+shape, and that of the rows that return. A loop over the neighbours of points looks similar, but each of its products
+has as many rows as there are points.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from tb_steptime.trace.nesting import innermost, parent_places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
-#: Products, and the places of the rows and of the weight among their inputs.
+#: Matrix products, and the places of the rows and of the weight among their inputs.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::_addmm_activation": (1, 2)}
 _TOPK = "aten::topk"
 _CHOICES = (_TOPK, "aten::max", "aten::argmax")
 _SELECTIONS = ("aten::index", "aten::index_select", "aten::masked_select", "aten::slice")
-#: Ops that put rows in their places, and the place of these rows among their inputs.
+#: Ops that return rows to their places, and the place of these rows among their inputs.
 _RETURNS = {
     "aten::index_add_": 3, "aten::index_add": 3, "aten::scatter_add_": 3, "aten::scatter_add": 3,
     "aten::index_put_": 2, "aten::index_put": 2,
@@ -43,8 +44,8 @@ class ExpertRows(msgspec.Struct, frozen=True):
     """Rows by expert, as a mean over `loops` loops over the experts of a layer. Layers have different experts, so the
     experts of each loop are ordered by their rows.
 
-    rows      of the expert with most rows, of the next one, and so on; one for each expert
-    busiest   rows of the expert with most rows / mean of all experts
+    rows      rows of each expert, most first
+    busiest   rows of the expert with most rows / mean rows of all experts
     chosen    number of experts that each token chooses; tokens x chosen is the sum of rows
     share     part of the steps that the host spends in these loops, 0 to 1, without their backward pass
     """
@@ -58,8 +59,9 @@ class ExpertRows(msgspec.Struct, frozen=True):
 
 @shared
 def expert_rows(trace: Trace) -> ExpertRows | Reason | None:
-    """Returns the rows of most loops over equally many experts; the reason where a loop over experts is recorded whose
-    rows do not sum to those of its router; None where there is no such loop, or shapes are not recorded."""
+    """Returns the rows by expert of the most frequent kind of loop, by its numbers of experts and of choices; the
+    reason if the rows of any loop do not sum to those of its router; None if there is no such loop, or shapes are not
+    recorded."""
     loops = list(_loops(trace))
     proven = [each for each in loops if each.is_whole]
     if len(proven) < len(loops):
@@ -85,8 +87,9 @@ class _Product(msgspec.Struct, frozen=True):
 
 
 class _Loop(msgspec.Struct):
-    """What follows a router. rows: of the first product after each selection; weight: the shape of these products'
-    weights; selects: whether rows are selected that no product has taken yet."""
+    """What follows a router. rows: those of the first product after each selection. weight: the shape of these
+    products' weights. selects: whether rows are selected that no product has taken yet. returned: number of rows that
+    were returned to their places."""
 
     router: _Product
     chosen: int
@@ -106,7 +109,7 @@ class _Loop(msgspec.Struct):
 
     @property
     def is_loop(self) -> bool:
-        """Whether it is a loop over experts, of which some rows may be missing."""
+        """Whether this is a loop over experts, some of whose rows may be missing."""
         tokens = self.router.rows
         may_be = self.returned > 0 and len(self.rows) > 1 and self.experts < tokens
         return may_be and max(self.rows) <= tokens and min(self.rows) < tokens
@@ -145,7 +148,7 @@ def _loops(trace: Trace) -> Iterator[_Loop]:
 
 
 def _routed(trace: Trace, rows: Int64) -> Iterator[_Loop]:
-    """Yields what follows each router of one thread, up to the next router, or until all of its rows are back."""
+    """Yields what follows each router of one thread, up to the next router, or until all of its rows have returned."""
     product: _Product | None = None
     loop: _Loop | None = None
     for row, end_ns in zip(rows.tolist(), trace.events.ends(rows).tolist(), strict=True):
@@ -175,8 +178,8 @@ def _routed(trace: Trace, rows: Int64) -> Iterator[_Loop]:
 
 
 def _forward_ops(trace: Trace) -> Int64:
-    """Returns the ops that a loop over experts may consist of, outside the backward pass, and none within another:
-    index_add_ calls scatter_add_."""
+    """Returns the ops that a loop over experts may consist of, outside the backward pass, and only those that no other
+    op calls: index_add_ calls scatter_add_."""
     is_there = trace.events.shapes is not None and len(rows_named(trace, (Kind.CPU_OP,), _CHOICES.__contains__))
     if not is_there or not len(rows_named(trace, (Kind.CPU_OP,), _RETURNS.__contains__)):
         return np.empty(0, np.int64)
@@ -200,8 +203,8 @@ def _product(trace: Trace, row: int, shapes: tuple[Shape, ...]) -> _Product | No
 
 
 def _chosen(trace: Trace, row: int) -> int:
-    """Returns the number of experts that a token chooses; 0 where not recorded. The values of topk are, as compact
-    JSON, '["","2","-1","True","True"]'; a maximum is one."""
+    """Returns the number of experts that a token chooses; 0 if it is not recorded. The recorded inputs of topk are
+    compact JSON such as '["","2","-1","True","True"]'; a maximum chooses one expert."""
     if trace.name_of(row) != _TOPK:
         return 1
     place = -1 if trace.events.settings is None else int(trace.events.settings[row])
@@ -212,7 +215,7 @@ def _chosen(trace: Trace, row: int) -> int:
 
 
 def _flat(shape: Shape) -> tuple[int, int]:
-    """Returns the number of rows and their width; (-1, -1) where it is no matrix.
+    """Returns the number of rows of a shape, and their width; (-1, -1) if it has fewer than two dimensions.
 
     >>> _flat((2, 20, 32)), _flat((32,))
     ((40, 32), (-1, -1))

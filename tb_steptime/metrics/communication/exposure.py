@@ -8,7 +8,7 @@ exposed               bbaaa        cccc         the step's part "communication":
 Work that waits for several collectives begins as soon as the first of them ends, so it does not wait for the others.
 
 Exposed times are disjoint. They sum to the time of the steps in which collectives run and no computing kernel does,
-without the time that verdicts leave out: work from before the recording, one-time work, the end.
+without the time that verdicts leave out: work from before the recording, one-time work, and the end of the recording.
 
 On a host that computes without a device, some ops start an exchange themselves and wait for it: the autograd
 functions around collectives, of `torch.distributed.nn.functional`, Megatron and others.
@@ -43,10 +43,10 @@ from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct, distinct_in, is_in
 
-#: A stream with at least this share of its device's computing time counts as one that the model computes on.
+#: The model computes on a stream with at least this share of its device's computing time.
 COMPUTE_STREAM_FRACTION = 0.10
-#: Two collectives with at most this many computing kernels in between count as one exchange: a division by the number
-#: of ranks, a copy out of a buffer. Between layers there are more.
+#: Two collectives with at most this many computing kernels in between count as one exchange. Such kernels divide by the
+#: number of ranks or copy out of a buffer; between layers there are more.
 FEW_KERNELS = 2
 
 
@@ -55,8 +55,8 @@ class Exposure(msgspec.Struct, frozen=True, eq=False):
 
     exposed_ns          exposed time within the judged time of the steps
     alone               all ranges of exposed time, over all collectives
-    on_compute_stream   it runs on a stream of the model's own kernels, where no later kernel can start before it ends
-    in_a_row            at most FEW_KERNELS kernels start between it and the next or the previous collective
+    on_compute_stream   whether it runs on a stream of the model, where no later kernel can start before it ends
+    in_a_row            whether at most FEW_KERNELS kernels start between it and the next or the previous collective
     """
 
     exposed_ns: Int64
@@ -67,7 +67,7 @@ class Exposure(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def exposure(trace: Trace) -> Exposure:
-    """Measures the exposure over all devices of the process: as in the step's parts, a kernel on any of them hides a
+    """Measures the exposure over all devices of the process. As in the step's parts, a kernel on any of them hides a
     collective."""
     collectives, computing = find_collectives(trace), computing_kernels(trace)
     alone = (Intervals.union(collectives.start, collectives.end) & judged_windows(trace)) - computing_times(trace)
@@ -80,23 +80,22 @@ def exposure(trace: Trace) -> Exposure:
 
 
 def exposure_within(trace: Trace, windows: Intervals) -> Exposure:
-    """The same, within these windows alone."""
+    """Returns the exposure within these windows alone."""
     shown = exposure(trace)
     alone = shown.alone & windows
     return msgspec.structs.replace(shown, exposed_ns=_exposed_ns(find_collectives(trace), alone), alone=alone)
 
 
 def computing_times(trace: Trace) -> Intervals:
-    """Says when computing kernels (without a device: ops) other than collectives run, within the judged time of the
-    steps."""
+    """Returns when kernels other than collectives run, or ops without a device, within the judged time of the steps."""
     if not has_device_activity(trace):
         return computing_ops(trace) & judged_windows(trace)
     return Intervals.of_events(trace.events, computing_kernels(trace)) & judged_windows(trace)
 
 
 def backward_computing(trace: Trace, reduces: Bool) -> Intervals | None:
-    """Says when the backward passes compute whose gradients are reduced by these of `find_collectives`; None if the
-    trace shows no such pass. Nothing else can hide gradients.
+    """Returns when the backward passes compute whose gradients these of `find_collectives` reduce; None if the trace
+    shows no such pass. Nothing else can hide the exchange of gradients.
 
     computes    ffff bbbb ffff bbbb oo
     reduces                      rrrrr       gradients of the last backward pass that began before
@@ -107,8 +106,9 @@ def backward_computing(trace: Trace, reduces: Bool) -> Intervals | None:
 
 
 def before_gradients(trace: Trace, reduces: Bool) -> Intervals:
-    """Says when these passes compute before their first gradient is ready: what the host launches before that runs
-    before any bucket can be sent. A backward pass that is compiled as a whole returns all gradients at its end.
+    """Returns when these passes compute before their first gradient is ready. Work that the host launches before that
+    also runs before any bucket can be sent. A backward pass that is compiled as a whole returns all gradients at its
+    end.
 
     host        [bbbbbbbbbbbbbbb][AccumulateGrad][AccumulateGrad]
     computes     bbbbbbbbbbbbbbb
@@ -125,7 +125,7 @@ def before_gradients(trace: Trace, reduces: Bool) -> Intervals:
 
 
 def _launched_ns(trace: Trace, kernels: Int64) -> Int64:
-    """Says when the host launches each kernel; for -1 and without a launch in the far future."""
+    """Returns when the host launches each kernel, ns; a time in the far future without a launch, or for -1."""
     call = np.where(kernels >= 0, find_launches(trace).calls_of(np.maximum(kernels, 0)), -1)
     return np.where(call >= 0, trace.events.start_ns[np.maximum(call, 0)], NEVER - 1)
 
@@ -134,7 +134,7 @@ _ACCUMULATES = expression(r"torch::autograd::AccumulateGrad")
 
 
 class _Passes(msgspec.Struct, frozen=True, eq=False):
-    """Computing kernels of backward passes; of each the number of its pass, and the first kernel of the pass after
+    """The computing kernels of backward passes, the number of each one's pass, and the first kernel of the pass after
     that, -1 for none."""
 
     kernels: Int64
@@ -162,14 +162,14 @@ _FORWARD, _BACKWARD = PHASES.index("forward"), PHASES.index("backward")
 
 
 def judged_windows(trace: Trace) -> Intervals:
-    """The steps without the time that verdicts and cards leave out, on the device with the most work."""
+    """Returns the steps without the time that verdicts and cards leave out, on the device with the most work."""
     steps, devices = find_steps(trace), devices_by_activity(trace)
     left_out = excluded_time(trace, devices[0] if devices else None).total
     return steps.intervals - left_out
 
 
 def _exposed_ns(collectives: Collectives, alone: Intervals) -> Int64:
-    """For each collective, the exposed time in which no other collective runs that ends earlier."""
+    """Returns for each collective the part of `alone` in which no other collective runs that ends earlier."""
     times = distinct(np.concatenate((collectives.start, collectives.end)))
     owner = first_to_end(collectives.start, collectives.end, times[:-1])
     covered = np.flatnonzero(owner >= 0)
@@ -179,7 +179,8 @@ def _exposed_ns(collectives: Collectives, alone: Intervals) -> Int64:
 
 
 def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """For each instant, the range that contains it and ends first (of equals, the first one); -1 if none contains it.
+    """Returns for each instant the range that contains it and ends first (of equals, the first one); -1 if none
+    contains it.
 
     >>> first_to_end(np.array([0, 5, 30]), np.array([20, 10, 40]), np.array([0, 5, 10, 20, 30])).tolist()
     [0, 1, 0, -1, 2]
@@ -199,8 +200,8 @@ def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
 
 
 def _on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
-    """Whether each runs on a compute stream: one with at least COMPUTE_STREAM_FRACTION of its device's computing
-    time."""
+    """Returns whether each collective runs on a compute stream, which has at least COMPUTE_STREAM_FRACTION of its
+    device's computing time."""
     events = trace.events
     streams = Groups.of(events.device[computing], events.stream[computing])
     devices = Groups.of(events.device[computing])
@@ -220,15 +221,15 @@ def _in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
 
 @shared
 def holding_ops(trace: Trace) -> Int64:
-    """The rows of these ops, in time order."""
+    """Returns the rows of the ops that start an exchange and wait for it, in time order."""
     rows, _, holds = _nested(trace)
     ops_behind: Int64 = rows[holds]
     return ops_behind
 
 
 def computing_ops(trace: Trace) -> Intervals:
-    """Says when the host of a job without a device computes: while it runs an op that is not a collective and does not
-    wait for one that it has started."""
+    """Returns when the host of a job without a device computes: while it runs an op that is neither a collective nor a
+    wait for an exchange that the op has started."""
     rows, parent, holds = _nested(trace)
     inside = _inside(parent, holds)
     computes = ~collective_names(trace)[trace.events.name[rows]] & ~holds
@@ -245,8 +246,9 @@ def computing_ops(trace: Trace) -> Intervals:
 
 @shared
 def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
-    """The rows of all ops; for each the place among them of the op around it, -1 for none; and whether it calls a
-    collective directly that ends before it does. Without collectives the nesting is not computed: all are -1."""
+    """Returns the rows of all ops, the place of the op around each, -1 for none, and whether each waits for an exchange
+    that it has started. An op does if it directly calls a collective and outlasts an exchange. Without collectives the
+    nesting is not computed: all places are -1."""
     rows, exchanging = trace.events.rows(Kind.CPU_OP), collective_names(trace)
     holds = np.zeros(len(rows), bool)
     calls = np.flatnonzero(exchanging[trace.events.name[rows]])
@@ -261,7 +263,7 @@ def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
 
 
 def _outlasts(trace: Trace, rows: Int64) -> Bool:
-    """Whether an exchange begins and ends within each of these rows."""
+    """Returns whether an exchange begins and ends within each of these rows."""
     collectives = find_collectives(trace)
     order = np.argsort(collectives.start, kind="stable")
     earliest_end = np.minimum.accumulate(collectives.end[order][::-1])[::-1]  # of all that begin no sooner
@@ -270,7 +272,7 @@ def _outlasts(trace: Trace, rows: Int64) -> Bool:
 
 
 def _inside(parent: Int32, holds: Bool) -> Bool:
-    """Whether an op around each of them holds."""
+    """Returns whether any op around each of them waits for an exchange."""
     inside, around = np.zeros(len(parent), bool), parent
     while (any_around := around >= 0).any() and holds.any():
         inside |= any_around & holds[around]
@@ -278,16 +280,16 @@ def _inside(parent: Int32, holds: Bool) -> Bool:
     return inside
 
 
-# Estimated wait for other ranks in each collective: its extra time compared with others of the same size or larger, or
-# at the same place of other steps if sizes are not recorded.
+# The wait for other ranks in each collective is estimated as its extra time compared with others of the same size or
+# larger, or at the same place of other steps if sizes are not recorded.
 #
 # all-reduce of 8 MB   [==]         [==]        [=========]        [==]
 # at best              [==]                         ^^^^^^^ est. wait: this rank was ready, another was not
 # broadcast of 1 MB              [=====]             [=====]   in the same group: fewer bytes take no longer than 8 MB
 #
-# This is an estimate, because one rank's trace lacks the clocks of the others; it is a lower bound if every collective
-# waits. A collective beside computation takes longer without any wait, so only exposed time counts. Without a device no
-# time counts, because ranks share the processor.
+# This is an estimate, because one rank's trace lacks the clocks of the others. It is a lower bound if every collective
+# waits. A collective beside computation takes longer without any wait, so only exposed time counts. Without a device
+# nothing counts as a wait, because ranks share the processor.
 #
 # Blocking calls wait for a small collective, because its result is read as soon as it is requested.
 #
@@ -295,18 +297,19 @@ def _inside(parent: Int32, holds: Bool) -> Bool:
 # stream 40         [ncclDevKernel_AllReduce .................]          ends when the slowest rank is there
 # stream 7                                                     [div][c]
 #
-# Gradients are not considered: they are launched by other threads, and are large. A collective that had ended when the
-# call began was not waited for.
+# Gradients are not considered, because they are launched by other threads, and are large. A call does not wait for a
+# collective that ended before the call began.
 
-#: Minimum number of collectives of a size, or at a place. With fewer, the best one may have waited as well.
+#: Minimum number of collectives of a size, or at a place. Of fewer, the shortest one may have waited as well.
 FEWEST_ALIKE = 3
-#: Networks vary: a collective that takes less than this many times the best, or less than this much longer, did not
+#: Networks vary, so a collective that takes less than this many times the best, or less than this much longer, did not
 #: wait.
 LONGER_THAN_BEST, LEAST_WAIT_NS = 1.5, 100_000
-#: Sizes within a quarter of a power of two count as equal: the splits of an all-to-all differ from step to step.
+#: Sizes within a quarter of a power of two count as equal, because the splits of an all-to-all differ from step to
+#: step.
 _SIZES_PER_DOUBLING = 4
-#: Kinds that pass all data on from rank to rank. In one group more bytes take longer, and an all-reduce, which passes
-#: them on twice, takes longer than the others.
+#: Kinds that pass all data from rank to rank. In one group more bytes take longer, and an all-reduce, which passes them
+#: twice, takes longer than the others.
 _ALONG_THE_RING = tuple(KINDS.index(kind) for kind in ("all_reduce", "reduce_scatter", "all_gather", "broadcast"))
 _ALL_REDUCE = KINDS.index("all_reduce")
 #: A message of at most this many bytes arrives within this time on any network that connects ranks; the rest of its
@@ -315,7 +318,7 @@ FEW_BYTES, FEW_BYTES_NS = 65_536, 500_000
 
 
 def est_wait_ns(trace: Trace) -> Int64:
-    """Estimates the wait in each of `find_collectives`, at most its exposed time; 0 where nothing indicates a wait."""
+    """Estimates the wait in each of `find_collectives`, at most its exposed time; 0 if nothing indicates a wait."""
     collectives = find_collectives(trace)
     if not has_device_activity(trace):
         return np.zeros(len(collectives), np.int64)
@@ -324,20 +327,22 @@ def est_wait_ns(trace: Trace) -> Int64:
     return waits
 
 
-# A hidden wait delays what is queued behind it, and so may be exposed only there.
+# A hidden wait delays what is queued behind it, so it may be exposed only there.
 #
 # computing   |ccccccccccccccccccccc|
 # stream 40      [wait for a late rank ][25 MB][25 MB]     the last two would have run beside the computation
 # exposed                            |eeeeeeeeeeeeeee|
 
-#: A hidden collective is slowed by the computation beside it, but not to this many times the best one.
+#: A hidden collective is slowed by the computation beside it, but does not take this many times as long as the best
+#: one.
 _SURELY_WAITS = 3
-#: Maximum time between two collectives of a stream of which the second one was queued: NCCL's launches are 10 us apart.
+#: Maximum time between two collectives of a stream if the second one was queued. NCCL's launches are 10 us apart.
 _QUEUED_NS = 50_000
 
 
 def _carried_ns(trace: Trace, collectives: Collectives, longer: Int64, exposed: Int64) -> Int64:
-    """For each of them the hidden wait of those before it in an unbroken queue that no other exposed time has."""
+    """Returns for each collective the hidden waits before it in an unbroken queue that delay its own exposed time. No
+    wait counts twice."""
     length, events = collectives.end - collectives.start, trace.events
     hidden = np.where(length >= _SURELY_WAITS * (length - longer), np.maximum(longer - exposed, 0), 0)
     carried = np.zeros(len(collectives), np.int64)
@@ -356,8 +361,8 @@ def _carried_ns(trace: Trace, collectives: Collectives, longer: Int64, exposed: 
 
 
 def longer_than_best_ns(trace: Trace) -> Int64:
-    """How much longer each of `find_collectives` takes than the best comparable one, if a network's variation cannot
-    explain it; else 0."""
+    """Returns how much longer each of `find_collectives` takes than the best comparable one; 0 if the variation of
+    networks explains it."""
     collectives = find_collectives(trace)
     length = collectives.end - collectives.start
     few = ((collectives.bytes >= 0) & (collectives.bytes <= FEW_BYTES)) | (collectives.kind == _BARRIER)
@@ -368,8 +373,9 @@ def longer_than_best_ns(trace: Trace) -> Int64:
 
 
 def _best_alike(trace: Trace, collectives: Collectives, length: Int64) -> Int64:
-    """The shortest length among those of its kind, group and size, and of those that send more over the same links, or
-    at its place of the steps where sizes are not recorded; its own if these are few."""
+    """Returns the shortest length of comparable collectives: those of the same kind, group and size, and those that
+    send more over the same links; or, where sizes are not recorded, those at the same place of the steps. If these are
+    few, it is the collective's own length."""
     known = collectives.bytes >= 0
     size = np.where(collectives.bytes > 0, np.rint(_SIZES_PER_DOUBLING * np.log2(np.maximum(collectives.bytes, 1))), 0)
     place = _places_in_steps(trace, collectives)
@@ -390,7 +396,8 @@ def _best_alike(trace: Trace, collectives: Collectives, length: Int64) -> Int64:
 
 
 def _best_of_larger(size: Float64, length: Int64, own: Int64, others: Int64) -> Int64:
-    """For each of `own` the shortest length of those others that are at least as large; its own if these are few."""
+    """Returns for each of `own` the shortest length of those others that are at least as large; its own length if these
+    are few."""
     order = others[np.argsort(size[others], kind="stable")]
     shortest = np.minimum.accumulate(length[order][::-1])[::-1]
     place = np.searchsorted(size[order], size[own])
@@ -399,8 +406,8 @@ def _best_of_larger(size: Float64, length: Int64, own: Int64, others: Int64) -> 
 
 
 def _places_in_steps(trace: Trace, collectives: Collectives) -> Int64:
-    """The place of each among those of its kind and group in its step; -1 where steps have different numbers of them,
-    and outside of steps.
+    """Returns the place of each collective among those of its kind and group in its step; -1 outside of steps, and if
+    the steps have different numbers of them.
 
     step        |--- 0 ---|--- 1 ---|--- 2 ---|
     all-reduce   a   b     a   b     a    b       those at place 0 reduce the same gradients
@@ -417,19 +424,19 @@ def _places_in_steps(trace: Trace, collectives: Collectives) -> Int64:
     return np.where(inside & (fewest == most)[of_kind.place], place, -1)
 
 
-#: Maximum number of launches of a thread between an exchange and the call that reads it: a division, a comparison, the
-#: copy.
+#: Maximum number of launches of a thread between an exchange and the call that reads its result: a division, a
+#: comparison, the copy.
 LAUNCHES_BETWEEN = 4
-#: Maximum size of the collective: a loss, some metrics, a norm. Larger ones are gradients or activations, which no line
-#: of a script reads.
+#: Maximum size of a collective whose result a call reads: a loss, some metrics, a norm. Larger ones are gradients or
+#: activations, which no line of a script reads.
 MOST_BYTES = 65_536
 
 _BARRIER = KINDS.index("barrier")
 
 
 def waited_collectives(trace: Trace) -> Words:
-    """For each of `blocking_groups` the name of the collective for which it waits, such as "all-reduce"; none for most
-    of them."""
+    """Returns for each of `blocking_groups` the label of the collective for which it waits, such as "all-reduce"; none
+    for most of them."""
     groups, labels = blocking_groups(trace), list(KIND_LABELS.values())
     number = np.full(len(groups), -1, np.int32)
     if len(groups) and has_device_activity(trace):

@@ -3,7 +3,7 @@
 host     [recv][F][send][recv][F][send][recv][  B  ][send]      the work between two messages is a pass; another one
 device         |ff|           |ff|           |bbbb|             begins where a backward pass begins or ends
 
-PyTorch's schedules label their passes, and so show the stage and the micro-batch too:
+PyTorch's schedules label their passes, and these labels show the stage and the micro-batch too:
 
 PP:0F1         stage 0, forward of micro-batch 1; B is the whole backward pass, I that of inputs, W that of weights
 Forward 1      forward of micro-batch 1 on a rank with one stage
@@ -25,12 +25,12 @@ from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, percentile
 
-#: Kinds of passes: they compute outputs, all gradients, those of inputs only, or those of weights only.
+#: Kinds of passes. They compute outputs, all gradients, the gradients of inputs only, or those of weights only.
 PASS_KINDS = ("forward", "backward", "input_gradients", "weight_gradients")
 _OF_LETTER = dict(zip("FBIW", range(len(PASS_KINDS)), strict=True))
 _LABEL = expression(r"PP:(?P<stage>\d{1,4})(?P<kind>[FBIW])(?P<batch>\d{1,5})")
 _PLAIN_LABEL = expression(r"(?P<kind>[FB])(?:orward|ackward) (?P<batch>\d{1,5})")
-#: Maximum number of passes kept, in whole steps: those of 64 micro-batches on one rank in 60 steps.
+#: Maximum number of passes that are kept, in whole steps. One rank has about as many for 64 micro-batches in 60 steps.
 MOST = 8_000
 #: A run that is shorter than this share of the usual pass of its kind is work between passes, such as filling buffers.
 #: The usual length is this percentile.
@@ -38,10 +38,16 @@ _LEAST_SHARE, _USUAL_PERCENT = 0.1, 75
 
 
 class Passes(msgspec.Struct, frozen=True):
-    """One entry of each column per pass, ordered by step and start. step: place among the steps of the span. kind:
-    place in PASS_KINDS. stage, micro_batch: from the label, -1 without one. start: relative to the span's origin, us.
-    length: from the start of the first activity to the end of the last one, ns. left_out: number of passes of later
-    steps, which are not kept."""
+    """The passes, ordered by step and start; each column has one entry per pass.
+
+    step          place among the steps of the span
+    kind          place in PASS_KINDS
+    stage         from the label; -1 without one
+    micro_batch   from the label; -1 without one
+    start         us, relative to the span's origin
+    length        ns, from the start of the first activity to the end of the last one
+    left_out      number of passes of later steps, which are not kept
+    """
 
     step: PackedColumn = PackedColumn()
     kind: PackedColumn = PackedColumn()
@@ -53,7 +59,7 @@ class Passes(msgspec.Struct, frozen=True):
 
 
 class _Work(msgspec.Struct, frozen=True, eq=False):
-    """Computing work in the order of launches. instant: when the host launches it, ns; start, end: when it runs, ns;
+    """Computing work in the order of launches. instant: when the host launches it, ns. start, end: when it runs, ns.
     kind: place in PASS_KINDS, -1 for work outside any pass."""
 
     instant: Int64
@@ -63,7 +69,7 @@ class _Work(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Labels(msgspec.Struct, frozen=True, eq=False):
-    """Ranges of the host that name a pass, by start."""
+    """The host's ranges that name a pass, by start."""
 
     start: Int64
     end: Int64
@@ -73,7 +79,7 @@ class _Labels(msgspec.Struct, frozen=True, eq=False):
 
 
 def passes(trace: Trace, most: int = MOST) -> Passes:
-    """The passes in the steps; empty if the rank sends and receives nothing and no label names a pass."""
+    """Returns the passes in the steps; none if the rank sends and receives nothing and no label names a pass."""
     labels, messages = _labels(trace), _message_instants(trace)
     if not len(labels.start) and not len(messages):
         return Passes()
@@ -125,7 +131,7 @@ def _labels(trace: Trace) -> _Labels:
 
 
 def _message_instants(trace: Trace) -> Int64:
-    """Says when the host requests a send or a receive, ascending."""
+    """Returns when the host requests each send or receive, ascending."""
     collectives = find_collectives(trace)
     messages = collectives.kind == KINDS.index("send_receive")
     call = launching_calls(trace)[messages]
@@ -134,7 +140,7 @@ def _message_instants(trace: Trace) -> Int64:
 
 
 def _work(trace: Trace) -> _Work:
-    """The computing kernels; without a GPU the ops."""
+    """Returns the computing kernels that have a launch; without a GPU the ops."""
     events, exchanging = trace.events, collective_names(trace)
     on_device = has_device_activity(trace)
     rows = events.rows(Kind.KERNEL if on_device else Kind.CPU_OP)
@@ -154,14 +160,14 @@ _KIND = np.array([_PHASES.get(site.phase, -1) for site in SITES], np.int64)
 
 
 def _labelled(work: _Work, labels: _Labels) -> Int64:
-    """For each entry of the work the place of the label that contains its launch, -1 for none."""
+    """Returns for each entry of the work the place of the label that contains its launch; -1 for none."""
     place = np.searchsorted(labels.start, work.instant, side="right") - 1
     return np.where((place >= 0) & (work.instant < labels.end[np.maximum(place, 0)]), place, -1)
 
 
 def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
-    """For each entry of unlabelled work the number of its run, which is of one kind, in one step and between two
-    messages; -1 outside any pass and in a short run. A run continues after a short one of the other kind."""
+    """Returns for each entry of unlabelled work the number of its run; -1 outside any pass and in a short run. A run is
+    of one kind, in one step and between two messages. It continues after a short run of the other kind."""
     of_passes = np.flatnonzero((work.kind >= 0) & (step >= 0))
     slot = np.searchsorted(messages, work.instant[of_passes], side="right") + step[of_passes] * (len(messages) + 1)
     kind = work.kind[of_passes]
@@ -174,7 +180,7 @@ def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
 
 
 def _runs(slot: Int64, kind: Int64) -> Int64:
-    """A number for each run of equal neighbours, from 0 on."""
+    """Returns the number of the run of equal neighbours that each entry belongs to, from 0 on."""
     return np.cumsum(np.append(False, (np.diff(slot) != 0) | (np.diff(kind) != 0)))[: len(slot)].astype(np.int64)
 
 

@@ -1,11 +1,12 @@
-"""The work of DistributedDataParallel's reducer besides exchanging gradients: it searches for parameters that the step
+"""The work of DistributedDataParallel's reducer besides exchanging gradients. It searches for parameters that the step
 does not use, and copies gradients out of its buckets.
 
 forward           |-- DistributedDataParallel.forward [search] --|
 backward                [mul_out][mul_out]...[allreduce: 8 int]        a number for each parameter: was it used
                                                          [copy_bucket_to_grad][copy_bucket_to_grad]...
 
-It may exchange gradients after each micro-batch, although once before the optimizer would suffice.
+The reducer may exchange gradients after each micro-batch, although one exchange before the optimizer step would
+suffice.
 
 forward      |F|        |F|        |F|
 backward        |BaBaB|    |BaBaB|    |BaBaB|     a: all-reduces, of the same gradients each time
@@ -33,20 +34,23 @@ from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in
 
 _REDUCER = r"torch(?:\.|::)distributed(?:\.ddp\.|::)reducer::"
 _SEARCH, _COPY_BACK = (expression(_REDUCER + name) for name in ("search_unused_parameters$", "copy_bucket_to_grad$"))
-#: Op that copies a gradient into its bucket; one for each parameter that got a gradient.
+#: The op that copies a gradient into its bucket. There is one for each parameter that got a gradient.
 _COPY_IN = expression(_REDUCER + "(?:mul_out|copy_)$")
 _INT_BYTES = 4
 
 
 class Reducer(msgspec.Struct, frozen=True):
-    """Means per step, times in ns. copies: number of gradients copied out of buckets; copies_ns: the host's time for
-    them.
+    """Means per step; times in ns.
 
-    searches: number of searches for unused parameters; search_ns: the host's time for them; idle_search_ns: the part of
-    it in which no device works. map_ns: the exposed time of the all-reduces that tell which parameters were used, for
-    each search that of the median one; such an all-reduce does not wait for late ranks, because it follows others that
-    did. parameters: number of parameters in it; all_used: whether each of them got a gradient in each step; both None
-    where the trace does not show it.
+    copies           number of gradients copied out of buckets
+    copies_ns        the host's time for them
+    searches         number of searches for unused parameters
+    search_ns        the host's time for them
+    idle_search_ns   the part of search_ns in which no device works
+    map_ns           exposed time of the all-reduces that tell which parameters were used: for each search that of the
+                     median one. Such an all-reduce does not wait for late ranks, because it follows others that did.
+    parameters       number of parameters in such an all-reduce; None if the trace does not show it
+    all_used         whether each of them got a gradient in each step; None if the trace does not show it
     """
 
     copies: float
@@ -60,7 +64,7 @@ class Reducer(msgspec.Struct, frozen=True):
 
 
 def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
-    """The reducer's work in these steps; None if it neither copies nor searches."""
+    """Returns the reducer's work in these steps; None if it neither copies nor searches."""
     copies, searches = _ops(trace, _COPY_BACK, chosen), _ops(trace, _SEARCH, chosen)
     if not len(copies) and not len(searches):
         return None
@@ -68,7 +72,7 @@ def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
     searching = Intervals.of_events(trace.events, searches) & judged
     maps = _integer_reduces(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
     parameters = _parameters(trace, maps, len(_ops(trace, _SEARCH, find_steps(trace))))
-    copied = len(_ops(trace, _COPY_IN, chosen))  # none if gradients live in the buckets
+    copied = len(_ops(trace, _COPY_IN, chosen))  # none if gradients are views of the buckets
     return Reducer(
         copies=len(copies) / steps,
         copies_ns=(Intervals.of_events(trace.events, copies) & judged).total_ns // steps,
@@ -82,13 +86,14 @@ def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
 
 
 def _ops(trace: Trace, pattern: re.Pattern[str], steps: Steps) -> Int64:
-    """Rows of ops with such a name that begin in one of the steps."""
+    """Returns the rows of the ops whose name matches the pattern and that begin in one of the steps."""
     rows = rows_named(trace, (Kind.CPU_OP,), pattern.match)
     return rows[steps.holding(trace.events.start_ns[rows]) >= 0]
 
 
 def _integer_reduces(trace: Trace, collectives: Collectives) -> Int64:
-    """Places of the all-reduces of integers. Without a GPU the type may be recorded only among the inputs."""
+    """Returns the places of the all-reduces of integers among the collectives. Without a GPU the type may be recorded
+    only among the inputs."""
     texts = trace.collective_texts.strings
     of_integers = np.array([text.lower() == "int" for text in texts] + [False], bool)[collectives.dtype]
     inputs = trace.events.dtypes
@@ -99,8 +104,8 @@ def _integer_reduces(trace: Trace, collectives: Collectives) -> Int64:
 
 
 def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
-    """Number of parameters of the one model that is searched; None if there are several models, or other all-reduces of
-    integers."""
+    """Returns the number of parameters of the one model that is searched; None if there are several models, or other
+    all-reduces of integers. maps: the all-reduces of integers. searches: the number of searches."""
     size = find_collectives(trace).bytes[maps]
     alike = len(size) == searches > 0 and (size == size[0]).all() and size[0] >= _INT_BYTES
     return int(size[0]) // _INT_BYTES if alike else None
@@ -110,7 +115,7 @@ _FORWARD = expression(r"DistributedDataParallel\.forward$")
 
 
 class EarlyExchanges(msgspec.Struct, frozen=True, eq=False):
-    """Exchanges of gradients that could wait.
+    """Exchanges of gradients that could be made by a later pass.
 
     early    for each of `find_collectives`, whether it could wait for a later backward pass
     passes   the largest number of backward passes with an exchange before one optimizer step
@@ -123,9 +128,9 @@ class EarlyExchanges(msgspec.Struct, frozen=True, eq=False):
 @shared
 def early_exchanges(trace: Trace) -> EarlyExchanges:
     """Finds the exchanges in passes before the last one of an optimizer step. A pass is recognised by the model's
-    forward pass before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that
-    exchange different sizes belong to several models, each of which has to exchange its own. In a closure that the
-    optimizer calls, possibly after other micro-batches, the optimizer needs the gradient of each pass."""
+    forward pass before it; exchanges of the forward pass itself, as those of SyncBatchNorm, are not gradients. Passes
+    that exchange different sizes belong to several models, each of which has to exchange its own gradients. If the
+    optimizer calls a closure, it needs the gradient of each pass in it, even when other micro-batches came before."""
     collectives, events = find_collectives(trace), trace.events
     early, most = np.zeros(len(collectives), bool), 0
     forward, update = (rows_named(trace, (Kind.USER,), mark.match) for mark in (_FORWARD, OPTIMIZER_STEP))

@@ -40,13 +40,13 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, is_in, medi
 
 #: Nanoseconds in a second.
 _NANOSECONDS = 1e9
-#: Minimum number of steps. With fewer, the steps after the first are too few to show what is usual.
+#: Minimum number of steps. With fewer, the steps after the first one are too few to show what is usual.
 FEWEST_STEPS = 3
 #: A collective is an outlier if it takes at least this many times the mean of the others.
 TIMES_LONGER = 5
 #: Maximum number of ranges that a card links to.
 EXAMPLES = 5
-#: Maximum number of rows in the page; all rows beyond it are merged into the last one. A rank of a large job is in ten
+#: Maximum number of rows of the page; all rows beyond it are merged into the last one. A rank of a large job is in ten
 #: groups.
 MOST_ROWS = 200
 
@@ -54,7 +54,7 @@ MOST_ROWS = 200
 class InARow(msgspec.Struct, frozen=True):
     """Successive collectives of a row with hardly any computation between them, which could be merged; means per step.
 
-    count, exposed_ns   their number, and their time that no computation hides
+    count, exposed_ns   number of them, and the time of theirs that no computation hides
     bytes, bytes_p50    bytes of all of them, and of the median one; None if not recorded
     ns_p50              length of the median one
     """
@@ -67,9 +67,13 @@ class InARow(msgspec.Struct, frozen=True):
 
 
 class LastCall(msgspec.Struct, frozen=True):
-    """The collectives of a row that are the last of their step. ns: their mean length; others_ns: that of the row's
-    others; behind_times: how many times as long the kernel behind them takes, which reads their result, as that behind
-    the others; medians, None where no kernel is behind."""
+    """The collectives of a row that are the last of their step.
+
+    ns             mean length of these collectives
+    others_ns      mean length of the row's others
+    behind_times   how many times as long the kernel behind them takes, which reads their result, as that behind the
+                   others, by medians; None if no kernel is behind some of them
+    """
 
     ns: int
     others_ns: int
@@ -97,10 +101,10 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
     norms_ns               launched by SyncBatchNorm, for the statistics of a batch
 
-    in_backward            number of them that the backward pass launches; None where no such pass is recorded
-    last                   None unless every step ends with one of these collectives, and has others of them; None where
-                           FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
-                           kernel of a layer behind the last one shows, too
+    in_backward            number of them that the backward pass launches; None if the place of any launch is not known
+    last                   None unless every step ends with one of these collectives, and there are others. It is also
+                           None if FSDP launches any of them, because it gathers parameters of layers that differ in
+                           size, or if a kernel of a layer starts between the last one and the end of its step
     """
 
     kind: str
@@ -127,8 +131,8 @@ class CollectiveRow(msgspec.Struct, frozen=True):
 
     @property
     def gathers_more(self) -> LastCall | None:
-        """The last all-gathers of the steps if they take far longer than the others because they gather more: the
-        kernel that reads their result does so, too."""
+        """The last all-gathers of the steps, if they take far longer than the others because they gather more, as the
+        kernel that reads their result also does; otherwise None."""
         last = self.last
         if self.kind != "all_gather" or last is None or last.behind_times is None:
             return None
@@ -136,19 +140,27 @@ class CollectiveRow(msgspec.Struct, frozen=True):
 
 
 class Communication(msgspec.Struct, frozen=True):
-    """What the mean step exchanges, in its judged time. rows: most exposed first; their exposed_ns sum to exposed_ns.
-    left_out_ns: the rest of the step's part "communication", in work from before the recording or, without a GPU,
-    beside ops.
+    """What the mean step exchanges, in its judged time.
 
-    wait_ns: est., over all steps. steady_wait_ns: over those after the first one, in which ranks wait for each other's
-    profiler to start; None with fewer than FEWEST_STEPS steps.
-    running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
-    part of it in which no collective runs; free_backward_ns: the part of that in backward passes whose gradients are
-    reduced, and cannot wait for a later pass; nothing else can hide that; None if the trace shows no such pass; without
-    before_gradients_ns, the free time of these passes before their first gradient is ready.
-    examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
-    DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
-    after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
+    running_ns            time in which a collective runs
+    exposed_ns            the part of running_ns in which no computation runs
+    left_out_ns           the rest of the step's part "communication", in work from before the recording or, without a
+                          GPU, beside ops
+    wait_ns               estimated waits for other ranks, over all steps
+    steady_wait_ns        the same over the steps after the first one, in which ranks wait for each other's profiler to
+                          start; None with fewer than FEWEST_STEPS steps
+    computing_ns          time in which the model computes
+    free_compute_ns       the part of computing_ns in which no collective runs
+    free_backward_ns      the part of free_compute_ns that can hide gradients: it lies in backward passes whose
+                          gradients are reduced and cannot wait for a later pass, and excludes before_gradients_ns;
+                          None if the trace shows no such pass
+    before_gradients_ns   free time of these passes before their first gradient is ready
+    rows                  most exposed first; their exposed_ns sum to exposed_ns
+    examples              the longest exposed ranges
+    waits                 the collectives with the longest estimated waits
+    reducer               None without DistributedDataParallel, and where that only exchanges gradients
+    passes                the largest number of backward passes after which the same gradients are exchanged before one
+                          optimizer step; 0 if they are exchanged once
     """
 
     running_ns: int
@@ -168,7 +180,7 @@ class Communication(msgspec.Struct, frozen=True):
 
 
 def communication(trace: Trace, chosen: Steps | None = None) -> Communication | None:
-    """The communication of the steps; None if no collective runs within them. chosen: None for all."""
+    """Returns the communication of the steps; None if no collective runs within them. chosen: None for all steps."""
     shown = exposure(trace) if chosen is None else exposure_within(trace, chosen.intervals)
     collectives, chosen = find_collectives(trace), chosen or find_steps(trace)
     steps, within = len(chosen.steps), judged_windows(trace) & chosen.intervals
@@ -201,7 +213,7 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
 
 
 def _reduces_gradients(trace: Trace, collectives: Collectives) -> Bool:
-    """Whether each of them reduces what a backward pass made, and could not wait for a later pass."""
+    """Returns whether each collective reduces what a backward pass made, and could not be left to a later pass."""
     reduces = is_in(collectives.kind, (KINDS.index("all_reduce"), KINDS.index("reduce_scatter")))
     result: Bool = reduces & ~is_in(_sites(trace, collectives), _IN_FORWARD) & ~early_exchanges(trace).early
     return result
@@ -213,7 +225,8 @@ _IN_FORWARD = SITE["forward.inputs"], SITE["forward.model"]
 
 
 def _steady_wait_ns(trace: Trace, collectives: Collectives, wait: Int64, chosen: Steps) -> int | None:
-    """The wait of these steps without the recording's first. A collective belongs to the step in which it begins."""
+    """Returns the mean wait of these steps without the recording's first one; None with too few steps. A collective
+    belongs to the step in which it begins."""
     starts = find_steps(trace).start_ns
     later = int((chosen.start_ns > starts[0]).sum())
     if len(starts) < FEWEST_STEPS or not later:
@@ -222,7 +235,7 @@ def _steady_wait_ns(trace: Trace, collectives: Collectives, wait: Int64, chosen:
 
 
 def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: int) -> list[CollectiveRow]:
-    """within: the judged time of so many steps."""
+    """Returns the rows, most exposed first. within: the judged time of `steps` steps."""
     collectives = find_collectives(trace)
     members = _members(trace, collectives, within)
     shares = whole_means(
@@ -234,7 +247,8 @@ def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: 
 
 
 def _members(trace: Trace, collectives: Collectives, within: Intervals) -> list[Int64]:
-    """The collectives of each row; if there are too many rows, the last one has all those with the least time."""
+    """Returns the collectives of each row. If there are too many rows, the last one has all those with the least
+    time."""
     inside, alike = _inside(trace, within), _alike(trace, within)
     members = np.split(inside[np.argsort(alike.place, kind="stable")], np.cumsum(alike.count())[:-1])
     if len(members) <= MOST_ROWS:
@@ -245,13 +259,13 @@ def _members(trace: Trace, collectives: Collectives, within: Intervals) -> list[
 
 
 def _inside(trace: Trace, within: Intervals) -> Int64:
-    """The collectives that run in this judged time of the steps."""
+    """Returns the collectives that run in this judged time of the steps."""
     collectives = find_collectives(trace)
     return np.flatnonzero(within.overlap_ns(collectives.start, collectives.end))
 
 
 def _alike(trace: Trace, within: Intervals) -> Groups:
-    """Groups of collectives of one kind in one group of ranks."""
+    """Groups the collectives by kind, group of ranks and element type."""
     collectives, inside = find_collectives(trace), _inside(trace, within)
     return Groups.of(
         collectives.kind[inside], collectives.group[inside], collectives.group_size[inside], collectives.dtype[inside]
@@ -259,7 +273,7 @@ def _alike(trace: Trace, within: Intervals) -> Groups:
 
 
 def how_many_alike(trace: Trace) -> int:
-    """How many rows there would be without a limit."""
+    """Returns how many rows there would be without MOST_ROWS."""
     return len(_alike(trace, judged_windows(trace)))
 
 
@@ -344,7 +358,7 @@ def _last(trace: Trace, collectives: Collectives, rows: Int64) -> LastCall | Non
 
 
 def _common(values: Int32 | Int64 | UInt8) -> int:
-    """The value that all have in common, or else -1, which stands for unknown values and kinds."""
+    """Returns the value that all have in common, or else -1, which stands for unknown values and kinds."""
     return int(values[0]) if (values == values[0]).all() else -1
 
 
@@ -363,8 +377,8 @@ def _in_a_row(collectives: Collectives, shown: Exposure, rows: Int64, steps: int
 
 
 def _sites(trace: Trace, collectives: Collectives) -> UInt8:
-    """Where the host launched each of them; SITE["unknown"] if no backward pass is recorded, as the forward pass is not
-    known then."""
+    """Returns the place in SITES from which the host launched each collective. It is unknown without a GPU, and if no
+    backward pass is recorded, because the forward pass is not known then."""
     if not has_device_activity(trace) or not len(engine_nodes(trace)):
         return np.full(len(collectives), SITE["unknown"], np.uint8)
     launch = np.searchsorted(find_launches(trace).activity, collectives.event)
@@ -372,7 +386,7 @@ def _sites(trace: Trace, collectives: Collectives) -> UInt8:
 
 
 def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[Evidence]:
-    """The ranges with the most weight; weight=None: the longest."""
+    """Returns the ranges with the most weight; without weights the longest ones."""
     steps = find_steps(trace)
     order = np.argsort(start - end if weight is None else -weight, kind="stable")[:EXAMPLES]
     step = np.maximum(steps.begun_at(start[order]), 0)

@@ -1,4 +1,4 @@
-"""Waits for batches: for which loader, how long, and how much of each wait leaves the GPU idle.
+"""Waits for batches: for which loader the steps wait, how long, and how much of each wait leaves the GPU idle.
 
 Decisions and their reasons:
 

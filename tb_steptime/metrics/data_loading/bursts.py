@@ -7,7 +7,7 @@ step       ........00 11 22...33   P: from a long wait's end to that of the next
                                    C: the step without its exposed wait; N = ceil(P / C) workers keep up
 
 The period of the waits is the number of workers, unless longer steps recur with the same period. If that or anything
-else is uncertain, nothing is claimed: a recorder can tell.
+else is uncertain, no number of workers is stated; only a recorder can tell then.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, median, percentile
 
-# How long a loop waits for round-robin workers with in-order delivery, where some batches take longer than others.
+# This is how long a loop waits for round-robin workers with in-order delivery if some batches take longer than others.
 #
 # A loader delivers batches in order: worker 1's, worker 2's, ..., worker N's, worker 1's again. While the loop waits
-# for a slow one, those behind it lie ready, and workers stand still once each has prefetched as many as it may:
+# for a slow batch, those behind it are ready, and each worker is idle once it has prefetched as many as it may:
 #
 # worker 1   |-0--|-3-|-6-           ready[k] = max(ready[k - N], taken[k - N * prefetch]) + production of batch k
 # worker 2   |---1----|-4-|-7-       taken[k] = max(taken[k - 1] + consumption, ready[k])
@@ -45,41 +45,42 @@ from tb_steptime.trace.table import Bool, Float64, Int64, median, percentile
 # loop            0   1 2 3 4 5 6    A worker is asked for its next batch when one of its own was taken.
 #
 # If all batches take the same time, the loop waits production / N - consumption for each, or not at all if that is
-# negative. With uneven ones it waits longer, most if the loader is about as fast as the loop. Recorded batch times are
-# simulated in their order. Otherwise only the mean and the spread are known, which is nearly enough: times are drawn
-# from a log-normal distribution with a fixed seed, so that the same trace always gives the same result. For other
-# distributions of the same spread the waits are the same within 5 % of the step up to a spread of 0.4 of the mean, and
-# within 12 % up to 0.7 (`tests/unit/metrics/data_loading/test_in_order_delivery.py`).
+# negative. If batches are uneven it waits longer, and longest if the loader is about as fast as the loop. Recorded
+# batch times are simulated in their order. Otherwise only the mean and the spread are known, which is nearly enough:
+# times are drawn from a log-normal distribution with a fixed seed, so that the same trace always gives the same result.
+# For other distributions of the same spread the waits are the same within 5 % of the step up to a spread of 0.4 of the
+# mean, and within 12 % up to 0.7 (`tests/unit/metrics/data_loading/test_in_order_delivery.py`).
 
-#: Number of batches that each worker prefetches, unless the training sets another.
+#: Number of batches that each worker prefetches, unless the training sets another number.
 USUAL_PREFETCH = 2
-#: Maximum simulated prefetch; more makes no difference to a mean.
+#: Maximum simulated prefetch. A larger one does not change the mean.
 _MOST_PREFETCH = 16
-#: Number of batches before a loop runs steadily, and minimum number of batches that count.
+#: Number of batches before a loop runs steadily, and minimum number of batches that count after that.
 _BEFORE, _COUNTED = 200, 200
-#: Number of loops that are simulated at once, each with times of its own, or starting at another batch.
+#: Number of loops that are simulated at once. Each has its own times, or starts at another batch.
 _LOOPS = 24
-#: Maximum number of recorded batches; more take long to simulate and do not change the mean.
+#: Maximum number of recorded batches. More take long to simulate and do not change the mean.
 _MOST_BATCHES = 800
-#: How many numbers of workers are simulated at once.
+#: Number of worker counts that are simulated at once.
 _NUMBERS = 16
-#: Minimum number of workers: no other worker can compensate for a slow batch of a single one.
+#: Minimum number of workers. A single worker has no other that could compensate for its slow batch.
 FEWEST = 2
-#: Share of the time that the loop uses a batch for. With enough workers, slow batches may block the loop for this long.
+#: Share of the time for which the loop uses a batch. With enough workers, slow batches may block the loop for this
+#: share.
 BLOCKED_FRACTION = 0.05
-#: More than this many times the workers that keep up on average do not compensate for slow batches.
+#: If this many times the workers that keep up on average do not compensate for slow batches, more do not either.
 MOST_TIMES = 2
 
 
-#: No machine runs this many for one process, and simulating more would take unlimited memory if a file's times are
-#: wrong.
+#: Maximum number of simulated workers. No machine runs this many for one process, and wrong times in a file would
+#: otherwise take unlimited memory.
 _MOST_WORKERS = 512
 
 
 class BatchProduction(msgspec.Struct, frozen=True):
-    """How workers produce batches. mean_ns: one worker's time for one batch; spread_ns: its standard deviation;
-    prefetch: batches that each worker prefetches. sequence: each batch's time as a share of the mean, in the order of
-    taking them; empty where not known, so that the spread counts."""
+    """How workers produce batches. mean_ns: one worker's time for one batch. spread_ns: its standard deviation.
+    prefetch: number of batches that each worker prefetches. sequence: each batch's time as a share of the mean, in the
+    order in which batches are taken; if it is empty, the spread counts."""
 
     mean_ns: int
     spread_ns: int = 0
@@ -87,7 +88,7 @@ class BatchProduction(msgspec.Struct, frozen=True):
     sequence: tuple[float, ...] = ()
 
     def blocked_ns(self, workers: int, consumer_ns: float) -> int:
-        """Wait of the loop per batch beyond the cost of the mean pace; 0 if all batches are even."""
+        """Returns the loop's wait per batch beyond the cost of the mean pace; 0 if all batches take the same time."""
         if self.mean_ns <= 0 or not (self.spread_ns or self.sequence):
             return 0
         prefetch = min(max(1, self.prefetch), _MOST_PREFETCH)
@@ -96,10 +97,10 @@ class BatchProduction(msgspec.Struct, frozen=True):
         return round(self.mean_ns * _blocked(spread, consumer_ns / self.mean_ns, prefetch, block, self.sequence)[place])
 
     def workers_for(self, consumer_ns: int) -> int | None:
-        """The fewest workers that keep up; None if nothing consumes.
+        """Returns the fewest workers that keep up; None if nothing consumes batches.
 
-        Other workers compensate for batches that take longer than usual, the better the more workers there are. If
-        batches vary much, more workers are needed until slow ones no longer block those behind them.
+        Other workers compensate for batches that take longer than usual, and do so better the more workers there are.
+        If batches vary much, workers are added until slow batches no longer block those behind them.
         """
         if consumer_ns <= 0:
             return None
@@ -115,7 +116,8 @@ class BatchProduction(msgspec.Struct, frozen=True):
 def _blocked(
     spread: float, consumer: float, prefetch: int, block: int, sequence: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Blocked times in units of the mean production time, by number of workers."""
+    """Returns the blocked time per batch in units of the mean production time, for each number of workers of the
+    block."""
     workers = np.arange(_NUMBERS) + block * _NUMBERS + 1
     length = min(_MOST_BATCHES, len(sequence))
     times = _repeated(sequence, length * math.ceil(_COUNTED / length)) if length else _drawn(spread)
@@ -124,8 +126,8 @@ def _blocked(
 
 
 def _drawn(spread: float) -> Float64:
-    """Times of batches, shape (batches, loops); those that count have a mean of 1."""
-    # RandomState, as its streams stay the same with every version of numpy.
+    """Returns random times of batches, shape (batches, loops). The times of those that count have a mean of 1."""
+    # The streams of RandomState are the same in every version of numpy.
     normal = np.random.RandomState(0).standard_normal((_BEFORE + _COUNTED, _LOOPS))
     times: Float64 = np.exp(normal * math.sqrt(math.log1p(spread**2)))
     times /= times[_BEFORE:].mean()
@@ -133,7 +135,7 @@ def _drawn(spread: float) -> Float64:
 
 
 def _repeated(shares: tuple[float, ...], counted: int) -> Float64:
-    """Known times in the same shape: repeated, with each loop starting at another one."""
+    """Returns known times in the shape of `_drawn`. They are repeated, and each loop starts at another one."""
     times = np.array(shares[-_MOST_BATCHES:])
     begin = np.arange(_LOOPS) * len(times) // _LOOPS
     repeated: Float64 = times[(np.arange(_BEFORE + counted)[:, None] + begin) % len(times)]
@@ -142,8 +144,9 @@ def _repeated(shares: tuple[float, ...], counted: int) -> Float64:
 
 
 def simulated_waits(production: Float64, consumer: float, workers: Int64, prefetch: int) -> Float64:
-    """How long each batch of each loop is waited for, shape (batches, loops, workers); production: (batches, loops)."""
-    before = int(workers.max()) * prefetch  # rows of zeros: the first batches are requested at once
+    """Simulates how long each batch of each loop is waited for, shape (batches, loops, workers). production: shape
+    (batches, loops)."""
+    before = int(workers.max()) * prefetch  # these rows stay 0, because the first batches are requested at once
     shape = (before + len(production), production.shape[1], len(workers))
     ready, taken, waits = np.zeros(shape), np.zeros(shape), np.zeros((len(production), *shape[1:]))
     each = np.arange(len(workers))
@@ -158,32 +161,32 @@ def simulated_waits(production: Float64, consumer: float, workers: Int64, prefet
     return waits
 
 
-#: Number of repetitions that make a pattern.
+#: Number of repetitions from which on a period is a pattern.
 PERIODS = 3
-#: Minimum number of waits. With fewer, only a period of two can show, so that any other number of workers would be
-#: taken for two.
+#: Minimum number of waits. Fewer can only show a period of two, so any number of workers would be taken for two.
 ENOUGH_WAITS = PERIODS * 3
-#: Minimum correlation of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
+#: Minimum correlation of waits at the distance of a period. Noise of fifteen steps reaches it once in a hundred times.
 ALIKE = 0.7
-#: A shorter period whose correlation is lower by at most this is preferred as the number of workers: its multiples fit,
-#: too.
+#: A shorter period whose correlation is lower by at most this is preferred as the number of workers, because the
+#: multiples of a period fit as well.
 AS_GOOD = 0.15
-#: Correlation at a divisor of the period that is not chance: then the period may be a multiple of the number of
-#: workers.
+#: Correlation at a divisor of the period that is not chance. The period may be a multiple of the number of workers
+#: then.
 ALIKE_IN_PART = 0.4
-#: Maximum period taken for workers. One process rarely has more: such distant waits are more often for a batch that is
-#: slow now and then.
+#: Maximum period that is taken for a number of workers. One process rarely has more, and waits that are further apart
+#: are more often for an occasional slow batch.
 MOST_LIKELY = 24
-#: Waits below this share of the long ones are not distinguished: they are short.
+#: Waits below this share of the longest one are all short, and their lengths are not distinguished.
 SHORT_FRACTION = 0.05
 #: The remainder of the step does not cause the waits if it varies by less than this share of their variation.
 CAUSES_WAITS = 0.5
-#: If late waits are below this share of the step, no pattern could be seen in noise.
+#: If late waits are below this share of the step, noise hides any pattern.
 EXPOSED_FRACTION = 0.05
-#: Share of a long wait. If no wait is shorter, the other waits are for late batches as well, not for prefetched ones.
+#: Share of a long wait. If the other waits are not shorter than this, they are for late batches as well, and not for
+#: prefetched ones.
 READY_FRACTION = 0.25
 
-#: Maximum number of waits in the picture, counted from the first.
+#: Maximum number of waits in the picture, counted from the first one.
 MOST_SHOWN = 5_000
 
 AMBIGUOUS = Reason("ambiguous_record_the_workers")
@@ -201,11 +204,11 @@ class Burst(msgspec.Struct, frozen=True):
     """Whether waits come in bursts, for the longest epoch; times are means in ns.
 
     consumer_ns       the step without exposed waits, per batch
-    workers           number of workers that the period shows; None with why
+    workers           number of workers that the period shows; where it is None, `why` says why
     workers_from      the evidence ("stacks" in summaries of earlier releases)
     period            distance of similar waits, in batches
-    autocorrelation   of waits at that distance
-    long_wait_ns      waits for the worker with the most waiting
+    autocorrelation   correlation of waits at that distance
+    long_wait_ns      mean wait for the worker with the most waiting
     short_wait_ns     time for a prefetched batch, the tenth percentile of the other waits; None if these are not much
                       shorter
     production_ns, spread_ns   one worker's time for one batch, and its standard deviation
@@ -234,8 +237,8 @@ class Waits(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def find_burst(trace: Trace) -> Burst | None:
-    """Find bursts of the loader with the longest total wait; None if there is none, or the main process is the
-    loader."""
+    """Finds the bursts of the loader with the longest total wait; None if no loader is waited for, or the main process
+    is the loader."""
     batches, main = find_batches(trace), main_loader(trace)
     entries = _longest_epoch(batches, main.loader) if main and main.multiprocess is not False else np.empty(0, np.int64)
     if main is None or not len(entries):
@@ -256,8 +259,8 @@ def find_burst(trace: Trace) -> Burst | None:
 
 
 def rest_ns(trace: Trace, loader: int) -> int:
-    """Time per batch of the steps without waits for this loader, starts of epochs, and work from before the
-    recording."""
+    """Returns the time of the steps per batch, without waits for this loader, starts of epochs, and work from before
+    the recording."""
     batches, steps = find_batches(trace), find_steps(trace)
     of_loader = batches.loader == loader
     before = steps.overlap_ns(work_from_before(trace))
@@ -266,12 +269,13 @@ def rest_ns(trace: Trace, loader: int) -> int:
 
 
 def long_waits(wait_ns: Int64) -> Bool:
-    """Says which waits are at least half as long as the third longest."""
+    """Returns which waits are at least half as long as the third longest."""
     return np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
 
 
 def capped_waits(wait_ns: Int64) -> Int64:
-    """Waits from the first long one on, limited to the third longest: a stall is not part of a pattern."""
+    """Returns the waits from the first long one on, limited to the third longest, because a stall is not part of a
+    pattern."""
     values = wait_ns[int(long_waits(wait_ns).argmax()) :]
     return np.minimum(values, _third_longest(values))
 
@@ -281,9 +285,10 @@ def _third_longest(wait_ns: Int64) -> int:
 
 
 def correlation(wait_ns: Int64, lag: int) -> float | None:
-    """Correlation of the waits with those `lag` batches later; None if they do not vary or are too few.
+    """Returns the correlation of the waits with those `lag` batches later; None if they do not vary or are too few.
 
-    Compared by order of magnitude: a long wait that a pause of the host has shortened still counts as long.
+    Waits are compared by order of magnitude, so a long wait that a pause of the host has shortened still counts as
+    long.
     """
     if len(wait_ns) <= lag + 1:
         return None
@@ -294,7 +299,8 @@ def correlation(wait_ns: Int64, lag: int) -> float | None:
 
 
 def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
-    """The shortest lag at which the waits are similar, and their correlation; (None, the best) if there is none."""
+    """Returns the shortest lag at which the waits are similar, and their correlation; if there is none, None and the
+    best correlation."""
     lags = range(2, len(wait_ns) // PERIODS + 1)
     correlations = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
     best = max(correlations.values(), default=None)
@@ -305,10 +311,11 @@ def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
 
 
 def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
-    """Whether waits have this period because the remainder of the step has it; rest_ns: before each wait but the first.
+    """Returns whether waits have this period because the remainder of the step has it. rest_ns: the remainder before
+    each wait but the first one.
 
-    During a long remainder workers prefetch batches, so that the wait after it is short. Conversely, a long wait does
-    not lengthen a remainder; at most it shortens the one after it, as the device has caught up.
+    During a long remainder workers prefetch batches, so the wait after it is short. Conversely, a long wait does not
+    lengthen a remainder. At most it shortens the one after it, because the device has caught up.
     """
     alike = correlation(np.minimum(rest_ns, np.sort(rest_ns)[-2]), lag) if len(rest_ns) > 1 else None
     if alike is None or alike < ALIKE:
@@ -318,13 +325,13 @@ def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
 
 
 def _by_place(values: Int64, lag: int) -> Float64:
-    """The usual value of each place in the period."""
+    """Returns the median of the values at each place in the period."""
     return np.array([median(values[place::lag]) for place in range(lag)])
 
 
 def _longest_epoch(batches: Batches, loader: int) -> Int64:
-    """Entries of the batches of the longest epoch, without its first one, since each epoch begins with workers that
-    start together."""
+    """Returns the entries of the batches of the longest epoch without its first batch, because workers start together
+    in each epoch."""
     of_loader = np.flatnonzero(batches.loader == loader)
     epoch = np.cumsum(batches.first[of_loader])
     longest: Int64 = of_loader[(epoch == np.bincount(epoch).argmax()) & ~batches.first[of_loader]]
@@ -332,7 +339,7 @@ def _longest_epoch(batches: Batches, loader: int) -> Int64:
 
 
 def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | None) -> Reason | None:
-    """The reason why the production time is not known."""
+    """Returns the reason why the production time is not known; None if it is."""
     share = _late_share(trace, main.loader)
     if share < EXPOSED_FRACTION:
         most_ns = ns(main.in_a_row * rest_ns(trace, main.loader))
@@ -342,14 +349,15 @@ def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | Non
 
 
 def _late_share(trace: Trace, loader: int) -> float:
-    """Share of the steps spent in exposed waits, without the part of each that occurs even if its batch is ready."""
+    """Returns the share of the steps that is spent in exposed waits, without the part of each wait that remains if its
+    batch is ready."""
     batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
     late_ns = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
     return int(np.maximum(late_ns, 0).sum()) / total if total else 0.0
 
 
 def _is_of_workers(waits: Waits, period: int) -> bool:
-    """Whether only the number of workers can cause this period."""
+    """Returns whether only the number of workers can cause this period."""
     capped, rest = capped_waits(waits.wait_ns), np.diff(waits.arrived_ns) - waits.wait_ns[1:]
     parts = [part for part in range(2, period) if period % part == 0]
     multiple = any((correlation(capped, part) or 0.0) >= ALIKE_IN_PART for part in parts)
@@ -358,17 +366,17 @@ def _is_of_workers(waits: Waits, period: int) -> bool:
 
 
 def _differs(capped: Int64, period: int) -> bool:
-    """Whether waits at one place of the round are usually short. If all are long, as with one worker, noise has a
-    period by chance."""
+    """Returns whether waits at one place of the round are usually short. If all are long, as with one worker, noise has
+    a period by chance."""
     return bool(2 * _by_place(capped, period).min() < _third_longest(capped))
 
 
 def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
-    """Add the pace: the longest waits' place in the round is one worker's, and between them this worker produced its
-    batches.
+    """Adds the pace. The longest waits' place in the round belongs to one worker, which produced its batches between
+    them.
 
     These times contain little else, because a worker whose batch is waited for begins its next one at once. If batches
-    are uneven, they contain the time in which it stands still after quick ones, while another worker's slow one blocks
+    are uneven, the times also contain the worker's idle time after quick ones, while another worker's slow batch blocks
     the loop.
     """
     long = long_waits(waits.wait_ns)
@@ -381,7 +389,7 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
     length = int(waits.arrived_ns[last] - waits.arrived_ns[first])
     rest = round((length - int(waits.exposed_ns[within].sum())) / number)
     usual = round(float(waits.wait_ns[leader].mean()))
-    # the more a batch's time varies, the more of the waits that are not long are for late batches, too
+    # The more the times of batches vary, the more of the shorter waits are for late batches as well.
     others = waits.wait_ns[within][~long[within]]
     short = round(percentile(others, 10)) if len(others) else None
     short = None if short is None or short > READY_FRACTION * usual else short

@@ -1,7 +1,7 @@
 """Data loading as metrics of the catalogue: waits per step, the time of one batch, and the number of workers that would
 suffice.
 
-Waits come from `exposed_waits` and `loader_waits`; the cost of a batch from `find_throughput`. If a thread whose waits
+Waits come from `exposed_waits` and `loader_waits`, the cost of a batch from `find_throughput`. If a thread whose waits
 are not recorded takes the batches, none of these figures is known.
 """
 
@@ -65,7 +65,7 @@ def data_loading_wait(trace: Trace) -> Figure:
 
 
 def exposed_data_loading(trace: Trace) -> Figure:
-    """Per step `loader_intervals` - `device_busy`, ns: see `exposed_waits`."""
+    """Returns `loader_intervals` - `device_busy` per step, ns."""
     return _of_waits(trace, lambda waits: waits.exposed_ns)
 
 
@@ -106,7 +106,8 @@ def _of_waits(trace: Trace, ns: Callable[[LoaderWaits], Int64]) -> Figure:
 
 
 def _known_waits(trace: Trace) -> LoaderWaits | None:
-    """The waits; None also if batches of the steps are taken by a thread whose waits are not recorded."""
+    """Returns the waits; None without loader events, and if a thread whose waits are not recorded takes batches of the
+    steps."""
     return None if _on_other_thread(trace) else loader_waits(trace)
 
 

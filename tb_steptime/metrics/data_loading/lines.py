@@ -1,4 +1,4 @@
-"""What the main process does inside a loader without workers, and in which lines.
+"""What the main process does inside a loader without workers, and on which lines.
 
 wait      llllllllllllllllllll
 frames     gggggggggggggggg          cifar.py(120): __getitem__
@@ -24,7 +24,7 @@ from tb_steptime.trace.nesting import innermost, self_time_ns
 from tb_steptime.trace.sources import words_of
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct, is_in, values_at
 
-#: Maximum number of lines shown, of an activity and of the user's code.
+#: Maximum number of lines that are shown of an activity, and of the user's code.
 MOST_LINES = 8
 
 
@@ -36,9 +36,9 @@ class LoaderLine(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """Work of the training thread inside the loader. name: of an op; None for Python outside any op. ns_per_batch: its
-    self time. lines: the lines that it comes from, longest first, as far as call stacks show them; together they are at
-    most the activity."""
+    """Work of the training thread inside the loader. name: that of an op; None for Python outside any op. ns_per_batch:
+    its self time. lines: the lines from which it is called, longest first, as far as call stacks show them; together
+    they take at most as long as the activity."""
 
     name: str | None
     ns_per_batch: int
@@ -46,10 +46,11 @@ class Activity(msgspec.Struct, frozen=True):
 
 
 class LoaderWork(msgspec.Struct, frozen=True, eq=False):
-    """One entry for each wait and for each op and frame inside a wait: their self times add up to all waits.
+    """The work inside the waits. There is one entry for each wait and for each op and frame inside a wait; their self
+    times sum to all waits.
 
-    op        row of the string table; -1 where Python runs outside any op
-    line      row of lines; -1 where none is known
+    op        name of the op, a row of the string table; -1 if Python runs outside any op
+    line      place in `lines`; -1 if none is known
     """
 
     op: Int32
@@ -61,9 +62,8 @@ class LoaderWork(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def loader_work(trace: Trace) -> LoaderWork:
-    """The work of the waiting threads, for the loader with the longest total wait. The line of an op or a frame is the
-    user's innermost one inside the loader, or torch's if there is none: `default_collate`, for example."""
-    # the waits for the loader with the longest total wait
+    """Returns the work of the waiting threads, for the loader with the longest total wait. The line of an op or a frame
+    is the user's innermost one inside the loader or, if there is none, torch's, such as `default_collate`."""
     batches, main = find_batches(trace), main_loader(trace)
     several = main is not None and len(batches.loaders) > 1
     events, marks = trace.events, batches.row[batches.loader == main.loader] if main and several else loader_rows(trace)
@@ -78,7 +78,7 @@ def loader_work(trace: Trace) -> LoaderWork:
 
 
 def loader_activities(trace: Trace) -> list[Activity]:
-    """The self time per wait of each op, and of Python, longest first. The sum is the mean wait."""
+    """Returns the self time per wait of each op, and of Python, longest first. The sum is the mean wait."""
     work = loader_work(trace)
     kinds, place = np.unique(work.op, return_inverse=True)
     totals = np.bincount(place, work.self_ns, len(kinds)).astype(np.int64) // max(work.batches, 1)
@@ -89,14 +89,14 @@ def loader_activities(trace: Trace) -> list[Activity]:
 
 
 def slow_lines(trace: Trace) -> list[LoaderLine]:
-    """The lines of the user inside the loader, most time first."""
+    """Returns the user's lines inside the loader, longest first."""
     work = loader_work(trace)
     of_user = np.array([*map(is_source, work.lines), False])  # the last entry stands for no line
     return _lines(work, of_user[work.line])
 
 
 def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
-    """Returns the lines of the chosen entries, most time first."""
+    """Returns the lines of the chosen entries, longest first."""
     with_line = chosen & (work.line >= 0)
     totals = np.bincount(work.line[with_line], work.self_ns[with_line], len(work.lines)).astype(np.int64) // max(
         work.batches, 1
@@ -106,7 +106,7 @@ def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
 
 
 def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
-    """Those of `rows` that lie entirely within a wait, on a thread that waits."""
+    """Returns those of `rows` that lie entirely within a wait, on a thread that waits."""
     events = trace.events
     waits = Intervals.of_events(events, marks)
     rows = rows[is_in(events.thread[rows], distinct(events.thread[marks]))]
@@ -115,7 +115,7 @@ def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
 
 
 def _frame_names(trace: Trace, inside: Int64, rows: Int64) -> Int32:
-    """The name of each row's innermost frame in a file of the user, or else in any file."""
+    """Returns the name of each row's innermost frame in a file of the user, or else in any file."""
     of_user, of_file = (
         innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), is_shown), assume_unique=True), rows)
         for is_shown in (is_source, is_file)
@@ -123,15 +123,15 @@ def _frame_names(trace: Trace, inside: Int64, rows: Int64) -> Int32:
     return values_at(trace.events.name, np.where(of_user >= 0, of_user, of_file)).astype(np.int32)
 
 
-# The lines of the dataset in which the workers' time goes, estimated from the recorder's samples.
+# The lines of the dataset on which the workers spend their time are estimated from the recorder's samples.
 #
 # samples   [a a b a]   [a a a a]   [b c a a]     three bursts; 12 samples: a 75 % of producing a batch, b 17 %, c 8 %
 # share a     75 %        100 %       50 %        how the bursts differ shows how far it may be off by chance
 
-#: Minimum number of bursts for which shares are shown. The samples of one burst see the same batch, so the number of
-#: bursts counts.
+#: Minimum number of bursts for which shares are shown. Bursts count and not samples, because the samples of one burst
+#: see the same batch.
 LEAST_BURSTS = 5
-#: Lines that are shown.
+#: Maximum number of lines that are shown.
 MOST_RECORDED_LINES = 10
 
 
@@ -153,9 +153,9 @@ class RecordedLine(msgspec.Struct, frozen=True):
 class RecordedLines(msgspec.Struct, frozen=True):
     """The lines of source code in which workers spend their time.
 
-    lines             those with the most time first; empty with why
+    lines             longest first; if there are none, `why` says why
     samples, bursts   number of samples, and of bursts of samples, that they are based on
-    whole             they cover the whole recording, because the span has too few samples
+    whole             whether they cover the whole recording, because the span has too few samples
     """
 
     lines: list[RecordedLine]
@@ -168,7 +168,7 @@ class RecordedLines(msgspec.Struct, frozen=True):
 def recorded_lines(
     records: LoaderRecords, loader: int, production_ns: int | None, window: tuple[int, int]
 ) -> RecordedLines:
-    """Returns the lines of the workers of one loader. production_ns: mean of a batch."""
+    """Returns the lines of the workers of one loader. production_ns: the mean production time of a batch."""
     samples = records.lines
     of_loader = samples.loader == loader
     inside = of_loader & (samples.at_ns >= window[0]) & (samples.at_ns < window[1])
@@ -187,7 +187,7 @@ def recorded_lines(
 
 
 class LineShare(msgspec.Struct, frozen=True):
-    """The share of one location in the samples of workers that produce batches; error: see RecordedLine."""
+    """The share of one location in the samples of workers that produce batches. error: as in `RecordedLine`."""
 
     location: int
     share: float
@@ -195,8 +195,8 @@ class LineShare(msgspec.Struct, frozen=True):
 
 
 def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
-    """The shares of the chosen rows with more than one burst, largest first. Locations without a name count towards the
-    total."""
+    """Returns the shares in the chosen rows, largest first. The rows must come from several bursts. Locations without a
+    name count towards the total."""
     burst, _ = _bursts(samples, chosen)
     location, number_of = samples.location[chosen], samples.count[chosen]
     of_burst = np.bincount(burst, number_of).astype(np.float64)
@@ -209,7 +209,7 @@ def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
 
 
 def _bursts(samples: LineSamples, chosen: Bool) -> tuple[Int64, int]:
-    """The burst of each chosen row, and how many there are."""
+    """Returns the burst of each chosen row, and how many there are."""
     keys = np.stack((samples.worker[chosen], samples.at_ns[chosen]), axis=1)
     distinct_keys, burst = np.unique(keys, axis=0, return_inverse=True)
     return burst.reshape(-1).astype(np.int64), len(distinct_keys)

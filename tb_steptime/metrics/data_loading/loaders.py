@@ -29,9 +29,10 @@ from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 
-#: Maximum number of rows of loaders; all beyond it are merged into the last row. None of our jobs has five.
+#: Maximum number of rows of loaders; all beyond it are merged into the last row. None of our recorded jobs has five.
 MOST_LOADERS = 50
-#: A recorded loader trains if a backward pass follows at least this share of its batches: some are requested ahead.
+#: A recorded loader trains if a backward pass follows more than this share of its batches. Some batches are requested
+#: ahead.
 TRAINS_FRACTION = 0.25
 #: Maximum wait that receiving alone explains: a batch of one tensor of 256 bytes is received in 0.1 to 1.3 ms, with a
 #: profiler and on two busy cores; ...
@@ -41,7 +42,7 @@ RECEIVING_FRACTION = 0.08
 
 
 class Loader(msgspec.Struct, frozen=True):
-    """A loader of the job, as far as the trace tells it from others.
+    """A loader of the job, as far as the trace distinguishes it from others.
 
     label      "Training loader 2"
     iterator   class of its iterator
@@ -57,12 +58,12 @@ class Loader(msgspec.Struct, frozen=True):
 
 
 class Batches(msgspec.Struct, frozen=True, eq=False):
-    """The batches that the steps take, one entry each, in time order; marks that only end an epoch are left out.
+    """The batches that the steps take, one entry each, in time order. Marks that only end an epoch are left out.
 
-    row        of the event table: the wait
-    loader     which of `loaders`, in order of first wait
-    first      the first batch of an epoch
-    step       which of the span's steps asks for it, by the host's marks
+    row        the wait, a row of the event table
+    loader     place in `loaders`, which are in order of first wait
+    first      whether it is the first batch of an epoch
+    step       place of the step that asks for it, by the host's marks
     seed_ns    see `Marks`
     wait_ns = exposed_ns + hidden_ns
     """
@@ -77,12 +78,13 @@ class Batches(msgspec.Struct, frozen=True, eq=False):
     loaders: tuple[Loader, ...]
 
     def of(self, loader: int) -> Int64:
-        """Entries of one loader's batches, without the first batch of each epoch."""
+        """Returns the entries of one loader's batches, without the first batch of each epoch."""
         return np.flatnonzero((self.loader == loader) & ~self.first)
 
 
 class MainLoader(msgspec.Struct, frozen=True):
-    """The loader with the most waiting. batches: how many of its batches a step takes."""
+    """The loader with the most waiting. batches: number of its batches that a step takes. The other fields are as in
+    `Loader` and `LoaderRow`."""
 
     loader: int
     multiprocess: bool | None
@@ -115,7 +117,7 @@ def find_batches(trace: Trace) -> Batches:
     """Finds the batches of every loader of the span."""
     marks = find_marks(trace)
     trains = _trains(trace, marks)
-    # marks that bring no batch: no work follows until the training's loader is asked
+    # A mark brings no batch if no work follows until the training's loader is asked.
     no_batch = np.append(~marks.works[1:] & ~trains[:-1] & trains[1:], False)[: len(trains)]
     training = ~(no_batch & (marks.recorded == NOT_RECORDED))
     marks, trains = marks.of(training), trains[training]
@@ -137,7 +139,7 @@ def find_batches(trace: Trace) -> Batches:
 
 
 def loader_table(trace: Trace) -> list[LoaderRow]:
-    """One row per loader, in order of first wait."""
+    """Returns one row per loader, in order of first wait."""
     batches = find_batches(trace)
     return [_row(batches, number) for number in range(len(batches.loaders))]
 
@@ -164,9 +166,9 @@ def _mean(values: Int64) -> int:
 
 
 def most_waited(batches: Batches) -> int | None:
-    """The loader that costs most, by exposed wait, then by total wait; None without batches.
+    """Returns the loader that costs most, by exposed wait, then by total wait; None without batches.
 
-    Only loaders from which at least half of the steps take batches are considered, if any of these has a wait: an
+    Only loaders from which at least half of the steps take batches are considered, if any of these is waited for. An
     evaluation in a step or two may wait longer, but the other steps do not wait for it.
     """
     steps = len(distinct(batches.step))
@@ -180,7 +182,7 @@ def most_waited(batches: Batches) -> int | None:
 
 @shared
 def main_loader(trace: Trace) -> MainLoader | None:
-    """The loader with the most waiting; None if no batch is requested in the steps."""
+    """Returns the loader with the most waiting; None if no batch is requested in the steps."""
     batches, waits = find_batches(trace), loader_waits(trace)
     number = most_waited(batches)
     if number is None or waits is None:
@@ -196,28 +198,30 @@ def main_loader(trace: Trace) -> MainLoader | None:
 
 
 def unavoidable_ns(trace: Trace) -> int:
-    """The part of each wait that any process needs to be woken, and to unpickle and map a single small tensor."""
+    """Returns the part of each wait that any process needs to be woken, and to unpickle and map a single small
+    tensor."""
     return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(find_steps(trace).duration_ns.mean())))
 
 
 def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
-    """The usual wait, if three of four are as short as for a batch that is ready; None if batches may be late. Batches
-    in a row count as one, since workers may have them at the same time."""
+    """Returns the median wait if three of four are as short as for a batch that is ready; None if batches may be late.
+    Batches in a row count as one, because workers may produce them at the same time."""
     waits = batches.wait_ns[batches.of(loader)]
     usual, most = (median(waits), percentile(waits, 75)) if len(waits) else (0, np.inf)
     return round(usual) if most * batches.loaders[loader].in_a_row <= unavoidable_ns(trace) else None
 
 
 def _trains(trace: Trace, marks: Marks) -> Bool:
-    """Says which marks are followed by a backward pass before the next chain; all if no backward pass is recorded. With
-    a recorder, all batches of a loader train, or none."""
+    """Returns which marks are followed by a backward pass before the next chain; all if no backward pass is recorded.
+    Of a loader that a recorder knows, all batches train, or none."""
     chain, unknown = marks.chain, marks.recorded == NOT_RECORDED
     begin = np.flatnonzero(np.diff(chain, prepend=-1))
     opens = np.append(trace.events.start_ns[marks.row[begin]], NEVER)
     follows = np.diff(np.searchsorted(np.sort(trace.events.start_ns[backward_nodes(trace).event]), opens)) > 0
     if not follows.any():
         return np.ones(len(marks.row), bool)
-    # a single chain without a backward pass between two with one: requested ahead, or cut off by the recording's end
+    # A single chain without a backward pass between two with one was requested ahead, or is cut off by the recording's
+    # end.
     between = np.append(True, follows[:-1]) & np.append(follows[1:], True) & (unknown & ~marks.begins)[begin]
     trains = np.asarray((follows | between)[chain])
     for loader in distinct(marks.recorded[~unknown]).tolist():
@@ -227,8 +231,8 @@ def _trains(trace: Trace, marks: Marks) -> Bool:
 
 
 def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
-    """Each mark's loader, 0, 1, ... by first wait: the recorder's, or else one loader for each class and role. The last
-    one may be the merged rest."""
+    """Returns each mark's loader, numbered by first wait: the recorder's, or else one loader for each class and role.
+    The last one may be the merged rest."""
     columns = (marks.recorded.tolist(), trace.events.name[marks.row].tolist(), trains.tolist())
     keys = [
         (loader, *((name, role) if loader == NOT_RECORDED else ())) for loader, name, role in zip(*columns, strict=True)
@@ -238,12 +242,12 @@ def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
 
 
 def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
-    """The marks that only end an epoch, the marks that bring the first batch of one, and the usual number of marks in a
-    chain of their kind; 0 if the chains have no usual number.
+    """Returns the marks that only end an epoch, the marks that bring the first batch of one, and the usual number of
+    marks in a chain of their kind, which is 0 if the chains have no usual number.
 
-    A new iterator's seed, or the recorder, shows the first batch. If neither does, a mark that precedes the usual
-    number of marks in a chain found its epoch at the end. Where the loop never works between two marks, as one that
-    only times its loader, steps alone cut its marks into chains, and their lengths show nothing.
+    The seed of a new iterator, or the recorder, shows the first batch. If neither does, a mark that precedes the usual
+    number of marks in a chain found its epoch at the end. If the loop never works between two marks, as one that only
+    times its loader, only steps separate its chains, and the lengths of these show nothing.
     """
     kinds = int(kind.max(initial=0)) + 1
     groups, group, number = np.unique(marks.chain * kinds + kind, return_inverse=True, return_counts=True)
@@ -258,13 +262,13 @@ def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
 
 
 def _most_common(counts: Int64) -> int:
-    """The count shared by at least half of them, or 0."""
+    """Returns the count shared by at least half of them, or 0."""
     most = int(np.bincount(counts, minlength=1).argmax())
     return most if 2 * (counts == most).sum() >= len(counts) else 0
 
 
 def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int64) -> tuple[Loader, ...]:
-    """The loaders, each with a label. opens: the first mark of each."""
+    """Returns the loaders, each with a label. opens: the first mark of each."""
     if len(opens) == MOST_LOADERS:
         others = Loader("Other loaders", "", None, 1)
         return (*_loaders(trace, marks, trains, usual, opens[:-1]), others)
@@ -285,7 +289,7 @@ def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int6
     return tuple(loaders)
 
 
-# The cost of ending an epoch and beginning the next one, which no number of workers can avoid.
+# Ending an epoch and beginning the next one has a cost that no number of workers can avoid.
 #
 # loader   l...l...m.nnnnnnn...l...l...      m: asked once more, there is no batch; n: the first batch of the next epoch
 # workers  ....end..start [batch...]         none is prefetched, and without `persistent_workers` processes start first
@@ -293,11 +297,16 @@ def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int6
 
 
 class EpochStarts(msgspec.Struct, frozen=True):
-    """The starts of epochs of all loaders in the span's steps. batches: number of first batches of an epoch, or of
-    another pass such as an evaluation; wait_ns: mean wait for one; exposed_ns: exposed wait in the mean step, including
-    the marks that end an epoch; setup_ns: time in the mean step in which new iterators are set up, which is no wait.
-    respawned: whether worker processes start again for each epoch; produced_ns: mean production of these batches; both
-    None without a recorder. steps: names of the steps that wait for these batches."""
+    """The starts of epochs of all loaders in the span's steps.
+
+    batches       number of first batches of an epoch, or of another pass such as an evaluation
+    wait_ns       mean wait for one of them
+    exposed_ns    exposed wait in the mean step, including the marks that end an epoch
+    setup_ns      time of the mean step in which new iterators are set up, which is no wait
+    respawned     whether worker processes start again for each epoch; None without a recorder
+    produced_ns   mean production time of these batches; None without a recorder
+    steps         names of the steps that wait for these batches
+    """
 
     batches: int
     wait_ns: int
@@ -309,7 +318,7 @@ class EpochStarts(msgspec.Struct, frozen=True):
 
 
 def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts | None:
-    """The starts of epochs in some steps; None if no epoch begins in these. chosen: None for all."""
+    """Returns the starts of epochs in some steps; None if no epoch begins in these. chosen: None for all steps."""
     batches, steps, among = find_batches(trace), find_steps(trace).steps, chosen or find_steps(trace)
     first = np.flatnonzero(batches.first)
     first = first[among.holding_on_host(trace.events.start_ns[batches.row[first]]) >= 0]
@@ -333,13 +342,14 @@ def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts 
 
 @shared
 def between_epochs_ns(trace: Trace) -> Int64:
-    """For each step the time without device work between the last batch of an epoch and the request for the first one
-    of the next. The step time with batches in time does not include it, because it occurs once an epoch."""
+    """Returns for each step the time without device work between the last batch of an epoch and the request for the
+    first batch of the next one. The step time with batches in time does not include it, because it occurs once per
+    epoch."""
     return find_steps(trace).overlap_ns(_exposed(trace, find_batches(trace).row) | setup_intervals(trace))
 
 
 def _exposed(trace: Trace, others: Int64) -> Intervals:
-    """Exposed waits, without those of other rows and of marks that are only partly in the span."""
+    """Returns the exposed waits, without those of other rows and of marks that are only partly in the span."""
     events, rows, (low, high) = trace.events, loader_rows(trace), find_steps(trace).host_window
     others = np.concatenate((others, rows[(events.start_ns[rows] < low) | (events.start_ns[rows] >= high)]))
     return exposed_waits(trace) - Intervals.of_events(events, others)
@@ -347,8 +357,8 @@ def _exposed(trace: Trace, others: Int64) -> Intervals:
 
 @shared
 def setup_intervals(trace: Trace) -> Intervals:
-    """From a new iterator's first seed until a batch is requested from it, if the loop does no other work in between,
-    and while a recorder saw it being set up; without device work."""
+    """Returns when new iterators are set up while no device works: from an iterator's first seed until a batch is
+    requested from it, if the loop does no other work in between, and while a recorder saw the setup."""
     batches, works = find_batches(trace), np.sort(trace.events.start_ns[work_rows(trace)])
     new = np.flatnonzero(batches.first & (batches.seed_ns != NO_SEED))
     seed_ns, requested_ns = batches.seed_ns[new], trace.events.start_ns[batches.row[new]]

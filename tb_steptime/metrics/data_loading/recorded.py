@@ -37,51 +37,52 @@ from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, median
 
-#: Minimum share of ready batches that shows what receiving them costs; a smaller share may be chance.
+#: Minimum share of ready batches that shows what receiving them costs. A smaller share may be chance.
 READY_FRACTION = 0.25
-#: Time by which a batch is handed over late if the interpreter is held. Python switches to another thread of a process
-#: after 5 ms (sys.getswitchinterval), or when the running thread releases the interpreter: so a worker whose dataset
-#: computes in Python hands over its batch, or the batch's memory, that much later, ...
+#: Minimum delay of a batch if the interpreter is held. Python switches to another thread of a process after 5 ms
+#: (sys.getswitchinterval), or when the running thread releases the interpreter. So a worker whose dataset computes in
+#: Python hands over its batch, or the batch's memory, that much later, ...
 HELD_NS = 4_000_000
-#: ... in at least this share of cases; if it is rarer, the cause is another pause.
+#: ... in at least this share of cases. If it is rarer, other pauses are the cause.
 HELD_FRACTION = 0.5
-#: If a message was there when the loop asked, it is read within this time.
+#: A message that was there when the loop asked is read within this time.
 READ_NS = 500_000
-#: Minimum share of a core that must be left for the training process, which needs one for most of its time.
+#: Minimum share of a core that must be left for the training process, which needs a core most of the time.
 LEFT_CORES = 0.5
-#: Copying a batch into shared memory or through a pipe does not count as such a wait; bytes per ns on slow machines.
+#: Copying a batch into shared memory or through a pipe is no such delay. This is its speed on slow machines, bytes per
+#: ns.
 COPIED = 1.0
 
 
 class RecordedLoader(LoaderSettings, frozen=True):
-    """A loader as its recorder wrote it. label: its name in the table of loaders, or a new one if it is not in the
-    table; batches: taken within the steps."""
+    """A loader as its recorder wrote it. label: its name in the table of loaders, or a new one if that has no row for
+    it. batches: number of its batches that are taken within the steps."""
 
     label: str
     batches: int
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """The recorder's data about the batches that the span's steps received. Times are means per batch in ns; a field is
+    """The recorder's data about the batches that the span's steps received. Times are means per batch in ns. A field is
     None if no batch has the value.
 
     main              the loader with the most waiting; all fields are about it, except lanes, queues, workers and
                       slowest
-    loaders           in the order of the table of loaders, as are workers, lanes and queues
+    loaders           in the order of the table of loaders, which workers, lanes and queues share
     sampled           number of batches that the recorder sampled
     cpu_share, core_wait_share, kind, bytes   of the sampled batches; kind is None if these are too few
     production_ns     = dataset_ns + collate_ns, see `settled_batches`
     transfer_ns       from the end of the batch in the worker until it is an object of the main process (and pinned)
     ready_ns          from then until the training loop requests it
     wait_ns           wait of the training loop
-    consumer_ns       a step without waits for late batches
-    late_ns           these waits; consumer_ns is None and late_ns 0 if the steps contain no mark of this loader
-    batches_per_step  in steps whose batches are recorded
+    consumer_ns       time of the steps without waits for late batches
+    late_ns           these waits; if the steps contain no mark of this loader, late_ns is 0 and consumer_ns None
+    batches_per_step  mean over the steps whose batches are recorded
     steps, marks_ns   steps that begin in the window [start_ns, end_ns) of the lanes, and when each does
     overhead_ns       time to receive a batch that is ready, see `_receiving_ns`
-    sampler_ns        the part of it in which the indices of a later batch are drawn
+    sampler_ns        time in which the loader draws the indices of a later batch
     files             number of the recorder's files that were used
-    lines             None for a loader without workers, about which call stacks in the trace show more
+    lines             None for a loader without workers, for which call stacks in the trace show more
     held_ns           how long a produced batch waits in its worker because Python code of the dataset holds the
                       interpreter; None if that does not happen
     """
@@ -127,7 +128,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 @shared
 def what_is_recorded(trace: Trace) -> Recorded | None:
-    """Summarizes the batches that the steps received; None where nothing is recorded."""
+    """Summarizes the batches that the steps received; None if nothing is recorded."""
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None:
         return None
@@ -180,7 +181,8 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
 
 
 def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[RecordedLoader]:
-    """The loaders as in the table, then those without a row in it, whose names differ from all rows'."""
+    """Returns the loaders as in the table, then those without a row in it, whose names differ from those of all
+    rows."""
     settings = {each.loader: each for each in records.loaders}
     waited = {each.recorded: each.label for each in find_batches(trace).loaders if each.recorded is not None}
     labels = {number: label for number, label in waited.items() if number in settings}
@@ -195,8 +197,8 @@ def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> lis
 
 
 def _main_loader(trace: Trace, timings: BatchTimings) -> int:
-    """The loader for which the trace shows waits, if its batches are recorded; else the recorded one with the most
-    waiting, counting first batches of a pass if there are no others."""
+    """Returns the loader for which the trace shows waits, if its batches are recorded; otherwise the recorded one with
+    the most waiting. First batches of a pass count only if there are no others."""
     main = main_loader(trace)
     if main is not None and main.recorded is not None and main.recorded in timings.loader:
         return main.recorded
@@ -207,8 +209,8 @@ def _main_loader(trace: Trace, timings: BatchTimings) -> int:
 class _OfMain(msgspec.Struct, frozen=True, eq=False):
     """The loader with the most waiting: its batches whose production is known, and when each could be sent.
 
-    held_ns: see `Recorded`. computes: its workers mostly compute while they have a core; short_of_cores: and they leave
-    no core for the training process.
+    held_ns: as in `Recorded`. computes: its workers mostly compute while they have a core. short_of_cores: they also
+    leave no core for the training process.
     """
 
     loader: int
@@ -228,7 +230,8 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
     nbytes = records.produced.bytes[produced.produced]
     came_late = produced.arrived_ns > np.maximum(end_ns, produced.next_called_ns + READ_NS)
     sent = np.where(came_late, produced.arrived_ns - end_ns - _copied_ns(nbytes), 0)
-    # a thread of the worker opens a batch's memory while it computes the next one; many tensors take long anyway
+    # A thread of the worker opens a batch's memory while the worker computes the next batch. Many tensors take long in
+    # any case.
     memory_ns = produced.returned_ns - np.maximum(produced.arrived_ns, produced.next_called_ns) - _copied_ns(nbytes)
     memory_ns = np.where(memory_ns < produced.dataset_ns + produced.collate_ns, memory_ns, 0)
     held_ns, there_ns = np.maximum(sent, memory_ns), np.where(memory_ns > sent, produced.returned_ns, end_ns + sent)
@@ -247,7 +250,7 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
 
 
 def _busy(timings: BatchTimings) -> float:
-    """How many workers produce these batches at the same time, on average."""
+    """Returns how many workers produce these batches at the same time, on average."""
     if not len(timings):
         return 0.0
     produced_ns = int((timings.dataset_ns + timings.collate_ns).sum())
@@ -264,20 +267,20 @@ def _workers(records: LoaderRecords, loader: int) -> int:
 
 
 def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
-    """The batches whose production is known, without each worker's first one of a pass if there are others: in the
-    first one the dataset opens files, and no number of workers ends the wait for it."""
+    """Returns the batches whose production is known, without each worker's first one of a pass if there are others. In
+    its first batch the dataset opens files, and no number of workers ends the wait for it."""
     produced = timings.take((timings.loader == main) & (timings.produced >= 0))
     later = produced.take(produced.batch >= max(1, _workers(records, main)))
     return later if len(later) else produced
 
 
 def _receiving_ns(batches: _OfMain) -> int | None:
-    """Median time from when a batch can be received until the loop has it. A median, so that pauses of the host do not
-    lengthen it.
+    """Returns the median time from when a batch can be received until the loop has it. Pauses of the host do not
+    lengthen a median.
 
-    If many batches were ready, it is the median of those: a worker that computes its next batch hands over the memory
-    of this one late, as Python runs one of its threads at a time. None if workers compute and batches come late; if
-    they leave no core for the training process, which then waits for one; and for a loader without workers.
+    If many batches were ready, only these count: a worker that computes its next batch hands over the memory of this
+    one late, because Python runs one of its threads at a time. The result is None if workers compute and batches come
+    late; if they leave no core for the training process, which then waits for one; and for a loader without workers.
     """
     ready, there = _ready(batches)
     many = ready.sum() >= READY_FRACTION * max(1, len(ready))
@@ -288,25 +291,25 @@ def _receiving_ns(batches: _OfMain) -> int | None:
 
 
 def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
-    """Says which batches were produced before the loop asked for them, and when each could be received: when it was
-    requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
+    """Returns which batches were produced before the loop asked for them, and when each could be received. That is when
+    it was requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
     timings = batches.timings
     requested, ready = timings.next_called_ns, batches.end_ns <= timings.next_called_ns
-    came = np.maximum(np.maximum(timings.arrived_ns, timings.pinned_ns), batches.end_ns)  # far below 0: not recorded
+    # A time that is not recorded is far below 0.
+    came = np.maximum(np.maximum(timings.arrived_ns, timings.pinned_ns), batches.end_ns)
     return ready, np.where(ready, requested, np.clip(came, requested, timings.returned_ns))
 
 
 def _late_waits(batches: _OfMain) -> Intervals:
-    """Says when the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving
-    is unknown."""
+    """Returns when the loop waits for batches that are not produced yet. If the cost of receiving is unknown, this is
+    the whole of such waits."""
     ready, there = _ready(batches)
     until = batches.timings.returned_ns if _receiving_ns(batches) is None else there
     return Intervals.union(batches.timings.next_called_ns[~ready], until[~ready])
 
 
 def late_waits(trace: Trace) -> Intervals | None:
-    """The late waits for the recorded loader with the longest total wait (see `_late_waits`); None without a recorder's
-    files."""
+    """Returns the late waits for the recorded loader with the longest total wait; None without a recorder's files."""
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None:
         return None
@@ -314,9 +317,10 @@ def late_waits(trace: Trace) -> Intervals | None:
 
 
 def _pace(trace: Trace, step: Int64, batches: _OfMain) -> tuple[int | None, int, float]:
-    """consumer_ns, late_ns and batches_per_step of `Recorded`. step: the step that requested each of its batches.
+    """Returns consumer_ns, late_ns and batches_per_step of `Recorded`. step: for each batch of the loader the step that
+    requested it.
 
-    Only steps whose batches are recorded count; otherwise each of the others would be a step without batches.
+    Only steps whose batches are recorded count. Otherwise each of the others would be a step without batches.
     """
     steps = find_steps(trace)
     covered = covered_steps(step, len(steps.steps))
@@ -329,7 +333,7 @@ def _pace(trace: Trace, step: Int64, batches: _OfMain) -> tuple[int | None, int,
 
 
 def covered_steps(step: Int64, number: int) -> Bool:
-    """Steps for which it is recorded which batches they took. step: of each recorded batch.
+    """Returns for which steps it is recorded which batches they took. step: that of each recorded batch.
 
     >>> covered_steps(np.array([0, 0, 1, 1, 2]), 4).tolist()  # the recording ended in step 2
     [True, True, False, False]

@@ -1,8 +1,8 @@
 """Each recorded worker process, and the slowest batches: which workers compute, and which wait for files.
 
-worker 0   [ccc.cc.cccc][cccc.ccc]        c: the thread computes; cpu_share of the time in which it produces a batch
-worker 1   [c....c.....][c.......]        "io"
-worker 2   [c---c---c--][-c---c--]        -: it could, but has no core; core_wait_share. "cores"
+worker 0   [ccc.cc.cccc][cccc.ccc]        c: the thread computes; cpu_share is its share of producing a batch. "cpu"
+worker 1   [c....c.....][c.......]        .: it waits for files. "io"
+worker 2   [c---c---c--][-c---c--]        -: it could compute but has no core; core_wait_share. "cores"
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct, median
 
-# The way of each recorded batch, from the worker that produced it to the training loop.
+# Each recorded batch passes from the worker that produced it to the training loop.
 #
 # worker          [dataset ....][collate]
 # transfer                               [transfer]              until it is an object of the main process
@@ -29,11 +29,11 @@ from tb_steptime.trace.table import Int64, distinct, median
 
 
 class BatchTimings(ReceivedBatches, frozen=True, eq=False):
-    """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
+    """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 if not known.
 
-    step        which of the span's steps asked for it
-    produced    its row of `ProducedBatches`; -1: its production is not recorded
-    ready_ns    how long it was ready until asked for, since the first step began
+    step        place of the step that asked for it
+    produced    its row of `ProducedBatches`; -1 if its production is not recorded
+    ready_ns    how long it was ready before it was asked for, from the begin of the first step on
     """
 
     step: Int64
@@ -47,7 +47,8 @@ class BatchTimings(ReceivedBatches, frozen=True, eq=False):
 
 @shared
 def find_timings(trace: Trace) -> BatchTimings | None:
-    """The timings; None without a recorder's files, or if these have no batch of the steps."""
+    """Returns the timings of the batches that the loop asked for in the steps; None without a recorder's files, or if
+    these have no such batch."""
     records = trace.loader_records
     if records is None:
         return None
@@ -56,7 +57,8 @@ def find_timings(trace: Trace) -> BatchTimings | None:
 
 
 def producers(records: LoaderRecords) -> Int64:
-    """For each received batch, the row of the produced one with the same number in the same pass; -1 for none."""
+    """Returns for each received batch the row of the produced one with the same number in the same pass; -1 for
+    none."""
     keys, received = records.produced.keys, records.received.keys
     if not len(keys):
         return np.full(len(received), -1, np.int64)
@@ -66,20 +68,20 @@ def producers(records: LoaderRecords) -> Int64:
 
 
 def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
-    """Says when each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it
-    over, as the message stays in the queue until the loop reads it."""
+    """Returns when each received batch was ready. That is when it was pinned or, without a pinning thread, when its
+    worker handed it over, because the message stays in the queue until the loop reads it."""
     pinned, end_ns = records.received.pinned_ns, _values_of(records.produced.end_ns, produced, UNKNOWN_TIME)
     return np.where(pinned != UNKNOWN_TIME, pinned, end_ns)
 
 
 def _values_of(column: Int64, rows: Int64, missing: int) -> Int64:
-    """Entries of a column at these rows; `missing` for row -1."""
+    """Returns the entries of a column at these rows; `missing` for row -1."""
     return np.append(column, missing)[rows]
 
 
 def sampler_ns(timings: BatchTimings) -> int | None:
-    """Median time from having a batch until the loader returns it; None if not recorded. In this time the loader draws
-    the indices of a later batch and sends them to a worker.
+    """Returns the median time from when the loop has a batch until the loader returns it; None if not recorded. In this
+    time the loader draws the indices of a later batch and sends them to a worker.
 
     loop    asked [ waits | receives | draws indices ] returned
     """
@@ -108,7 +110,8 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
 
 
 def _transfer(received: ReceivedBatches, end_ns: Int64) -> Int64:
-    """From the worker's end to the object in this process, without the time in which it only lay in the queue."""
+    """Returns the time from a batch's end in its worker until it is an object of this process, without the time in
+    which it only lay in the queue; -1 if not recorded."""
     is_measured = (end_ns != UNKNOWN_TIME) & (received.unpickled_ns != UNKNOWN_TIME)
     ready_ns = np.maximum(end_ns, received.next_called_ns)
     alone = received.unpickled_ns - np.where(received.unpickled_ns >= ready_ns, ready_ns, received.arrived_ns)
@@ -118,17 +121,17 @@ def _transfer(received: ReceivedBatches, end_ns: Int64) -> Int64:
 
 #: A thread that computes for more than this share of its time is limited by the CPU, ...
 COMPUTES_FRACTION = 0.7
-#: ... one that computes for less than this by files or the network.
+#: ... and one that computes for less than this share by files or the network.
 READS_FRACTION = 0.3
-#: Minimum number of sampled batches. Fewer may be alike by chance: five are, once in 32 times, if every other batch is
-#: of another kind, ...
+#: Minimum number of sampled batches. Fewer may be alike by chance; five are once in 32 times if every other batch is of
+#: another kind, ...
 LEAST_SAMPLED = 5
 #: ... but if at least half of the batches were sampled, the others cannot turn I/O-bound into CPU-bound: a worker that
 #: computed for less than READS_FRACTION of that half computed for less than COMPUTES_FRACTION of the whole, and the
 #: other way round.
 MOST_FRACTION = 0.5
-#: The wait for a core is sampled more rarely than CPU time. Even two batches represent the others if their share of
-#: computing time is within ALIKE_FRACTION of theirs.
+#: Waits for a core are sampled more rarely than CPU time. Even two batches represent the others if their share of
+#: computing time differs from that of the others by at most ALIKE_FRACTION.
 LEAST_WAITED, ALIKE_FRACTION = 2, 0.1
 #: Maximum number of rows in the table of the slowest batches.
 MOST_SLOW = 10
@@ -138,12 +141,15 @@ LIMIT_WORDS: dict[str, str] = {"cpu": "CPU-bound", "io": "I/O-bound", "mixed": "
 
 
 class RecordedWorker(msgspec.Struct, frozen=True):
-    """One worker process over the span; ns are means per batch, but busy_share is of the span.
+    """One worker process over the span. Times are means per batch in ns.
 
-    worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time in which it works;
-    core_wait_share: time in which it could have run but had no core, over the same; both of the batches that the
-    recorder sampled, `sampled` in number, None if there is none. kind: None if these are too few. ended: False if the
-    process was killed.
+    worker            -1 is the main process itself
+    sampled           number of batches that the recorder sampled
+    cpu_share         CPU time of the thread over the time in which it works on a sampled batch; None if none is sampled
+    core_wait_share   time in which it could have run but had no core, over the same; None if no batch has it
+    busy_share        share of the span in which it produces batches
+    kind              what limits it; None if too few batches are sampled
+    ended             False if the process was killed; None if that is not known
     """
 
     loader: int
@@ -161,8 +167,8 @@ class RecordedWorker(msgspec.Struct, frozen=True):
 
 
 class SlowBatch(msgspec.Struct, frozen=True):
-    """One of the slowest batches to produce. step: the step that received it, None outside the steps; wait_ns: how long
-    the training loop waited for it. start_ns is relative to the span's origin."""
+    """One of the batches that took longest to produce. step: the step that received it; None outside the steps.
+    wait_ns: how long the training loop waited for it. start_ns is relative to the span's origin."""
 
     loader: int
     batch: int
@@ -187,7 +193,7 @@ def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[Record
 
 
 def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -> RecordedWorker:
-    """One worker. rows: its batches, as rows of `records.produced`."""
+    """Returns one worker. rows: its batches, as rows of `records.produced`."""
     batches, shares = records.produced, sampled_shares(records.produced, rows)
     pid = int(batches.pid[rows[0]])
     return RecordedWorker(
@@ -207,8 +213,8 @@ def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -
 
 
 class SampledShares(msgspec.Struct, frozen=True):
-    """Shares of the production time of sampled batches; batches: their number. waited: number of batches whose
-    core_wait is known; waited_cpu: their CPU share. Some systems do not report core_wait."""
+    """Shares of the production time of sampled batches. batches: number of sampled batches. waited: number of batches
+    whose core_wait is known, which some systems do not report; waited_cpu: the CPU share of these."""
 
     batches: int
     cpu: float | None
@@ -225,9 +231,9 @@ class SampledShares(msgspec.Struct, frozen=True):
         return min(1.0, self.cpu / had_a_core) if had_a_core > 0 else 1.0
 
     def kind_of(self, batches: int) -> Kind | None:
-        """What limits the producer of this number of batches; None if the sampled ones may be alike by chance, and for
-        one that hardly computes where the system does not report its wait for a core: it may wait for files or for a
-        core."""
+        """Returns what limits the producer of this number of batches; None if the sampled batches may be alike by
+        chance. It is None also for a producer that hardly computes on a system that does not report waits for a core,
+        because such a producer may wait for files or for a core."""
         if self.cpu is None or not _are_enough(self.batches, batches):
             return None
         if self.cpu >= COMPUTES_FRACTION:
@@ -251,7 +257,8 @@ def _are_enough(sampled: int, batches: int) -> bool:
 
 
 def sampled_shares(batches: ProducedBatches, rows: Int64) -> SampledShares:
-    """Shares of the time of these batches, from those of them that the recorder sampled. rows: rows of `batches`."""
+    """Returns the shares of the production time of these batches, according to those that the recorder sampled. rows:
+    rows of `batches`."""
     sampled = rows[batches.dataset_cpu_ns[rows] >= 0]
     waited = sampled[batches.core_wait_ns[sampled] >= 0]
     cpu, length = batches.dataset_cpu_ns + batches.collate_cpu_ns, batches.end_ns - batches.start_ns
@@ -270,7 +277,7 @@ def _share(parts: Int64, whole: Int64) -> float | None:
 
 
 def slowest_batches(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[SlowBatch]:
-    """Returns the slowest batches that the steps received, longest first."""
+    """Returns the slowest batches that the steps received, slowest first."""
     produced, steps = records.produced, find_steps(trace).steps
     total = np.where(timings.produced >= 0, timings.dataset_ns + timings.collate_ns, -1)
     order = np.argsort(-total, kind="stable")[:MOST_SLOW]
@@ -294,14 +301,14 @@ def slowest_batches(trace: Trace, records: LoaderRecords, timings: BatchTimings)
     return batches
 
 
-# Pictures of recorded workers: what each one does over time, and how many batches are ready.
+# Pictures of recorded workers show what each one does over time, and how many batches are ready.
 #
 # worker 0   [dataset...][col][transfer][wait ]   a segment is one part of one batch, if wide enough to be drawn
 # depth      0     1      0  1  2   1
 
 DATASET, COLLATE, TRANSFER, WAIT = range(4)
-#: From the first read of a batch until the training loop takes it. The first four are in the order of
-#: `ProductionLane.part`. A main process without workers trains where a worker would be idle.
+#: The parts of a batch's life from its first read until the training loop takes it. The first four are in the order of
+#: `ProductionLane.part`. A main process without workers trains when a worker would be idle.
 PRODUCTION_PARTS = (
     PartMeaning("dataset", "Dataset", "The dataset's own code: reading, decoding, transforms.", "data"),
     PartMeaning("collate", "Collate", "Samples are put together into a batch.", "cpu"),
@@ -317,11 +324,11 @@ PRODUCTION_PARTS = (
         "The thread that reads the loader asks for a batch and waits until it has it; whether the loop "
         "waits meanwhile is not known.", "data"),
 )  # fmt: skip
-#: Maximum number of segments of all lanes together: more than the pixels would be useless.
+#: Maximum number of segments of all lanes together. More segments than pixels would be useless.
 MOST_SEGMENTS = 8000
-#: A segment shorter than this share of the window is not drawn separately.
+#: A segment that is shorter than this share of the window is not drawn separately.
 LEAST_FRACTION = 0.0005
-#: Points of a queue's line.
+#: Maximum number of points of a queue's line.
 MOST_POINTS = 2000
 
 
@@ -341,8 +348,8 @@ class ProductionLane(msgspec.Struct, frozen=True):
 
 
 class ReadyQueue(msgspec.Struct, frozen=True):
-    """Batches that are ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
-    requests whose batch was not ready, None without a request."""
+    """The batches of one loader that are ready for the training loop: depth[i] of them from at_ns[i] on. late_share:
+    share of the requests whose batch was not ready; None without a request."""
 
     loader: int
     at_ns: list[int]
@@ -376,7 +383,8 @@ def _lane(
     batch = np.where(part == WAIT, -1, np.repeat(batches.batch[rows], 4))
     keep = np.flatnonzero(end_ns - begin >= least)
     columns: tuple[Int64, ...]
-    if len(keep) < len(rows):  # most batches are too short: times without a visible gap are merged into one segment
+    if len(keep) < len(rows):
+        # Most batches are too short, so those without a visible gap between them are merged into one segment.
         inside = (end > window[0]) & (start < window[1])
         closed = Intervals.union(np.clip(start, *window)[inside], np.clip(end, *window)[inside] + least)
         columns = (closed.start, closed.end - least, np.full(len(closed), DATASET), np.full(len(closed), -1))

@@ -1,9 +1,9 @@
 """How fast batches are produced and used, from the best available source: a recorder, the single process, or bursts.
 
-Everything here refers to the loader with the most waiting, and is per batch:
+Everything here is about the loader with the most waiting, and is per batch:
 
-production   one process's time for one batch: recorded, or the wait for it in the main process, or by bursts
-consumer     the steps' time without late batches of this loader, divided among its batches
+production   one process's time for one batch, from the recorder, from the wait in the main process, or from bursts
+consumer     the time of the steps without late batches of this loader, divided by the number of its batches
 needed       the fewest workers whose pace, production / workers, is no slower than the consumer's
 """
 
@@ -31,13 +31,13 @@ from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Int64
 
 TOO_FEW_STEPS = Reason("record_more_steps")
-#: Minimum length of a sequence. With fewer batches, the mean and the spread are as informative.
+#: Minimum length of a sequence. For fewer batches the mean and the spread are as informative.
 ENOUGH = 16
-#: Maximum number of workers: more than one machine can feed.
+#: Maximum number of workers. One machine cannot feed more.
 MOST_WORKERS = 64
-#: No further worker is added for this small a part of its work.
+#: No further worker is added for a part of its work as small as this.
 ROUNDING = 0.1
-#: Est. cost for a loop of taking a batch from a worker: 0.3 to 1.3 ms as measured with one small tensor.
+#: Estimated cost for a loop of taking a batch from a worker. With one small tensor, 0.3 to 1.3 ms were measured.
 HANDOVER_NS = 700_000
 
 
@@ -45,15 +45,15 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
     """The measured values behind a curve over the number of workers.
 
     workers       number of workers; 0 for a loader in the main process
-    production    times of one worker, without its waits for a core because of other workers
-    consumer_ns   time of the rest of the step per batch
+    production    times of one worker, without its waits for a core that other workers use
+    consumer_ns   time of the rest of the step, per batch
     needed        number of workers that keep up with the step
     batches       number of batches per step
     cores         cores of the recording machine; None if unknown
-    cpu_ns        CPU time of a batch in its worker, and what it waits for a core because of other programs; None if it
-                  is unknown whether the worker computes
-    handover_ns   time to take a batch from a worker, if there are no workers yet
-    on_cpu        the rest of the step computes on the cores, too
+    cpu_ns        CPU time of a batch in its worker, and its waits for a core that other programs use; None if it is
+                  unknown whether the worker computes
+    handover_ns   estimated time to take a batch from a worker, if there are no workers yet; otherwise 0
+    on_cpu        whether the rest of the step also computes on the cores
     """
 
     workers: int
@@ -68,48 +68,50 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
 
     @property
     def computing_ns(self) -> int:
-        """CPU time of a batch. Where it is unknown whether a worker computes, it is all of the batch's time: no number
-        of workers beyond the cores is recommended then, and the gain is the smaller one."""
+        """The CPU time of a batch. If it is unknown whether a worker computes, it is the whole time of the batch. No
+        number of workers beyond the cores is recommended then, and the gain is the smaller one."""
         return self.production.mean_ns if self.cpu_ns is None else self.cpu_ns
 
     @property
     def busy(self) -> bool:
-        """The workers mostly compute, or may do so."""
+        """Whether the workers mostly compute, or may do so."""
         return self.computing_ns >= COMPUTES_FRACTION * self.production.mean_ns
 
     def useful(self, workers: int) -> float:
-        """How many of the workers work at the same time: all cores together compute no batch faster than in
-        computing_ns / cores."""
+        """Returns how many of the workers work at the same time. All cores together take at least computing_ns / cores
+        for a batch."""
         if not self.cores or not self.computing_ns:
             return workers
         return min(workers, max(1.0, self.cores * self.production.mean_ns / self.computing_ns))
 
     @property
     def most(self) -> int:
-        """The number of workers beyond which more are of no use."""
+        """The number of workers beyond which further ones are of no use."""
         return math.ceil(self.useful(min(self.needed, MOST_WORKERS)) - ROUNDING)
 
     def loader_ns(self, workers: int) -> int:
-        """Time for a step's batches, at the workers' mean pace."""
+        """Returns the time for a step's batches, at the workers' mean pace."""
         return round(self.batches * self.production.mean_ns / self.useful(workers))
 
     def of_cores_ns(self, rest_ns: int) -> int:
-        """The shortest step that the cores allow if its rest takes rest_ns: no number of workers makes it shorter than
-        all cores need to compute the rest and its batches, which a worker sends and the loop receives. 0 if the rest
-        does not compute on the cores, or they are not known."""
+        """Returns the shortest step that the cores allow if its rest takes rest_ns. With any number of workers, all
+        cores together have to compute the rest and its batches, each of which a worker sends and the loop receives. The
+        result is 0 if the rest does not compute on the cores, or their number is not known."""
         if not self.cores or not self.on_cpu:
             return 0
         return round((rest_ns + self.batches * (self.computing_ns + 2 * self.handover_ns)) / self.cores)
 
     def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
-        """How much longer slow batches, which block those behind them, make a step whose rest takes step_rest_ns."""
+        """Returns by how much slow batches, which block those behind them, lengthen a step whose rest takes
+        step_rest_ns."""
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
         return round(self.batches * self.production.blocked_ns(max(1, round(self.useful(workers))), consumer_ns))
 
 
 @shared
 def find_throughput(trace: Trace) -> LoaderThroughput | None:
-    """The throughput; None if nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
+    """Returns the throughput; None if nothing shows how long a batch takes, or how many workers keep up. `why_unknown`
+    says why."""
     main, recorded = main_loader(trace), recorded_of_main(trace)
     if main is None:
         return None
@@ -125,7 +127,7 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
 
 
 def production_ns(trace: Trace) -> int | None:
-    """One process's time for one batch; None where nothing shows it."""
+    """Returns one process's time for one batch; None if nothing shows it."""
     main, recorded, burst = main_loader(trace), recorded_of_main(trace), find_burst(trace)
     if recorded is not None and recorded.production_ns is not None:
         return recorded.production_ns
@@ -135,7 +137,8 @@ def production_ns(trace: Trace) -> int | None:
 
 
 def consumer_ns(trace: Trace) -> int | None:
-    """The steps without late batches, per batch; None if it is uncertain how many batches of a loader a step takes."""
+    """Returns the time of the steps without late batches, per batch; None if it is uncertain how many batches of a
+    loader a step takes."""
     main, recorded, burst = main_loader(trace), recorded_of_main(trace), find_burst(trace)
     if recorded is not None:
         return recorded.consumer_ns
@@ -145,7 +148,7 @@ def consumer_ns(trace: Trace) -> int | None:
 
 
 def why_unknown(trace: Trace) -> Reason | None:
-    """Why there is no curve over the number of workers; None where there is one."""
+    """Returns why there is no curve over the number of workers; None if there is one."""
     main, burst = main_loader(trace), find_burst(trace)
     if find_throughput(trace) is not None:
         return None
@@ -155,7 +158,8 @@ def why_unknown(trace: Trace) -> Reason | None:
 
 
 def recorded_of_main(trace: Trace) -> Recorded | None:
-    """The recorder's data, unless marks show that they are about another loader than the one with the most waiting."""
+    """Returns the recorder's data; None if marks show that they are about another loader than the one with the most
+    waiting."""
     recorded, main = what_is_recorded(trace), main_loader(trace)
     return recorded if recorded is None or main is None or recorded.main == main.recorded else None
 
@@ -164,8 +168,8 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
     main, consumer = recorded.main_loader, recorded.consumer_ns
     if recorded.production_ns is None or not consumer:
         return None
-    # Workers wait for cores because of each other. The training process produces batches alone: it waits because of
-    # other programs, and a worker would wait as long, as if it computed meanwhile.
+    # Workers wait for cores that other workers use. A training process that produces its batches waits for cores that
+    # other programs use; a worker would wait as long, so this wait counts like computing.
     waits = recorded.core_wait_share or 0.0
     own, computes = (1 - waits, 0.0) if main.workers else (1.0, waits)
     in_any_order = main.in_order is False  # a slow batch blocks no other
@@ -177,7 +181,7 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
     )
     needed, late_ns = production.workers_for(consumer) or 1, recorded.late_ns
     if 0 < recorded.production_ns <= main.workers * consumer and late_ns <= BLOCKED_FRACTION * consumer:
-        needed = min(needed, main.workers)  # this many did keep up
+        needed = min(needed, main.workers)  # this many kept up in the recording
     return LoaderThroughput(
         workers=main.workers,
         production=production,
@@ -192,8 +196,8 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
 
 
 def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
-    """The recorded times in sequence; empty for an iterable dataset, each of whose workers has its own batches, so that
-    more workers would deliver them in another order."""
+    """Returns the recorded times in sequence. The result is empty for an iterable dataset: each worker has its own
+    batches there, so more workers would deliver them in another order."""
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None or recorded.main_loader.iterable:
         return ()
@@ -216,7 +220,7 @@ def _of_burst(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
 
 
 def _in_training_process(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
-    """The throughput of a loader in the training process, where the wait itself is the production of a batch."""
+    """Returns the throughput of a loader in the training process, where the wait for a batch is its production."""
     times, rest = _waits_in_process(trace, main), rest_ns(trace, main.loader)
     production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=_sequence(times))
     needed = production.workers_for(rest) if main.in_a_row == 1 else None
@@ -225,13 +229,13 @@ def _in_training_process(trace: Trace, main: MainLoader) -> LoaderThroughput | N
 
 
 def _waits_in_process(trace: Trace, main: MainLoader) -> Int64:
-    """The waits for each batch; for the first ones of epochs if there are no others."""
+    """Returns the wait for each batch. Those for first batches of epochs count only if the recording has no others."""
     batches = find_batches(trace)
     rows = batches.of(main.loader)
     return batches.wait_ns[rows if len(rows) else batches.loader == main.loader]
 
 
-# Predicted step time with another number of workers.
+# The step time with another number of workers is predicted.
 #
 # step   |.
 #        | '.                       P / N: the workers set the pace
@@ -239,19 +243,19 @@ def _waits_in_process(trace: Trace, main: MainLoader) -> Int64:
 #        | ...................      A: waits that no number of workers ends, such as for the first batch of an epoch
 #        +---1--2--3--4--5--6-> N
 #
-# Every point is a whole step, A + max(C, P / N), comparable with the measured one; it is longer if batches are uneven,
-# as a slow one blocks those behind it (see `BatchProduction`). C is the measured mean step minus A and minus all waits
-# for late batches, so the curve promises exactly the cost of these waits, and the cards say the same.
+# Every point is a whole step, A + max(C, P / N), comparable with the measured one. It is longer if batches are uneven,
+# because a slow one blocks those behind it (see `BatchProduction`). C is the measured mean step minus A and minus all
+# waits for late batches, so the curve promises exactly the cost of these waits, and the cards say the same.
 
-#: A step shorter than its workers' pace by this factor uses batches prefetched earlier.
+#: A step that is shorter than its workers' pace by more than this factor uses batches that were prefetched earlier.
 PREFETCHED = 1.05
-#: Number of workers on the axis, if no more are needed.
+#: Minimum number of workers on the axis.
 _WIDTH = 8
 
 
 class CurvePoint(msgspec.Struct, frozen=True):
-    """Prediction for this number of workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
-    production / workers each."""
+    """The prediction for this number of workers. step_ns: the mean step of the same span. loader_ns: the time for the
+    batches of a step."""
 
     workers: int
     step_ns: int
@@ -259,7 +263,7 @@ class CurvePoint(msgspec.Struct, frozen=True):
 
 
 class WorkerCurve(msgspec.Struct, frozen=True):
-    """Step time by number of workers.
+    """The step time by number of workers.
 
     measured_workers   0 for a loader in the main process
     measured_step_ns   the mean step of this span
@@ -267,7 +271,7 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     floor_ns           the step with that number
     gain_ns            measured_step_ns - floor_ns; 0 if no more workers are needed
     needed             number of workers that keep up with the step, whatever the number of cores
-    epochs_ns          time for epochs that begin, in each point and in the measured step
+    epochs_ns          time for the ends and starts of epochs, in each point and in the measured step
     batches            number of batches per step
     cores              cores of the recording machine, if a recorder states them
     limits             reasons why the real step may differ from the curve
@@ -287,10 +291,10 @@ class WorkerCurve(msgspec.Struct, frozen=True):
 
 
 class MeanStep(msgspec.Struct, frozen=True):
-    """ns of the span's mean step, which a curve starts from; disjoint parts of duration_ns.
+    """The parts of the span's mean step from which a curve starts, ns. They are disjoint parts of duration_ns.
 
-    late_ns: exposed waits for batches that come late, often or rarely; epochs_ns: where epochs end and begin, waits or
-    not, which no number of workers ends.
+    late_ns: exposed waits for batches that come late, often or rarely. epochs_ns: time in which epochs end and begin,
+    with or without waits; no number of workers ends it.
     """
 
     duration_ns: int
@@ -299,19 +303,19 @@ class MeanStep(msgspec.Struct, frozen=True):
 
     @property
     def rest_ns(self) -> int:
-        """The rest of the step, in which only first batches of epochs are waited for."""
+        """The rest of the step, in which the loop waits for no late batch and no first batch of an epoch."""
         return max(0, self.duration_ns - self.late_ns - self.epochs_ns)
 
 
 def worker_curve(loader: LoaderThroughput, mean: MeanStep, other_loaders: bool = False) -> WorkerCurve:
-    """Predict the curve. A number of workers that keeps up ends the waits for late batches, and nothing else.
-    other_loaders: the steps take batches of other loaders, too."""
+    """Predicts the curve. A number of workers that keeps up ends the waits for late batches, and nothing else.
+    other_loaders: whether the steps take batches of other loaders, too."""
     recommended, workers = loader.most, loader.workers
     most = min(max(recommended + 2, workers + 2, _WIDTH), MOST_WORKERS + 2)
     points = [CurvePoint(each, _step_ns(loader, mean, each), loader.loader_ns(each)) for each in range(1, most + 1)]
     floor = points[recommended - 1].step_ns
     if not workers and floor + loader.batches * loader.handover_ns >= mean.duration_ns:
-        recommended, floor = 0, mean.duration_ns  # taking batches from workers may cost as much as producing them
+        recommended, floor = 0, mean.duration_ns  # taking a batch from a worker may cost as much as producing it
     return WorkerCurve(
         points=points,
         measured_workers=workers,
@@ -328,8 +332,8 @@ def worker_curve(loader: LoaderThroughput, mean: MeanStep, other_loaders: bool =
 
 
 def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
-    """The length of the step without late batches, plus their lateness: caused by the pace, by slow batches that block
-    those behind them, and an unexplained rest.
+    """Returns the length of the step without late batches, plus their lateness. The causes of lateness are the pace,
+    slow batches that block those behind them, and an unexplained rest.
 
     The unexplained rest falls evenly and ends at the number of workers that leaves room for it. If that number is
     already in use and batches come late all the same, more workers do not help.
@@ -348,7 +352,8 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
 
 
 def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
-    """Waits for late batches beyond what the pace and slow batches explain with the current number of workers."""
+    """Returns the waits for late batches beyond what the pace and slow batches explain with the current number of
+    workers."""
     if not loader.workers:
         return 0
     explained = _short_ns(loader, mean, loader.workers) + loader.blocked_ns(loader.workers, mean.rest_ns)
@@ -356,12 +361,13 @@ def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
 
 
 def _short_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
-    """How much longer the workers' pace is than the rest of the step; 0 with enough workers."""
+    """Returns by how much the workers' pace is longer than the rest of the step; 0 with enough workers."""
     return 0 if loader.useful(workers) >= loader.needed else max(0, loader.loader_ns(workers) - mean.rest_ns)
 
 
 def _limits(loader: LoaderThroughput, mean: MeanStep, now_ns: int, other_loaders: bool) -> list[Reason]:
-    """What limits the prediction, and what it assumes. now_ns: prediction for the current number of workers."""
+    """Returns what limits the prediction, and what it assumes. now_ns: the prediction for the current number of
+    workers."""
     limits = []
     if loader.cores is None:
         limits.append(Reason("curve_cores_not_known"))

@@ -1,9 +1,9 @@
 """Divides one exposed wait among the possible remedies, so that the gains may be added.
 
 exposed wait   |oo|JJJJ|eeee|lllllllllllllll|fffff|
-                 |   |    |       |             an epoch begins: workers that stay, or longer epochs
+                 |   |    |       |             an epoch begins: keep the workers, or make epochs longer
                  |   |    |       late batches: no workers, more of them, or a cheaper dataset
-                 |   |    to receive batches that are ready: a thread, or fewer tensors
+                 |   |    ready batches are received: a thread, or fewer tensors
                  |   a few long waits without a period, beyond the usual one: jitter
                  batches of other loaders than the one that the figures are of
 """
@@ -47,15 +47,15 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import median
 
-#: A long wait in more than this share of the batches is the rule and not jitter.
+#: If more than this share of the batches have a long wait, it is the rule and not jitter.
 RARE_FRACTION = 0.25
-#: A long wait is at least this many usual ones, however similar the others are.
+#: A long wait is at least this many times the usual one, however similar the others are.
 LONG_TIMES = 2
 
 
 class Jitter(msgspec.Struct, frozen=True):
-    """Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: their
-    exposed time beyond the typical wait, per step; steps: names of the steps with long waits."""
+    """Rare long waits without a period. typical_ns: the median wait. long_ns: the mean of the long ones. exposed_ns:
+    their exposed time beyond the typical wait, per step. steps: names of the steps with long waits."""
 
     typical_ns: int
     long_ns: int
@@ -65,13 +65,15 @@ class Jitter(msgspec.Struct, frozen=True):
 
 
 class Overhead(msgspec.Struct, frozen=True):
-    """The loop's wait for batches that worker processes have already produced: the message is sent, unpickled and
-    mapped, and the indices of a later batch are drawn.
+    """The loop's waits for batches that worker processes have already produced. In such a wait the message is sent,
+    unpickled and mapped, and the indices of a later batch are drawn.
 
-    ns: per batch, None with why if late batches hide it. exposed_ns: all of it in the mean step, including pauses of
-    the host; gain_ns: the part of each batch up to ns, beyond `unavoidable_ns`. source: the recorder, "ready" (waits of
-    prefetched batches in a burst) or "short" (the usual wait is as short as for a batch that is ready). sampler_ns: the
-    part of ns in which the sampler draws indices; None if no recorder has it.
+    ns           per batch; None if late batches hide it, and `why` says so
+    exposed_ns   all of it in the mean step, including pauses of the host
+    gain_ns      the part of it that counts up to ns for each batch, beyond `unavoidable_ns`
+    source       the recorder, "ready" (waits for prefetched batches in a burst) or "short" (the usual wait is as short
+                 as for a batch that is ready)
+    sampler_ns   the part of ns in which the sampler draws indices; None if no recorder has it
     """
 
     ns: int | None
@@ -83,8 +85,8 @@ class Overhead(msgspec.Struct, frozen=True):
 
 
 class WaitShares(msgspec.Struct, frozen=True):
-    """ns of the mean step; they sum to its judged exposed wait. first_ns: where epochs end and begin; others_ns: for
-    other loaders than the one with the most waiting."""
+    """Parts of the mean step in ns, which sum to its judged exposed wait. first_ns: where epochs end and begin.
+    others_ns: for other loaders than the one with the most waiting."""
 
     first_ns: int
     late_ns: int
@@ -103,7 +105,7 @@ class WaitCauses(msgspec.Struct, frozen=True):
 
 
 class StepWaits(msgspec.Struct, frozen=True):
-    """What some steps wait for, with means over these. curve: None where `why_unknown` says why."""
+    """What some steps wait for, with means over these. curve: None if `why_unknown` says why."""
 
     steps: list[LoaderStep]
     mean: LoaderStep
@@ -112,8 +114,8 @@ class StepWaits(msgspec.Struct, frozen=True):
 
 
 def step_waits(trace: Trace, chosen: Steps | None = None) -> StepWaits | None:
-    """What the steps wait for; None without loader events. chosen: None for all. What batches cost, which waits are
-    long, and how many workers keep up is found in the whole recording."""
+    """Returns what the steps wait for; None without loader events. chosen: None for all steps. What batches cost, which
+    waits are long, and how many workers keep up is found in the whole recording."""
     waits, steps = loader_waits(trace), chosen or find_steps(trace)
     if waits is None:
         return None
@@ -144,9 +146,9 @@ def _causes(trace: Trace, mean: LoaderStep, steps: Steps) -> WaitCauses:
 
 
 def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool, chosen: Steps | None = None) -> Jitter | None:
-    """Jitter of the loader with the longest total wait in some steps; None if no wait there stands out, or something
-    else explains long waits: they recur regularly, or too few workers have nothing prefetched to bridge them. chosen:
-    None for all steps; those that are usual are all."""
+    """Returns the jitter of the loader with the longest total wait in some steps; None if no wait stands out there. It
+    is None also if something else explains long waits: they recur regularly, or too few workers have nothing prefetched
+    to bridge them. chosen: None for all steps; what is usual is found in all of them."""
     batches, main = find_batches(trace), main_loader(trace)
     regular = burst is not None and burst.period is not None
     if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
@@ -173,8 +175,8 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool, chosen:
 def find_overhead(
     trace: Trace, burst: Burst | None, recorded: Recorded | None, chosen: Steps | None = None
 ) -> Overhead | None:
-    """The overhead of the loader with the longest total wait; None if the main process makes its batches. chosen: the
-    steps over which the waits are averaged; None for all."""
+    """Returns the overhead of the loader with the longest total wait; None if the main process makes its batches.
+    chosen: the steps over which the waits are averaged; None for all."""
     batches, main, late_intervals, steps = (
         find_batches(trace),
         main_loader(trace),
@@ -187,7 +189,7 @@ def find_overhead(
     of_loader = of_loader[steps.holding_on_host(trace.events.start_ns[batches.row[of_loader]]) >= 0]
     by_source: dict[Literal["recorder", "ready", "short"], int | None] = {
         "recorder": recorded.overhead_ns if recorded else None,
-        # if the recorder cannot tell, the shape of the waits is even less reliable
+        # If the recorder cannot tell, the shape of the waits is even less reliable.
         "ready": burst.short_wait_ns if burst and not recorded else None,
         "short": short_wait_ns(trace, batches, main.loader) if not recorded else None,
     }
@@ -218,8 +220,8 @@ def shared_out(
 
 
 def others_ns(trace: Trace, steps: Steps) -> int:
-    """Exposed wait of the mean of these steps for other loaders than the one with the most waiting, without first
-    batches of epochs."""
+    """Returns the exposed wait for other loaders than the one with the most waiting, in the mean of these steps,
+    without first batches of epochs."""
     batches = find_batches(trace)
     theirs = (batches.loader != most_waited(batches)) & ~batches.first
     theirs &= steps.holding_on_host(trace.events.start_ns[batches.row]) >= 0

@@ -5,7 +5,8 @@ device      kkkkkkkk     kkk
 exposed  eee         eeee        the device has nothing to do
 hidden      hhh                  the device works on what was launched before
 
-Lanes show the loader, the host and the device through two typical steps: the pattern, and its repetition.
+Lanes show the loader, the host and the device through two typical steps, so that the pattern and its repetition are
+visible.
 
 loader   llll......lll.......
 cpu      ....cccccc...ccccccc
@@ -33,7 +34,7 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, 
 
 
 class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
-    """ns per step, int64, one entry per step: wait = exposed + hidden."""
+    """The waits in each step, ns: wait = exposed + hidden."""
 
     wait_ns: Int64
     exposed_ns: Int64
@@ -42,26 +43,26 @@ class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def device_busy(trace: Trace) -> Intervals:
-    """Says when any device of this process is busy: kernels, copies, memsets, collectives."""
+    """Returns when any device of this process is busy with kernels, copies, memsets or collectives."""
     return Intervals.joined(busy_intervals(trace, device) for device in devices_with_activity(trace))
 
 
 @shared
 def work_from_before(trace: Trace) -> Intervals:
-    """Says when any device runs work that was launched before the recording, whether or not the launch was seen."""
+    """Returns when any device runs work that was launched before the recording, whether or not the launch was seen."""
     return Intervals.joined(excluded_time(trace, device).before_recording for device in devices_with_activity(trace))
 
 
 @shared
 def exposed_waits(trace: Trace) -> Intervals:
-    """Says when the main process waits for a batch and no device works, in the judged time: not while one runs work
-    from before the recording. Without a device every wait is exposed."""
+    """Returns when the main process waits for a batch and no device works, in the judged time, which excludes work from
+    before the recording. Without a device every wait is exposed."""
     return loader_intervals(trace) - device_busy(trace) - work_from_before(trace)
 
 
 @shared
 def loader_waits(trace: Trace) -> LoaderWaits | None:
-    """Recorded waits per step; None if the trace has no loader events (another loader, or none)."""
+    """Returns the recorded waits per step; None if the trace has no loader events, as with another loader or none."""
     if not len(loader_rows(trace)):
         return None
     steps = find_steps(trace)
@@ -71,20 +72,21 @@ def loader_waits(trace: Trace) -> LoaderWaits | None:
 
 
 def judged_exposed_ns(trace: Trace, exposed_ns: int, steps: Steps) -> int:
-    """The judged part of the exposed wait of the mean of these steps, in ns."""
+    """Returns the judged part of the exposed wait of the mean of these steps, in ns."""
     waits = loader_intervals(trace) - device_busy(trace)
     hidden = steps.overlap_ns(waits & work_from_before(trace))
     return exposed_ns - int(hidden.sum()) // len(steps.steps)
 
 
 def loader_iterators(trace: Trace) -> tuple[str, ...]:
-    """Distinct iterator classes in order of first wait, such as `_SingleProcessDataLoaderIter`."""
+    """Returns the distinct iterator classes in order of first wait, such as `_SingleProcessDataLoaderIter`."""
     names = dict.fromkeys(trace.strings[int(name)] for name in trace.events.name[loader_rows(trace)])
     return tuple(iterator_of(name) for name in names)
 
 
 def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
-    """Whether worker processes produce the batches; None if the class's name does not show it (a subclass)."""
+    """Returns whether worker processes produce the batches; None if the names of the classes do not show it, as those
+    of subclasses."""
     kinds = {("Multi" in name, "Single" in name) for name in iterators}
     if kinds == {(True, False)}:
         return True
@@ -92,7 +94,8 @@ def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
 
 
 class LoaderStep(msgspec.Struct, frozen=True):
-    """wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside."""
+    """One step: wait_ns = exposed_ns + hidden_ns are the loader's intervals within it, without and with device work
+    beside them."""
 
     name: str
     duration_ns: int
@@ -108,7 +111,7 @@ def loader_steps(trace: Trace, waits: LoaderWaits, chosen: Steps) -> list[Loader
 
 
 def mean_of(rows: list[LoaderStep]) -> LoaderStep:
-    """Means in whole ns; wait is the sum of the other two, so that the parts still add up."""
+    """Returns the means in whole ns. The wait is the sum of the other two, so that the parts still add up."""
     duration, exposed, hidden = (
         round(sum(getattr(row, column) for row in rows) / len(rows))
         for column in ("duration_ns", "exposed_ns", "hidden_ns")
@@ -116,9 +119,10 @@ def mean_of(rows: list[LoaderStep]) -> LoaderStep:
     return LoaderStep("mean", duration, exposed + hidden, exposed, hidden)
 
 
-#: Number of steps in the picture: enough to show the pattern and that it repeats.
+#: Number of steps in the picture. They suffice to show the pattern and that it repeats.
 LANE_STEPS = 2
-#: Gaps shorter than this share of the window are closed in the picture, as more segments than pixels are useless.
+#: Gaps that are shorter than this share of the window are closed in the picture, because more segments than pixels are
+#: useless.
 LANE_GAP_FRACTION = 0.001
 #: Maximum number of waits that are drawn one by one. If there are more, gaps that no pixel could show are closed as in
 #: the other lanes.
@@ -128,8 +132,8 @@ LaneId = Literal["loader", "cpu", "gpu"]
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
-    for each whether it is the second sense of the lane's colour (a wait that is hidden)."""
+    """One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals. hatched: for
+    each of them, whether it is a hidden wait."""
 
     id: LaneId
     label: str
@@ -139,7 +143,7 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 class LaneWindow(msgspec.Struct, frozen=True):
-    """A range of the span in which the pattern shows, by steps. Times are relative to the span's origin."""
+    """A range of the span in which the pattern of the steps shows. Times are relative to the span's origin."""
 
     start_ns: int
     end_ns: int
@@ -149,7 +153,8 @@ class LaneWindow(msgspec.Struct, frozen=True):
 
 
 def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
-    """The loader, the host and, where one is recorded, the device through two typical steps."""
+    """Returns the loader, the host and, if one is recorded, the device through two typical steps; None for fewer
+    steps."""
     if len(waits_ns) < LANE_STEPS:
         return None
     first = _typical_pair(waits_ns)
@@ -172,8 +177,8 @@ def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
 
 
 def _typical_pair(waits_ns: Int64) -> int:
-    """The two adjacent steps whose waits are nearest to the mean: not the first batch, not an outlier. If long waits
-    recur (bursts), not two steps between them."""
+    """Returns the first of the two adjacent steps whose waits are nearest to the mean, which are neither the first
+    batch nor an outlier. If long waits recur, as in bursts, they are not two steps between such waits."""
     waits = waits_ns.astype(np.float64)
     distance = np.abs(waits - waits.mean())
     both = distance[:-1] + distance[1:]
@@ -183,7 +188,8 @@ def _typical_pair(waits_ns: Int64) -> int:
 
 
 def _drawn(exposed: Intervals, hidden: Intervals, window_ns: int) -> tuple[Intervals, Intervals]:
-    """Both unchanged; or, if there are too many waits, closed, with those that cost GPU time in front."""
+    """Returns both unchanged. If there are too many waits, gaps are closed, and those that cost GPU time are in
+    front."""
     if len(exposed) + len(hidden) <= MOST_WAITS:
         return exposed, hidden
     exposed = _closed(exposed, window_ns)
@@ -199,7 +205,7 @@ def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
 
 
 def _lane(lane: LaneId, label: str, busy: Intervals, window_ns: int) -> Lane:
-    """A lane in which gaps that no pixel could show are closed."""
+    """Returns a lane in which gaps that no pixel could show are closed."""
     drawn = _closed(busy, window_ns)
     return Lane(lane, label, drawn.start.tolist(), drawn.end.tolist(), [False] * len(drawn))
 
@@ -210,7 +216,8 @@ def _closed(busy: Intervals, window_ns: int) -> Intervals:
     return Intervals(closed.start, closed.end - gap)
 
 
-# The marks of loaders' iterators in the steps: which of them are requests for a batch, and of which loader.
+# The iterators of loaders mark their calls. These are the marks in the steps that are requests for a batch, and their
+# loaders.
 #
 # thread     [b][b][work.....][b][b][work.....][b][end](seed)[b][b][work.....]
 # chain       0  0              1  1             2              2  2      marks with no work of the loop between them
@@ -219,9 +226,9 @@ def _closed(busy: Intervals, window_ns: int) -> Intervals:
 
 #: Stands for the loader of a mark that no recorder knows, and for the seed of an iterator that is not new.
 NOT_RECORDED = NO_SEED = -1
-#: Op with which a new iterator draws a seed for its workers, and its sampler one for shuffling.
+#: The op with which a new iterator draws a seed for its workers, and its sampler one for shuffling.
 SEED = "aten::random_"
-#: Ops of a new iterator and its sampler, and ops that only pass a batch on: they do not count as work on it.
+#: Ops of a new iterator and its sampler, and ops that only pass a batch on. They do not count as work on a batch.
 NO_WORK = {
     SEED, "aten::empty", "aten::item", "aten::_local_scalar_dense", "aten::randperm", "aten::scalar_tensor",
     "aten::resize_", "aten::resolve_conj", "aten::resolve_neg",
@@ -235,14 +242,14 @@ _CLOCKS_NS = 20_000
 
 
 class Marks(msgspec.Struct, frozen=True, eq=False):
-    """In time order.
+    """The marks, in time order.
 
-    row         of the event table
-    step        which of the span's steps asks, by the host's marks
-    works       the loop works between the mark before and this one
+    row         row of the event table
+    step        place of the step that asks, by the host's marks
+    works       whether the loop works between the mark before and this one
     seed_ns     when the new iterator drew its first seed; NO_SEED if this is not the first mark of a new iterator
     recorded    its loader's number in the recorder's files, or NOT_RECORDED
-    begins      the first batch of a pass over the data: of a new iterator, or according to the recorder
+    begins      whether it is the first batch of a pass over the data: that of a new iterator, or the recorder's first
     """
 
     row: Int64
@@ -254,10 +261,12 @@ class Marks(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def chain(self) -> Int64:
-        """0, 1, ...: marks of a step with no work between them are of one chain."""
+        """The chain of each mark, numbered from 0 on. Marks of a step with no work between them are of one chain."""
         return np.cumsum(self.works | (np.diff(self.step, prepend=-1) != 0)) - 1
 
     def of(self, chosen: Bool) -> Marks:
+        """Returns the chosen marks. The loop works between two of them if it works before any mark from one to the
+        other."""
         works = np.diff(np.cumsum(self.works)[chosen], prepend=0) > 0
         ns, recorded = self.seed_ns[chosen], self.recorded[chosen]
         return Marks(self.row[chosen], self.step[chosen], works, ns, recorded, self.begins[chosen])
@@ -265,7 +274,7 @@ class Marks(msgspec.Struct, frozen=True, eq=False):
 
 def find_marks(trace: Trace) -> Marks:
     """Finds the marks of every loader of the span that delivered a batch."""
-    # a DataPipe calls the one that it is built on, and each marks its wait
+    # A DataPipe calls the one that it is built on, and each marks its wait.
     rows = top_level(trace, loader_rows(trace))
     inside, step = in_steps(trace, trace.events.start_ns[rows])
     rows = rows[inside]
@@ -279,8 +288,9 @@ def find_marks(trace: Trace) -> Marks:
 
 
 def _without_batch(trace: Trace, marks: Marks) -> Bool:
-    """The marks that bring no batch, whatever the loop does before the next one, such as making another model: no op
-    receives or makes a tensor in them, as in most marks of their iterator, and no training follows before the next."""
+    """Returns which marks bring no batch, whatever the loop does before the next one, such as making another model. No
+    op receives or makes a tensor in these marks, although ops do in most marks of their iterator, and no training
+    follows before the next mark."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
     start, end, name = events.start_ns[marks.row], events.ends(marks.row), events.name[marks.row]
     filled = np.zeros(len(marks.row), bool)
@@ -299,15 +309,15 @@ def _without_batch(trace: Trace, marks: Marks) -> Bool:
 
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
-    """Says which times lie within the steps, by the host's marks, and the step of each of these."""
+    """Returns which times lie within the steps, by the host's marks, and the step of each of these."""
     step = find_steps(trace).holding_on_host(at_ns)
     inside = np.flatnonzero(step >= 0)
     return inside, step[inside]
 
 
 def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
-    """For the time between each mark and the one before it: whether its thread works, and when it draws a first
-    seed."""
+    """Returns two columns for the time between each mark and the one before it: whether its thread works, and when it
+    draws a first seed."""
     events, is_op, is_work = trace.events, trace.events.kind == Kind.CPU_OP, _is_work(trace)
     is_seed = np.array([name == SEED for name in trace.strings.strings], bool)
     works, seed_ns = np.zeros(len(rows), bool), np.full(len(rows), NO_SEED, np.int64)
@@ -315,23 +325,24 @@ def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
     for i, (low, high) in enumerate(zip(begin.tolist(), events.start_ns[rows].tolist(), strict=True)):
         first, last = np.searchsorted(events.start_ns, (low, high)).tolist()
         part = first + np.flatnonzero(events.thread[first:last] == events.thread[rows[i]])
-        # a range that ends after the mark is around the loader or the step
+        # A range that ends after the mark is around the loader or the step.
         works[i] = (is_work[part] & (events.ends(part) <= high)).any()
         ops = part[is_op[part]]
         reach = np.maximum.accumulate(np.append(low, events.ends(ops)))[: len(ops)]
-        seeds = ops[is_seed[events.name[ops]] & (events.start_ns[ops] >= reach)]  # not drawn by an op of the loop
+        # A seed that an op of the loop draws does not count.
+        seeds = ops[is_seed[events.name[ops]] & (events.start_ns[ops] >= reach)]
         seed_ns[i] = events.start_ns[seeds[0]] if len(seeds) else NO_SEED
     return works, seed_ns
 
 
 def work_rows(trace: Trace) -> Int64:
-    """Rows of the work on batches, without the marks of steps."""
+    """Returns the rows of the work on batches, without the marks of steps."""
     rows = np.flatnonzero(_is_work(trace))
     return rows[is_in(rows, step_marks(trace), invert=True)]
 
 
 def _is_work(trace: Trace) -> Bool:
-    """Marks the events that are work on a batch: an op, a range of the user's, a launch."""
+    """Returns which events are work on a batch: an op, a user's range or a launch."""
     kind, name, strings = trace.events.kind, trace.events.name, trace.strings.strings
     no_work = loader_names(trace) | np.array([each in NO_WORK for each in strings], bool)
     launch = np.array(["Launch" in each for each in strings], bool)
@@ -340,8 +351,8 @@ def _is_work(trace: Trace) -> Bool:
 
 
 def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
-    """Find the batch for which each mark waits: of the recorder's rows requested next to the mark's start, the
-    longest."""
+    """Finds the batch for which each mark waits: of the recorded requests that are nearest to the mark's start, the
+    longest one."""
     start, end, taken = trace.events.start_ns[marks.row], trace.events.ends(marks.row), records.received
     mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.next_called_ns), 0, len(start) - 1)
     meets = np.argsort(taken.returned_ns - taken.next_called_ns, kind="stable")
@@ -355,8 +366,9 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
 
 
 def _ends(trace: Trace, marks: Marks, records: LoaderRecords) -> Bool:
-    """Marks that the recorder does not know, after a batch that it knows: the loader was at its end, once in each pass.
-    If there are more of them than passes, they are batches of a loader that is not recorded."""
+    """Returns which marks only find their loader at its end: the recorder does not know them, but knows the batch
+    before, once in each pass. If there are more of them than passes, they are batches of a loader that is not
+    recorded."""
     name, taken, unknown = trace.events.name[marks.row], records.received, marks.recorded == NOT_RECORDED
     after = np.append(False, ~unknown[:-1] & (name[1:] == name[:-1]))
     ends = unknown & (marks.seed_ns == NO_SEED) & after

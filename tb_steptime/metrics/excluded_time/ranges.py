@@ -1,12 +1,13 @@
-"""The time of a recording that is left out of verdicts, gains and cards, as disjoint time ranges, by reason; and of
-one-time work the costs, as rows of a result: how long they take, how much of that leaves the device idle, and where.
+"""The time of a recording that is left out of verdicts, gains and cards, as disjoint time ranges by reason. The costs
+of one-time work are also rows of a result: how long they take, how much of that leaves the device idle, and where.
 
 device  uuuuuuuuuuu kkkk  kkkkk     kkkk     kkkk
         ###########           ooooo              %%%%%      before the recording, once, after its last work
 
-The figures of a step keep their definition and include this time: what is left out is shown beside them.
+The figures of a step keep their definition and include this time; what is left out is shown beside them.
 
-Work that happens once in a job and not in every step, by cause and by the op or call that contains it.
+Costs of work that happens once in a job and not in every step are assigned to causes, and to the op or call that
+contains them.
 
 host    [ compile ]   [addmm, the first: 981 ms ]  [load k]     the excess of threads that train, of kind `ONCE`
 device                              tttttt    kkkk        kkkk  t: what a library tries in it
@@ -48,10 +49,14 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in, median
 
 
 class ExcludedTime(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """Ranges of the recording, for one device. before_recording: it runs work that was launched earlier; once: it is
-    idle, and the host does one-time work or warms up between such work, or it runs what a library only tries;
-    after_recording: idle after its last recorded work, or the profiler is off between two recordings; profiler: idle
-    while the profiler itself works."""
+    """Ranges of the recording that are not judged, for one device.
+
+    before_recording   the device runs work that was launched earlier
+    once               the device is idle while the host does one-time work or warms up between such work, or it runs
+                       what a library only tries
+    after_recording    the device is idle after its last recorded work, or the profiler is off between two recordings
+    profiler           the device is idle while the profiler itself works
+    """
 
     before_recording: Intervals
     once: Intervals
@@ -66,7 +71,7 @@ class ExcludedTime(msgspec.Struct, frozen=True, eq=False, dict=True):
 @shared
 def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
     """Returns the times of a device that are not judged. With None, for a process without a device, only one-time work,
-    the profiler's own and the time between recordings are known. Waits for a batch are judged, except those during
+    the profiler's own time and the time between recordings are known. Waits for a batch are judged, except those during
     which the device runs earlier work."""
     if device is None:
         off = between_recordings(trace)
@@ -80,7 +85,7 @@ def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
 
 
 def _once(trace: Trace, device: int | None) -> Intervals:
-    """Returns when one-time work makes a step longer, if it is worth mentioning."""
+    """Returns when one-time work makes a step longer; nothing if it is too little to be mentioned."""
     at_once = exposed_excess(trace, device)[ExcessKind.ONCE] - loader_intervals(trace)
     return at_once if one_time_costs(trace, device) else Intervals.empty()
 
@@ -93,23 +98,23 @@ def judged_ns(trace: Trace, device: int | None) -> Int64:
     return steps.duration_ns - left_out
 
 
-#: A step with more than this share excluded from verdicts is not comparable with the others, unless the rest is this
-#: many times as long as their median, and longer by more than what is excluded. Behind one-time work the rest of a step
-#: may be late because of it, but no delay makes what follows later than it was itself.
+#: A step is not comparable with the others if more than this share of it is excluded from verdicts, unless the rest is
+#: this many times as long as their median, and longer by more than what is excluded. One-time work may delay the rest
+#: of a step, but by no more than its own length.
 _WHOLE_FRACTION, _STILL_LONGER = 0.05, 1.25
 
 
 def compared_steps(trace: Trace, device: int | None) -> Bool:
-    """Says which steps are compared with those of another recording, for `device` (None: for a process without a
-    device): `are_counted`. A first step that began with an idle device is among them, since two recordings of one job
-    may lie on both sides of the limit from which on verdicts leave it out."""
+    """Returns which steps are compared with those of another recording. device: None for a process without a device.
+    Unlike in `are_judged`, a first step that began with an idle device counts: it may be just short enough for verdicts
+    in one recording of a job and just too long in another."""
     return are_counted(find_steps(trace).duration_ns, judged_ns(trace, device), forward_only(trace))
 
 
 def whole_steps(trace: Trace, device: int | None, *, paced_by_device: bool = False) -> Bool:
-    """Says over which steps a verdict and cards average, for `device`: `are_judged`, or all that are `comparable` for a
-    process without a device (None), whose steps lack nothing but one-time work. Whether the device sets the pace is not
-    known before the verdict."""
+    """Returns over which steps a verdict and cards average. device: None for a process without a device, whose
+    `comparable` steps all count, because they lack nothing but one-time work. paced_by_device: as in `are_judged`; it
+    is not known before the verdict."""
     steps, left_ns = find_steps(trace), judged_ns(trace, device)
     if device is None:
         return comparable(left_ns, forward_only(trace))
@@ -118,7 +123,7 @@ def whole_steps(trace: Trace, device: int | None, *, paced_by_device: bool = Fal
 
 
 def are_counted(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, forward_only: npt.ArrayLike) -> Bool:
-    """Says which steps are `comparable` and, among these, whole."""
+    """Returns which steps are `comparable` and, among these, whole."""
     length, judged = np.asarray(recorded_ns), np.asarray(left_ns)
     counted = comparable(judged, forward_only)
     counted[counted] = are_whole(length[counted], judged[counted])
@@ -126,9 +131,9 @@ def are_counted(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, forward_only
 
 
 def are_whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike) -> Bool:
-    """Says of which steps at most a twentieth is excluded from verdicts, or the rest is still clearly longer than such
-    steps usually are, by more than what is excluded: a long wait beside one-time work is no part of it. All of them if
-    no step is whole, since there is nothing else.
+    """Returns which steps are whole: at most a twentieth of them is excluded from verdicts, or the rest is still
+    clearly longer than such steps usually are, by more than what is excluded. A long wait beside one-time work is no
+    part of that work. If no step is whole, all of them count, because there is nothing else.
 
     >>> are_whole([100, 100, 100, 430, 430, 130], [100, 100, 80, 270, 260, 120]).tolist()
     [True, True, False, True, False, False]
@@ -143,7 +148,7 @@ def are_whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike) -> Bool:
     return np.asarray(whole | still, bool)
 
 
-#: Number of steps below which a mean may be an accident.
+#: With at most this many steps, a mean may be an accident.
 FEW_STEPS = 3
 #: A first step that is longer than any other by more than this share began with an idle device.
 _FIRST_LONGER = 0.1
@@ -157,10 +162,11 @@ def are_judged(
     *,
     paced_by_device: bool,
 ) -> Bool:
-    """Says over which steps verdicts and cards average: `are_counted`, without a first one that is longer than every
-    other one because it began with an idle device. So it did where the device sets the pace, as the host had to get
-    ahead; and where the host took no longer for it, since a step goes on until its work is done, and each later one
-    begins only there. It stays if too few others are counted. host_ns: what the host took for each.
+    """Returns over which steps verdicts and cards average: those of `are_counted`, without a first step that is longer
+    than every other one because it began with an idle device. This is the cause if the device sets the pace, because
+    the host had to get ahead first. It is also the cause if the host took no longer for the first step: a step lasts
+    until its work is done, and each later step only begins then. The first step stays if too few others are counted.
+    host_ns: how long the host took for each step.
 
     host     |--------|--------|--------|
     device        kkkk.....kkkk.....kkkk
@@ -190,8 +196,8 @@ def step_at(trace: Trace, instants: Int64, is_counted: Bool) -> Int64:
 
 
 def findings(trace: Trace, device: int | None) -> list[Finding]:
-    """Returns the faults of the recording, and how much of its steps nobody recorded or is the profiler's own time:
-    repaired ones first, then exclusions, then mere remarks. device: the one that is judged."""
+    """Returns the faults of the recording, and how much of its steps nobody recorded or is the profiler's own time.
+    Repaired faults come first, then exclusions, then remarks. device: the one that is judged."""
     excluded, off = excluded_time(trace, device), between_recordings(trace)
     result = list(recording_findings(trace))
     recordings = {"recordings": count(len(trace.windows))}
@@ -214,10 +220,15 @@ def _left_out(trace: Trace, id: str, when: Intervals, more: Mapping[str, Quantit
 
 
 class OneTimeCost(msgspec.Struct, frozen=True):
-    """One-time costs of one cause, over the span; ns. idle_ns: the part of total_ns in which the device is idle; all of
-    it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
-    that takes longest in it; step and time range, and how much of that is one-time and leaves the device idle, or is
-    one-time at all if the device is never idle.
+    """The one-time costs of one cause over the span, ns.
+
+    count       number of such costs
+    total_ns    how long they take
+    idle_ns     the part of total_ns in which the device is idle; all of it without a device
+    op          the op that contains the longest cost; None without one
+    name        name of the call or range that takes longest in it
+    worst_*     the step and the time range of the longest cost; worst_ns is the part of it that is one-time and leaves
+                the device idle, or that is one-time at all if the device is never idle
     """
 
     cause: OneTimeCause
@@ -233,12 +244,12 @@ class OneTimeCost(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Says where the longest one is, with {name} for the op or call."""
+        """Where the longest cost is, with {name} for the op or call."""
         return "Python code between ops" if self.cause == "between_ops" else "the first {name}"
 
     @property
     def where(self) -> str:
-        """The op or call, as its users know it: marks of compilation have the names of its functions."""
+        """The op or call, as its users know it. The marks of compilation bear the names of its functions."""
         return "torch.compile" if self.cause == "compilation" else self.op or self.name
 
 
@@ -250,7 +261,7 @@ def one_time_rows(trace: Trace, device: int | None) -> list[OneTimeCost]:
 
 def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
     """Returns the row of a cause. The longest cost is the op, call or range with most of the excess, which may consist
-    of several pieces."""
+    of several parts."""
     events = trace.events
     idle = cost.when & excluded_time(trace, device).once
     own_ns = (idle if idle else cost.when).overlap_ns(cost.excess.start_ns, cost.excess.end_ns)
@@ -278,20 +289,20 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
 OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "between_ops"]
 
 
-#: Minimum share of the recorded steps: less changes no figure that anybody reads.
+#: Minimum share of the recorded steps. Less changes no figure that anybody reads.
 LEAST_FRACTION = 0.01
 
-#: A head is a warm-up where costs fill at least this share of it: what is between them is no longer than they are.
+#: A head is a warm-up if costs fill at least this share of it, so that what is between them is no longer than they are.
 COLD_FRACTION = 0.5
-#: Minimum share of the device's activities behind a warm-up: what follows shows a step, and not only its end.
+#: Minimum share of the device's activities behind a warm-up, so that what follows shows a step and not only its end.
 WARM_FRACTION = 1 / 3
-#: Share of the time behind a warm-up for which the device may wait for launches: less is worth no card.
+#: Share of the time behind a warm-up for which the device may wait for launches. Less is worth no card.
 AHEAD_FRACTION = 0.01
 
 
 class OneTime(msgspec.Struct, frozen=True, eq=False):
-    """Costs of one cause, within the steps. excess: where they are; row: for each, the op that contains it, or the call
-    or range if there is no op, or -1 between ops; when: their time, without the time of other causes."""
+    """The costs of one cause within the steps. excess: where they are. row: for each of them the op that contains it,
+    or the call or range if there is no op, or -1 between ops. when: their time, without the time of other causes."""
 
     cause: OneTimeCause
     excess: Excess
@@ -322,9 +333,9 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
 
 
 def warm_up(trace: Trace, device: int) -> Intervals:
-    """Returns the head of a recording without steps, from the first op with a cost to the end of the last cost, where
-    the device never waits for a launch any more as soon as nothing comes once. So it is the warm-up that makes launches
-    in between late. What the host waits for the device there is left out, as it may do so in every step.
+    """Returns the head of a recording without steps, from the first op with a cost to the end of the last cost; nothing
+    if the device still waits for launches after that. So it is the warm-up that delays the launches in between. Times
+    in which the host waits for the device are left out, because it may do so in every step.
 
     host    [ load k ]llll[ first mm ]ll[load q]llllllllllllllllllllllll       behind the costs the host is ahead
     device             k k k k        m m      qqqqqqkkkkkkkkkkkkkkkkkkkkkk
@@ -344,7 +355,7 @@ def warm_up(trace: Trace, device: int) -> Intervals:
 
 
 def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
-    """Whether enough of the device's work comes later, and hardly waits for its launches once it has begun."""
+    """Returns whether enough of the device's work comes later, and hardly waits for its launches once it has begun."""
     events, launches, busy = trace.events, find_launches(trace), busy_intervals(trace, device)
     rows = np.flatnonzero(events.device[launches.activity] == device)
     started = events.start_ns[launches.activity[rows]]
@@ -362,7 +373,7 @@ def _causes(trace: Trace, excess: Excess, row: Int64) -> Iterator[tuple[OneTimeC
     events = trace.events
     yield "compilation", _within(Intervals.of_events(events, compilations(trace)), excess)
     yield "graph_capture", _within(capture_intervals(trace), excess)
-    # a kernel's first call loads the kernel
+    # The first call of a kernel loads it.
     loads = np.concatenate((loading_calls(trace), calls_that_launch(trace, Kind.KERNEL)))
     yield "loading", is_in(excess.event, loads)
     yield "allocation", is_in(excess.event, blocking_calls(trace).of(Blocks.ALLOCATOR))

@@ -1,4 +1,4 @@
-"""The part of each recorded step that is excess, and the remaining steady step; as integers they sum to the recorded
+"""The part of each recorded step that is excess, and the steady step that remains. As integers they sum to the recorded
 step.
 
 host     [  mm  |#### once ####]        [ mm ]
@@ -6,7 +6,7 @@ device        kkkk                kkkk##   kkkk        ##: a kernel that was int
 step     |        #############       ##      |        excess of a step: what verdicts exclude (`ranges`), and
                                                        what else makes it longer (`steady.exposed`)
 
-Excess as rows of a result: for each step by kind, and for the span by kind, with the largest contributors.
+Excess is also rows of a result: for each step by kind, and for the span by kind, with the largest contributors.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, is_in, medi
 
 @shared
 def excess_by_kind(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
-    """Returns for each kind when it makes a step longer, as seen by one device; disjoint. What verdicts exclude comes
-    first. device: None for a process without one."""
+    """Returns for each kind of excess when it makes a step longer, as seen by one device. The kinds are disjoint; what
+    verdicts exclude takes precedence. device: None for a process without one."""
     excluded, exposed = excluded_time(trace, device), exposed_excess(trace, device)
     by_kind = {
         ExcessKind.EDGE: excluded.before_recording | excluded.after_recording,
@@ -52,7 +52,7 @@ def excess_ns(trace: Trace, device: int | None) -> dict[ExcessKind, Int64]:
 
 
 def steady_ns(trace: Trace, device: int | None) -> Int64:
-    """Returns the length of each step without excess, ns. Time that is not known to be excess remains."""
+    """Returns the length of each step without excess, ns. Unknown excess remains."""
     steps, excess = find_steps(trace), excess_ns(trace, device)
     return steps.duration_ns - sum(excess[kind] for kind in REMOVED)
 
@@ -61,15 +61,15 @@ ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unkno
 #: Each kind and its id, in the order of `ExcessNs`.
 KINDS: dict[ExcessKind, ExcessId] = {ExcessKind[id.upper()]: id for id in get_args(ExcessId)}
 
-#: Maximum number of names, as many as fit in a sentence.
+#: Maximum number of names. No more fit in a sentence.
 NAMES = 3
 #: Maximum number of intervals in a picture.
 MOST_SHOWN = 10_000
 
 
 class ExcessNs(msgspec.Struct, frozen=True):
-    """How much longer each kind of excess makes a step, in ns; the kinds are disjoint. The steady step and all kinds
-    except unknown sum to the step: unknown excess counts as a part of the steady step."""
+    """By how much each kind of excess makes a step longer, ns. The kinds are disjoint. The steady step and all kinds
+    except unknown sum to the step, because unknown excess counts as a part of the steady step."""
 
     once: int = 0
     interrupted: int = 0
@@ -87,12 +87,12 @@ class ExcessName(msgspec.Struct, frozen=True):
 
 
 class ExcessRow(msgspec.Struct, frozen=True):
-    """Excess of one kind over the steps.
+    """The excess of one kind over the steps.
 
-    total_ns   how much longer it makes the steps
+    total_ns   by how much it makes the steps longer
     count      number of calls with such excess
-    step, start_ns, end_ns   the longest excess
-    names      events with the most of it, the most first
+    step, start_ns, end_ns   where the longest excess is
+    names      events with the most of it, most first
     """
 
     kind: ExcessId
@@ -112,13 +112,13 @@ def step_excess(trace: Trace, device: int | None) -> list[ExcessNs]:
 
 
 def steady_step_ns(trace: Trace, device: int | None) -> int:
-    """Returns the median step length without excess, ns."""
+    """Returns the median length of comparable steps without excess, ns."""
     lengths = steady_ns(trace, device)
     return round(median(lengths[comparable(lengths, forward_only(trace))]))
 
 
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
-    """Returns a row for every kind that makes a step longer, most first."""
+    """Returns a row for every kind that makes a step longer, longest first."""
     within, rows, activity = find_steps(trace).intervals, [], find_launches(trace).activity
     activity = activity[trace.events.device[activity] == device] if device is not None else activity[:0]
     for kind, id in KINDS.items():
@@ -129,7 +129,7 @@ def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
 
 
 def _excess_on(trace: Trace, excess: Excess, streams: Int32) -> Excess:
-    """Returns the excess on threads that train, and on streams of these activities."""
+    """Returns the excess on threads that train, and on the streams of these activities."""
     tracks = distinct_in(np.append(trace.events.thread[streams], np.array(step_threads(trace), np.int64)))
     return excess.where(is_in(excess.track, tracks))
 
@@ -170,7 +170,7 @@ def longest_excess(trace: Trace) -> Excess:
 
 
 def excess_names(trace: Trace, excess: Excess) -> list[tuple[ExcessId, str | None]]:
-    """Returns for each its kind and its op, call, range or kernel; None stands for Python code between ops."""
+    """Returns the kind of each excess, and its op, call, range or kernel; None stands for Python code between ops."""
     row = named_rows(trace, excess)
     ids = [KINDS[ExcessKind(kind)] for kind in excess.kind.tolist()]
     return [(id, _name(trace, each)) for id, each in zip(ids, row.tolist(), strict=True)]

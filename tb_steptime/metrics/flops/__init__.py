@@ -2,6 +2,6 @@
 
 Decisions and their reasons:
 
-- Causal attention counts in full. Kernels may or may not skip what the mask leaves out. The shown rate mentions the
-  mask, and only proofs use the lower half.
+- Causal attention counts in full, because kernels may or may not skip what the mask leaves out. The shown rate
+  mentions the mask, and only proofs use the lower half.
 """

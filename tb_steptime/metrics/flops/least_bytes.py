@@ -1,10 +1,11 @@
-"""The least bytes that memory-bound ops move, and the few operations that they do: a formula for each kind.
+"""The least bytes that memory-bound ops move, and the few operations that they do, by a formula for each kind of op.
 
     aten::gelu [512, 4096] bf16             4 MB read, 4 MB written, one operation per element
     aten::native_layer_norm [512, 4096]     the same, plus reading weight and bias, 8 operations per element
 
-Inputs are read once and outputs written once, whatever a kernel does: the rest depends on caches and choices. Sizes are
-those of the shapes: an expanded tensor holds less than its shape shows, so the true least may be smaller.
+Inputs are read once and outputs written once, whatever a kernel does; everything beyond that depends on caches and
+choices. Sizes are those of the shapes. An expanded tensor holds less than its shape shows, so the true least may be
+smaller.
 
     kind            read                          written                 operations
     elementwise     its inputs                    their common shape      1 an element of the result
@@ -16,8 +17,8 @@ those of the shapes: an expanded tensor holds less than its shape shows, so the 
     pooling         the input                     windows, and places     1 an element of the input
     embedding       the rows asked for, places    the rows                none
 
-There is no formula for lists of tensors (`_foreach_*`, `cat`, fused optimizers): the profiler does not write their
-types.
+There is no formula for lists of tensors (`_foreach_*`, `cat`, fused optimizers), because the profiler does not write
+their types.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ class CallTraffic(msgspec.Struct, frozen=True):
 
 
 class Tensors(msgspec.Struct, frozen=True):
-    """The inputs of a call. sizes: bytes per element of each, 0 if an input is not a tensor."""
+    """The inputs of a call. sizes: bytes per element of each input, 0 if it is not a tensor."""
 
     call: Call
     sizes: tuple[int, ...]
 
     def read(self, *places: int) -> int:
-        """Bytes of the inputs at these places, as far as they exist."""
+        """Returns the bytes of the inputs at these places, as far as these exist."""
         shapes = self.call.shapes
         return sum(prod(shapes[i]) * self.sizes[i] for i in places if i < len(shapes) and i < len(self.sizes))
 
@@ -53,8 +54,8 @@ Formula = Callable[[Tensors], CallTraffic | None]
 
 
 def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | None:
-    """The bytes that an op moves, by its name and the compact JSON of its inputs; None if there is no formula, or
-    shapes or types are not recorded.
+    """Returns the bytes that an op moves, by its name and the compact JSON of its inputs; None if there is no formula,
+    or shapes or types are not recorded.
 
     >>> moved_by("aten::add", "[[128,64],[128,64],[]]", '["float","float","Scalar"]').least_bytes
     98304
@@ -75,8 +76,8 @@ def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | No
 
 
 def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, in_place: bool = False) -> Formula:
-    """Formula for an op that uses the first inputs; the result has their common shape and the widest of their types, or
-    in place the first one's."""
+    """Returns the formula for an op that uses the first `arity` inputs. The result has their common shape, and the
+    widest of their types, or in place the type of the first one."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
         inputs = tensors.call.shapes[:arity]
@@ -93,7 +94,7 @@ def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, 
 
 
 def _common(shapes: list[Shape]) -> Shape | None:
-    """The shape to which these are broadcast; None if they do not fit."""
+    """Returns the shape to which these are broadcast; None if they do not fit together."""
     width = max(map(len, shapes), default=0)
     padded = [(1,) * (width - len(shape)) + shape for shape in shapes]
     longest = tuple(max(lengths) for lengths in zip(*padded, strict=True))
@@ -102,8 +103,8 @@ def _common(shapes: list[Shape]) -> Shape | None:
 
 
 def _reading(*read: int, counted: tuple[int, ...] = ()) -> Formula:
-    """Formula for an op that moves the tensors at these places: an operation for each element of the largest of those
-    that are counted."""
+    """Returns the formula for an op that moves the tensors at these places, with one operation for each element of the
+    largest of those that are counted."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
         return CallTraffic(tensors.read(*read), max((prod(tensors.call.shapes[i]) for i in counted), default=0))
@@ -112,7 +113,7 @@ def _reading(*read: int, counted: tuple[int, ...] = ()) -> Formula:
 
 
 def _norm(*read: int, operations: int = 8) -> Formula:
-    """Formula for a norm, whose result has the shape of the first input."""
+    """Returns the formula for a norm, whose result has the shape of the first input."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
         elements = prod(tensors.call.shapes[0])
@@ -122,7 +123,8 @@ def _norm(*read: int, operations: int = 8) -> Formula:
 
 
 def _max_pool(tensors: Tensors) -> CallTraffic | None:
-    """Also writes the indices of the maxima, 8 bytes each."""
+    """Returns the traffic of max pooling, which also writes the indices of the maxima, 8 bytes each; None
+    if a setting is not recorded, or the size of the output is rounded up."""
     call = tensors.call
     source, count = call.shapes[0], 2
     window, stride, padding, dilation = (call.sizes(place, count) for place in (1, 2, 3, 4))
@@ -134,7 +136,7 @@ def _max_pool(tensors: Tensors) -> CallTraffic | None:
 
 
 def _rows(places: int) -> Formula:
-    """Formula for rows of a table, read and written, and their indices."""
+    """Returns the formula for an op that reads and writes rows of a table, and reads their indices."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
         table, indices = tensors.call.shapes[0], tensors.call.shapes[places]
@@ -152,7 +154,7 @@ def _embedding_backward(tensors: Tensors) -> CallTraffic | None:
 
 
 def _each(arity: int, names: str, operations: int = 1, out_bytes: int | None = None) -> dict[str, Formula]:
-    """Elementwise ops of these names, and their in-place variants."""
+    """Returns the formulas of elementwise ops of these names, and of their in-place variants."""
     plain, in_place = _elementwise(arity, operations, out_bytes), _elementwise(arity, operations, in_place=True)
     return {f"aten::{name}": plain for name in names.split()} | {f"aten::{name}_": in_place for name in names.split()}
 
@@ -199,12 +201,12 @@ _FORMULAS: dict[str, Formula] = {
     ),
     "aten::mse_loss": _reading(0, 1, counted=(0, 1)),
     "aten::max_pool2d_with_indices": _max_pool,
-    # the gradient of the result and the places of the maxima are read, the gradient of the input is written
+    # The gradient of the result and the places of the maxima are read; the gradient of the input is written.
     **_named(_reading(0, 1, 7, counted=(0,)), "max_pool2d_with_indices_backward avg_pool2d_backward"),
     "aten::embedding": _rows(1),
     "aten::index_select": _rows(2),
     "aten::embedding_dense_backward": _embedding_backward,
 }
 
-#: Ops whose least bytes are computed here.
+#: The ops whose least bytes are computed here.
 MEMORY_OPS = frozenset(_FORMULAS)

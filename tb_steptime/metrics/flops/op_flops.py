@@ -1,11 +1,11 @@
-"""How much an op computes and moves at least, from the shapes of its inputs: matrix products, convolutions and
-attention.
+"""How much an op computes and moves at least, from the shapes of its inputs. There are rules for matrix products,
+convolutions and attention.
 
     aten::addmm(bias [n], a [m, k], b [k, n])      2 m n k floating-point operations,
                                                    (m k + k n + m n) x size of an element moved
 
-A multiply and an add count as two. If a needed size is not recorded (the stride of a forward convolution), the result
-is None, never a guess. Which kernels did the work is measured by `usage`.
+A multiply and an add count as two operations. If a needed size is not recorded, as the stride of a forward convolution,
+the result is None and never a guess. Which kernels did the work is measured by `usage`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from math import prod
 import msgspec
 from msgspec.structs import replace
 
-# What one call of an op computes, and the call as a trace records it: shapes, types and settings of its inputs.
+# A trace records a call of an op as the shapes, types and settings of its inputs. What the call computes follows from
+# these.
 #
 # aten::conv2d   shapes    [[8,3,32,32],[16,3,3,3],[16],[],[],[],[]]
 #                settings  ["","","","[2, 2]","[1, 1]","[1, 1]","1"]     what is no tensor, as text
 
-#: Bytes of an element by the type's name as the profiler writes it: C++ names, shorter or longer by version.
+#: Bytes of an element by the type's name as the profiler writes it. These are C++ names, whose length depends on the
+#: version.
 TYPE_BYTES = {
     "double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2, "long": 8, "long int": 8, "int": 4, "short": 2,
     "signed char": 1, "unsigned char": 1, "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1,
@@ -32,11 +34,12 @@ TYPE_BYTES = {
 
 Shape = tuple[int, ...]
 
-#: Output sizes of convolutions by the shapes of input and weight, learned from the backward ones of the same trace.
+#: Output sizes of convolutions by the shapes of input and weight, as the backward convolutions of the same trace show
+#: them.
 Outputs = Mapping[tuple[Shape, Shape], Shape]
 
 
-#: Number of sizes of a matrix product: m, n, k. Convolutions and attention have fewer.
+#: Number of sizes of a matrix product: m, n and k. Convolutions and attention have fewer.
 _LENGTHS_OF_PRODUCT = 3
 
 
@@ -51,10 +54,10 @@ class Work(msgspec.Struct, frozen=True):
                   be requested from a backward
     least_bytes   inputs and outputs once each, in the recorded type; None if a size or the type is not recorded
     lengths       sizes that must fit the units of tensor cores: m, n, k; channels of a convolution; head size
-    dtype         type of the first operand; empty where not recorded
+    dtype         type of the first operand; empty if not recorded
     depthwise     a convolution whose channels do not mix: it multiplies no matrices
     batch         products of matrices in one call of bmm and similar ops; 1 for all others
-    causal        of attention, whether the mask is causal; None where that is not recorded, and for all others
+    causal        of attention, whether the mask is causal; None if that is not recorded, and for all others
     """
 
     flops: int
@@ -73,9 +76,10 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One call of an op: shape and setting of each input; () and "" if it has none, or it is not recorded.
+    """One call of an op. shapes, settings: one entry per input; () and "" if it has none, or it is not recorded.
+    outputs: as in `Outputs`.
 
-    gradients: for a convolution's backward, how many the ops inside compute; None: no op inside shows it.
+    gradients: for a convolution's backward, how many gradients the ops inside compute; None if no op inside shows it.
     """
 
     shapes: tuple[Shape, ...]
@@ -84,7 +88,7 @@ class Call(msgspec.Struct, frozen=True):
     gradients: int | None = None
 
     def sizes(self, place: int, count: int) -> Shape | None:
-        """A setting of integers, one for each of `count` dimensions; None if not recorded.
+        """Returns a setting of integers, one for each of `count` dimensions; None if not recorded.
 
         >>> Call((), ("", "[2]")).sizes(1, 2)
         (2, 2)
@@ -98,7 +102,7 @@ class Call(msgspec.Struct, frozen=True):
         return values if len(values) == count else None
 
     def flag(self, place: int) -> bool | None:
-        """A setting that is on or off; None where not recorded."""
+        """Returns a setting that is on or off; None if it is not recorded."""
         return {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}.get(
             self.setting(place)
         )
@@ -109,8 +113,8 @@ class Call(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=4096)
 def shapes_of(text: str) -> tuple[Shape, ...] | None:
-    """One shape per input, () for an input that is not a tensor; None if the text is not a list. Lists of tensors count
-    as no tensor."""
+    """Returns one shape per input, () for an input that is not a tensor; None if the text is not a list. A list of
+    tensors counts as no tensor."""
     try:
         inputs = msgspec.json.decode(text, type=list[msgspec.Raw])
     except msgspec.MsgspecError:
@@ -128,7 +132,7 @@ def _shape(text: msgspec.Raw) -> Shape:
 
 @lru_cache(maxsize=4096)
 def types_of(text: str) -> tuple[str, ...]:
-    """The name of each input's type; empty if the text is not a list of names."""
+    """Returns the name of each input's type; empty if the text is not a list of names."""
     try:
         return msgspec.json.decode(text or "[]", type=tuple[str, ...])
     except msgspec.MsgspecError:
@@ -137,11 +141,11 @@ def types_of(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def settings_of(text: str) -> tuple[str, ...]:
-    """The setting of each input, "" for a tensor; empty if the text is not a list of texts."""
+    """Returns the setting of each input, "" for a tensor; empty if the text is not a list of texts."""
     return types_of(text)
 
 
-# What convolutions compute. The output size depends on settings, which are not among the shapes.
+# What a convolution computes depends on its output size, and that on settings, which are not among the shapes.
 #
 #     conv2d   input [8, 3, 32, 32], weight [16, 3, 3, 3], stride 2, padding 1     ->  output [8, 16, 16, 16]
 #
@@ -149,8 +153,8 @@ def settings_of(text: str) -> tuple[str, ...]:
 
 
 class Places(msgspec.Struct, frozen=True):
-    """Where a forward convolution's settings stand among its inputs; None: it has no such setting, and 1 or 0
-    applies."""
+    """Where a forward convolution's settings are among its inputs. If a place is None, the op has no such setting, and
+    1 or 0 applies."""
 
     stride: int
     padding: int
@@ -168,7 +172,7 @@ _CUDNN = Places(3, 2, 4)
 _SLOW = Places(4, 5)
 _DEPTHWISE = Places(4, 5, 6)
 
-#: By forward op.
+#: The places of the settings, by forward op.
 FORWARD_CONVOLUTIONS: dict[str, Places] = {
     **dict.fromkeys(("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::cudnn_convolution_relu"), _CONVND),
     **dict.fromkeys(("aten::convolution", "aten::_convolution"), _CONVOLUTION),
@@ -197,8 +201,8 @@ _MASK = {"aten::convolution_backward": 10, "aten::convolution_backward_overridea
 
 
 def forward_convolution(places: Places) -> Callable[[Call], Work | None]:
-    """Work by stride, padding and dilation if these are recorded, or else by the size learned from a backward
-    convolution."""
+    """Returns a function that computes the work from stride, padding and dilation if these are recorded, or else from
+    the output size that a backward convolution shows."""
 
     def measure(call: Call) -> Work | None:
         source, weight = call.shapes[0], call.shapes[1]
@@ -209,7 +213,7 @@ def forward_convolution(places: Places) -> Callable[[Call], Work | None]:
 
 
 def output_size(call: Call, places: Places) -> Shape | None:
-    """[N, K, ...] of a forward convolution; None where a setting is not recorded."""
+    """Returns the output size of a forward convolution, [N, K, ...]; None if a setting is not recorded."""
     source, weight = call.shapes[0], call.shapes[1]
     count = len(weight) - 2
     if count < 1 or len(source) != len(weight):
@@ -229,7 +233,8 @@ def output_size(call: Call, places: Places) -> Shape | None:
 
 
 def _padding(call: Call, places: Places, count: int) -> Shape | None:
-    """The padding of both sides together; "same" adds the amount that the window removes."""
+    """Returns the padding of both sides together, which for "same" is the amount that the window removes; None if not
+    recorded."""
     word = call.setting(places.padding).strip("\"'")
     if word == "valid":
         return (0,) * count
@@ -245,8 +250,8 @@ def _sizes(call: Call, place: int | None, count: int, fill: int) -> Shape | None
 
 
 def backward_convolution(op: str) -> Callable[[Call], Work | None]:
-    """Work of the requested gradients: each takes as many operations as the forward convolution. If ops inside compute
-    one gradient each, the op's own kernels compute one."""
+    """Returns a function that computes the work of the requested gradients. Each takes as many operations as the
+    forward convolution. If ops inside compute one gradient each, the op's own kernels compute one."""
 
     def measure(call: Call) -> Work | None:
         output, source, weight = (call.shapes[place] for place in BACKWARD_CONVOLUTIONS[op])
@@ -262,20 +267,21 @@ def backward_convolution(op: str) -> Callable[[Call], Work | None]:
 
 
 def _gradients(call: Call, place: int | None) -> int | None:
-    """How many of the gradients of input and weight are requested; None if not recorded."""
+    """Returns how many of the gradients of input and weight are requested; None if this is not recorded."""
     mask = [] if place is None else call.setting(place).strip("[]").lower().replace(" ", "").split(",")
     return sum(each == "true" for each in mask[:2]) if len(mask) == 3 else None
 
 
 def gradient_of_input(call: Call) -> Work | None:
-    """Work by the gradient of the output and the weight, which 2021 recorded."""
+    """Returns the work of an op that computes the gradient of the input from the gradient of the output and the weight.
+    PyTorch of 2021 and before recorded such ops."""
     output, weight = call.shapes[0], call.shapes[1]
     flops = 2 * prod(output) * prod(weight[1:])
     return Work(flops, _fewest(flops, weight[2:]), None, weight[:2])
 
 
 def convolution_output(op: str, shapes: str) -> tuple[tuple[Shape, Shape], Shape] | None:
-    """((input, weight), output) as a backward convolution records them; None for other ops."""
+    """Returns ((input, weight), output) as a backward convolution records them; None for other ops."""
     sizes, order = shapes_of(shapes), BACKWARD_CONVOLUTIONS.get(op)
     if sizes is None or order is None or len(sizes) < len(order):
         return None
@@ -285,9 +291,10 @@ def convolution_output(op: str, shapes: str) -> tuple[tuple[Shape, Shape], Shape
 
 
 def _convolved(source: Shape, weight: Shape, output: Shape) -> Work:
-    """output [N, K, ...], weight [K, C / groups, ...]: each element of the output sums C / groups x window products.
+    """Returns the work of a convolution with output [N, K, ...] and weight [K, C / groups, ...]. Each element of the
+    output sums C / groups x window products.
 
-    A transposed convolution has the two in each other's place: its weight is [C, K / groups, ...].
+    A transposed convolution has input and output in each other's place; its weight is [C, K / groups, ...].
     """
     spread = weight[0] == source[1] and weight[0] != output[1]
     summed, channels = (source, source[1]) if spread else (output, output[1])
@@ -298,7 +305,8 @@ def _convolved(source: Shape, weight: Shape, output: Shape) -> Work:
 
 
 def _fewest(flops: int, window: Shape) -> int:
-    """Operations of the most economical algorithm for a convolution with this window; 0: unknown."""
+    """Returns the number of operations of the most economical algorithm for a convolution with this window; 0 if it is
+    unknown."""
     return 0 if max(window, default=1) > 3 else flops // prod(2 if length > 1 else 1 for length in window)
 
 
@@ -310,8 +318,8 @@ def work_of(
     outputs: Outputs | None = None,
     gradients: int | None = None,
 ) -> Work | None:
-    """The work of an op by its name and the compact JSON of its inputs' shapes, types and settings; None if these do
-    not suffice. gradients: as in `Call`.
+    """Returns the work of an op by its name and the compact JSON of its inputs' shapes, types and settings; None if
+    these do not suffice. gradients: as in `Call`.
 
     >>> work_of("aten::mm", "[[128,64],[64,32]]", '["float","float"]').flops
     524288
@@ -363,7 +371,8 @@ def _linear(call: Call) -> Work | None:
 
 
 def _matmul(call: Call) -> Work | None:
-    """Vectors become matrices of one row or column; batch dimensions are broadcast; a shared matrix is moved once."""
+    """Returns the work of a product of vectors or matrices. Vectors become matrices of one row or column, batch
+    dimensions are broadcast, and a shared matrix is moved once."""
     shapes = call.shapes
     left = (1, *shapes[0]) if len(shapes[0]) == 1 else shapes[0]
     right = (*shapes[1], 1) if len(shapes[1]) == 1 else shapes[1]
@@ -399,7 +408,7 @@ class Attention(msgspec.Struct, frozen=True):
     backward: bool = False
 
 
-#: By name of the op.
+#: The places of the inputs, by name of the op.
 ATTENTION: dict[str, Attention] = {
     "aten::scaled_dot_product_attention": Attention(0, 5),
     "aten::_scaled_dot_product_flash_attention": Attention(0, 4),
@@ -423,7 +432,8 @@ _MASK_TYPES = {"0": False, "1": True, "2": True}
 
 
 def attention(op: str) -> Callable[[Call], Work | None]:
-    """Forward: query x key, weights x value. Backward: query x key again, and four products of gradients."""
+    """Returns a function that computes the work of an attention op. Forward, these are the products of query and key
+    and of weights and value. Backward, they are query x key again, and four products of gradients."""
     kind = ATTENTION[op]
 
     def measure(call: Call) -> Work | None:
@@ -431,13 +441,13 @@ def attention(op: str) -> Callable[[Call], Work | None]:
         if len(query) < 3 or not len(query) == len(key) == len(value) or (kind.heads_last and len(query) != 4):
             return None
         if kind.heads_last and any(len(shape) == 1 for shape in rest):
-            return None  # several sequences in one: their starts are an input, and their lengths unknown
+            return None  # several sequences in one; their starts are an input, so their lengths are unknown
         rows, columns = (query[1], key[1]) if kind.heads_last else (query[-2], key[-2])
         batch, size, value_size = prod(query) // max(1, rows * query[-1]), query[-1], value[-1]
         each = 3 * size + 2 * value_size if kind.backward else size + value_size
         moved = prod(query) + prod(key) + prod(value) + prod(query[:-1]) * value_size
         causal, pairs, square = _causal(call, kind), rows * columns, min(rows, columns)
-        # a causal mask keeps the first i + 1 columns of row i, counting from 0
+        # A causal mask keeps the first i + 1 columns of row i, counting from 0.
         least = pairs if causal is False else square * (square + 1) // 2 + (rows - square) * columns
         return Work(2 * batch * pairs * each, 2 * batch * least * each, moved, (size, value_size), causal=causal)
 
@@ -465,5 +475,5 @@ _RULES: dict[str, tuple[int, Callable[[Call], Work | None]]] = {
     **{op: (kind.first, attention(op)) for op, kind in ATTENTION.items()},
 }
 
-#: Ops whose arithmetic is computed here.
+#: The ops whose arithmetic is computed here.
 OPS = frozenset(_RULES)

@@ -1,13 +1,13 @@
-"""Peak rates of GPUs, as data: dense, without sparsity, at the boost clock, in TFLOP/s; memory in GB/s.
+"""The peak rates of GPUs, as data: without sparsity, at the boost clock, in TFLOP/s, and memory in GB/s.
 
-Sources: the makers' data sheets and white papers, named on each line. Where these print a rate with sparsity, half of
-it is used. Rates are SMs x boost clock x operations per clock, which the tests check within 2 %:
+Sources are the makers' data sheets and white papers, named on each line. Where these print a rate with sparsity, half
+of it is used. Rates are SMs x boost clock x operations per clock, which the tests check within 2 %:
 
     H100 SXM   132 SMs x 1.83 GHz x 4096 = 989 TFLOP/s of BF16 on tensor cores
 
-If a device is not listed, and the user has not given its peaks (`user_rates`), nothing is computed from them: no gain,
-no proof. A part of a GPU (MIG) has no peaks, nor do models of one data centre that share a name (A100 and H100 with 64
-GB) and slower cards (V100 FHHL). GeForce and workstation cards have a table of their own.
+If a device is not listed, and the user has not given its peaks (`user_rates`), nothing is computed from them: no gain
+and no proof. A part of a GPU (MIG) has no peaks. The same holds for models of one data centre that share a name (A100
+and H100 with 64 GB) and for slower cards (V100 FHHL). GeForce and workstation cards have a table of their own.
 
 The user may give peak rates in the environment variable `TB_STEPTIME_PEAKS`, for GPUs that are not listed or instead
 of the rates of the data sheet.
@@ -17,7 +17,7 @@ TB_STEPTIME_PEAKS="A10G: half=70 fp32=31.2 memory=600; MIG 3g.20gb: half=134 fp3
                    part of the device's name, in any case      TFLOP/s, memory in GB/s: fields of `Peaks`
 
 The rates of NVIDIA's graphics cards are multiprocessors x boost clock x operations of one multiprocessor per clock.
-Sources: the specifications that NVIDIA prints for each GeForce and workstation card (CUDA cores, boost clock, memory
+Sources are the specifications that NVIDIA prints for each GeForce and workstation card (CUDA cores, boost clock, memory
 bandwidth), and the white papers of TU102, GA102, AD102 and RTX Blackwell for the operations per clock. The clock of a
 laptop GPU depends on the laptop, so the highest printed boost clock is used. Of two cards with one name (RTX 3060 and
 3060 Ti with two kinds of memory, RTX 3080 with 10 and 12 GB) the faster one is used. So a peak is never too low, and a
@@ -38,17 +38,18 @@ from tb_steptime.trace.model import Trace
 
 
 class Peaks(msgspec.Struct, frozen=True):
-    """Rates in TFLOP/s, except memory.
+    """The peak rates of a device, in TFLOP/s except memory.
 
     fp32        without tensor cores
     half        FP16 or BF16 with FP32 accumulation on tensor cores
-    tf32        FP32 inputs on tensor cores; None where absent
+    tf32        FP32 inputs on tensor cores; None if the device has none
     plain_half  16-bit vectors without tensor cores: the faster of FP16 and BF16. AMD prints none for BF16, so the value
                 is twice what two FP16 per lane would reach, so that a kernel without matrix cores is never taken for
                 one with them
-    fp64, fp64_tensor   without and with tensor cores; None where not known or absent
+    fp64, fp64_tensor   without and with tensor cores; None if not known or absent
     memory      GB/s
-    fp8         8-bit floats on tensor cores; fp32_matrix: FP32 on AMD's matrix cores; None where not known or absent
+    fp8         8-bit floats on tensor cores; None if not known or absent
+    fp32_matrix FP32 on AMD's matrix cores; None if not known or absent
     """
 
     fp32: float
@@ -63,15 +64,15 @@ class Peaks(msgspec.Struct, frozen=True):
 
     @property
     def tf32_is_faster(self) -> bool:
-        """Whether TF32 is faster than FP32: GeForce cards multiply TF32 no faster than FP32 without tensor cores."""
+        """Whether TF32 is faster than FP32. GeForce cards multiply TF32 no faster than FP32 without tensor cores."""
         return self.tf32 is not None and self.tf32 > 1.1 * self.fp32
 
     def roof(self, dtype: str, products: int) -> float | None:
-        """The rate that a kernel with inputs of that type may reach at most; None if unknown.
+        """Returns the highest rate that a kernel with inputs of that type may reach; None if unknown.
 
-        Halves and 8-bit floats are compared with tensor cores whatever the kernel runs on, FP32 with TF32
-        only where the kernel uses it: whether rounding is allowed is not a question of speed. products: the number of
-        products on tensor cores for each one of the op, 0 without tensor cores.
+        Halves and 8-bit floats are compared with tensor cores, whatever the kernel runs on. FP32 is compared with TF32
+        only if the kernel uses it, because whether rounding is allowed is not a question of speed. products: the number
+        of products on tensor cores for each one of the op, 0 without tensor cores.
         """
         if dtype in HALVES:
             return self.half
@@ -84,9 +85,9 @@ class Peaks(msgspec.Struct, frozen=True):
         return self.tf32 / products if products and self.tf32 else self.fp32
 
     def plain(self, dtype: str) -> float | None:
-        """The rate that kernels without tensor cores reach at most with inputs of that type; None if unknown.
+        """Returns the highest rate that kernels without tensor cores reach with inputs of that type; None if unknown.
 
-        16-bit inputs may be widened and multiplied as FP32, so the faster of both counts.
+        16-bit inputs may be widened and multiplied as FP32, so the faster of the two rates counts.
         """
         if dtype == "float":
             return self.fp32
@@ -137,14 +138,15 @@ PEAKS = (
 
 
 def device_peaks(trace: Trace, device: int) -> Peaks | None:
-    """Peaks of one of the trace's devices; None if it is not described, or has none by its name."""
+    """Returns the peaks of one of the trace's devices; None if it is not described, or its name has none."""
     properties = trace.devices.get(device)
     return peaks_of(properties.name) if properties else None
 
 
 def peaks_of(device_name: str) -> Peaks | None:
-    """Peaks of a device by its name: those given by the user, or else those of its data sheet. None if the name is not
-    listed, or for a part of a GPU (`... MIG 3g.20gb`). Raises TraceError if the user's text cannot be parsed."""
+    """Returns the peaks of a device by its name: those that the user gives, or else those of its data sheet; None if
+    the name is not listed, and for a part of a GPU (`... MIG 3g.20gb`). Raises TraceError if the user's text cannot be
+    parsed."""
     by_user = user_rates(device_name)
     if by_user is not None:
         return Peaks(tf32=by_user.get("tf32"), **{name: rate for name, rate in by_user.items() if name != "tf32"})
@@ -160,10 +162,10 @@ VARIABLE = "TB_STEPTIME_PEAKS"
 
 #: Required rates; the others are optional.
 NEEDED = ("half", "fp32", "memory")
-MAY_BE_TOLD = (*NEEDED, "tf32", "fp8", "fp64", "fp64_tensor", "fp32_matrix", "plain_half")
+RATE_FIELDS = (*NEEDED, "tf32", "fp8", "fp64", "fp64_tensor", "fp32_matrix", "plain_half")
 
-#: Value of plain_half if it is not given: the highest multiple of FP32 on any listed GPU, so that a kernel without
-#: tensor cores is never taken for one with them.
+#: Multiple of FP32 that plain_half is if it is not given. It is the highest one of any listed GPU, so that a kernel
+#: without tensor cores is never taken for one with them.
 _PLAIN_HALF = 4.0
 _RATE = expression(r"(\w+)=(\d+(?:\.\d+)?)")
 
@@ -171,13 +173,14 @@ Rates = dict[str, float]
 
 
 def user_text() -> str:
-    """The value of the environment variable; summaries that were measured under another value are made again."""
+    """Returns the value of the environment variable. Summaries that were measured under another value are measured
+    again."""
     return os.environ.get(VARIABLE, "")
 
 
 def user_rates(device_name: str) -> Rates | None:
-    """The rates by field of `Peaks`; None if the user gives none for such a device. Raises TraceError if the text is
-    malformed."""
+    """Returns the user's rates by field of `Peaks`; None if the user gives none for such a device. Raises TraceError if
+    the text is malformed."""
     declared = _read(user_text())
     return next((rates for name, rates in declared if name in device_name.lower()), None)
 
@@ -191,7 +194,7 @@ def _entry_rates(entry: str) -> tuple[str, Rates]:
     name, _, text = entry.rpartition(":")
     matches = [_RATE.fullmatch(each) for each in text.split()]
     rates = {each[1]: float(each[2]) for each in matches if each}
-    is_odd = None in matches or not name.strip() or not rates.keys() <= set(MAY_BE_TOLD)
+    is_odd = None in matches or not name.strip() or not rates.keys() <= set(RATE_FIELDS)
     if is_odd or any(rates.get(each, 0.0) <= 0 for each in NEEDED):
         raise TraceError(
             f"The peak rates {entry.strip()!r} cannot be read",
@@ -203,7 +206,8 @@ def _entry_rates(entry: str) -> tuple[str, Rates]:
 
 
 class SmRates(msgspec.Struct, frozen=True):
-    """Operations of one multiprocessor per clock; a multiply and an add count as two. None: it has no such unit.
+    """Operations of one multiprocessor per clock. A multiply and an add count as two; None means that it has no such
+    unit.
 
     half, tf32 and fp8 are those of the tensor cores with FP32 accumulation, which GeForce cards do at half the rate of
     workstation cards.
@@ -238,7 +242,7 @@ class Card(msgspec.Struct, frozen=True):
 
 # fmt: off
 
-#: By the device's name without the maker's.
+#: The cards, by the device's name without the maker's.
 CARDS = {
     "GeForce RTX 2060": Card("Turing", 30, 1680, 336.0),
     "GeForce RTX 2060 SUPER": Card("Turing", 34, 1650, 448.0),
@@ -287,7 +291,7 @@ CARDS = {
     "GeForce RTX 4090": Card("Ada", 128, 2520, 1008.0),
     "GeForce RTX 4090 D": Card("Ada", 114, 2520, 1008.0),
     "GeForce RTX 4090 Laptop GPU": Card("Ada", 76, 2040, 576.0),
-    "L40": Card("Ada", 142, 2490, 864.0),  # at the rate of a GeForce card, as its data sheet says: 181 TFLOP/s
+    "L40": Card("Ada", 142, 2490, 864.0),  # its data sheet prints the rate of a GeForce card, 181 TFLOP/s
     "RTX 4000 Ada Generation": Card("Ada, workstation", 48, 2175, 360.0),
     "RTX 4500 Ada Generation": Card("Ada, workstation", 60, 2580, 432.0),
     "RTX 5000 Ada Generation": Card("Ada, workstation", 100, 2550, 576.0),
@@ -309,7 +313,8 @@ CARDS = {
 
 
 def card_rates(device_name: str) -> dict[str, float | None] | None:
-    """TFLOP/s by field of `Peaks`, and GB/s of memory; None if the name does not belong to a listed card."""
+    """Returns the rates by field of `Peaks`, in TFLOP/s, memory in GB/s; None if the name does not belong to a listed
+    card."""
     card = CARDS.get(device_name.removeprefix("NVIDIA "))
     if card is None:
         return None

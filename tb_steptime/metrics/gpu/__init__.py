@@ -1,1 +1,1 @@
-"""Measurements of a GPU: utilization, SM efficiency, occupancy, collectives."""
+"""Measurements of a GPU: utilization, SM efficiency, occupancy and hardware counters."""

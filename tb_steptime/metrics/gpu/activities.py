@@ -1,4 +1,4 @@
-"""Device activities in terms that a user knows: the op of a kernel with the shapes of its inputs, the module, a short
+"""Device activities in terms that a user knows: the op of a kernel with the shapes of its inputs, its module, a short
 name, and the direction of a copy.
 
 void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4>(cutlass_80_tensorop_s1688gemm...)
@@ -27,14 +27,14 @@ from tb_steptime.trace.sources import Words, modules, sources, words_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
-# The product op for which each kernel works: the innermost one with known arithmetic, with its inputs' shapes.
+# Each kernel works for a product op, which is the innermost op around its launch with known arithmetic.
 
-#: Ops that compute one of the gradients inside such an op.
+#: Ops that compute one of the gradients inside a product op.
 _ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
 
 
 class Product(msgspec.Struct, frozen=True):
-    """One op on inputs of certain shapes and types, as compact JSON; empty where not recorded."""
+    """One op on inputs of certain shapes and types, as compact JSON; empty if not recorded."""
 
     op: str
     shapes: str
@@ -43,8 +43,8 @@ class Product(msgspec.Struct, frozen=True):
 
 
 class Products(msgspec.Struct, frozen=True, eq=False):
-    """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none. An op that is
-    known only from a label has a number beyond the rows, a different one for each of its calls."""
+    """The row of each kernel's op in the event table, and the place of its product in `distinct`; -1 for none. An op
+    that is known only from a label has a number beyond the rows, a different one for each of its calls."""
 
     op: Int32 | Int64
     place: Int32 | Int64
@@ -52,18 +52,18 @@ class Products(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def has_work(self) -> Bool:
-        """For each kernel whether its op is known, with its amount of work."""
+        """For each kernel, whether its op and the op's amount of work are known."""
         return np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
 
 
 @shared
 def find_products(trace: Trace) -> Products:
-    """The product of each row of the kernel table. Of nested ops the inner one counts, as it is nearer to the
-    kernel."""
+    """Returns the product of each row of the kernel table. Of nested ops the inner one counts, because it is nearer to
+    the kernel."""
     rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
     op = innermost(trace, rows, kernel_origins(trace).place)
     labels = kernel_labels(trace)
-    if labels is not None:  # no product if the labelled op is none, or if its work is not known to be the kernel's
+    if labels is not None:  # without a product if the labelled op is none, or its work is not known to be the kernel's
         op = np.where(labels.op < 0, op, np.where(names_among(trace, labels.op, OPS), labelled_ops(trace), -1))
     place = np.full(len(op), -1, np.int64)
     with_op = np.flatnonzero(op >= 0)
@@ -78,8 +78,8 @@ def find_products(trace: Trace) -> Products:
 
 
 def labelled_ops(trace: Trace) -> Int64:
-    """For each kernel whose op and work are known only from a label, the number of that op's call, beyond the rows of
-    the event table; -1 for none."""
+    """Returns for each kernel whose op and work are known only from a label the number of that op's call, which lies
+    beyond the rows of the event table; -1 for all others."""
     labels = kernel_labels(trace)
     if labels is None:
         return np.full(len(trace.kernels), -1, np.int64)
@@ -88,8 +88,8 @@ def labelled_ops(trace: Trace) -> Int64:
 
 
 def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
-    """For the ops of some rows of the kernel table the name, a row of the string table, and shapes, dtypes and
-    settings, rows of the table of inputs; -1 if not recorded. ops: as in `Products`."""
+    """Returns four columns for the ops of some rows of the kernel table: the name, a row of the string table, and
+    shapes, dtypes and settings, rows of the table of inputs; -1 if not recorded. ops: as in `Products`."""
     events, recorded = trace.events, np.where(ops < len(trace.events), ops, -1)
     columns = [
         np.full(len(ops), -1, np.int64) if column is None else values_at(column, recorded)
@@ -106,19 +106,19 @@ def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
 
 
 def names_among(trace: Trace, name: Int32, names: Collection[str]) -> Bool:
-    """Says which of these rows of the string table are among some names. A negative row stands for no name."""
+    """Returns which of these rows of the string table are among some names. A negative row stands for no name."""
     return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in names])
 
 
 def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
-    """The product of a key. Settings that do not affect the work do not distinguish products."""
+    """Returns the product of a key. Settings that do not affect the work do not distinguish products."""
     op = trace.strings[key[0]]
     shapes, dtypes, settings = (input_text(trace, row) for row in key[1:-1])
     return Product(op, shapes, dtypes, work_of(op, shapes, dtypes, settings, outputs, key[-1] or None))
 
 
 def _gradients(trace: Trace, ops: Int64) -> Int64:
-    """How many gradients the ops inside each of these ops compute; 0 if none inside does.
+    """Returns how many gradients the ops inside each of these ops compute; 0 if none inside does.
 
     aten::cudnn_convolution_backward  |----------------------|    2; of a layer whose input needs no gradient 1
     ..._backward_input, ..._weight      |-------|  |-------|      as torch of 2021 and before recorded them
@@ -134,12 +134,12 @@ def _gradients(trace: Trace, ops: Int64) -> Int64:
 
 
 def input_text(trace: Trace, row: int) -> str:
-    """A row of the table of inputs; empty for -1."""
+    """Returns a row of the table of inputs; empty for -1."""
     return trace.inputs[row] if row >= 0 else ""
 
 
 def _outputs(trace: Trace, rows: Int64) -> Outputs:
-    """Sizes of convolutions' outputs as recorded by their backward, if these are unambiguous."""
+    """Returns the output sizes of convolutions as their backward convolutions record them, if these are unambiguous."""
     if trace.events.shapes is None:
         return {}
     names, shapes = trace.events.name[rows], trace.events.shapes[rows]
@@ -151,7 +151,7 @@ def _outputs(trace: Trace, rows: Int64) -> Outputs:
     return {key: output for key, output in outputs.items() if key not in ambiguous}
 
 
-#: Suffix number of a module: modules of one class do the same work.
+#: Suffix number of a module. It is dropped, because modules of one class do the same work.
 _NUMBER = expression(r"_\d+$")
 
 
@@ -159,11 +159,11 @@ class KernelSite(msgspec.Struct, frozen=True):
     """The place from which most time of some kernels comes.
 
     kernel           short name of the kernel
-    op               the innermost op that launched it; None where none is recorded
+    op               the innermost op that launched it; None if none is recorded
     shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if they are not recorded or not kept
     module, source   class of the innermost nn.Module around the op, and the innermost source line outside torch; for a
                      backward kernel those around its forward op; None in traces without call stacks
-    backward         most of the time is of kernels that a node of the backward pass launched
+    backward         whether nodes of the backward pass launched the kernels with most of the time
     longest          the longest of the kernels, to show in the timeline
     """
 
@@ -178,16 +178,17 @@ class KernelSite(msgspec.Struct, frozen=True):
 
 
 def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
-    """The site of at least one row of the kernel table: each part is the value with the most time."""
+    """Returns the site of some rows of the kernel table, at least one. Each part of it is the value with the most
+    time."""
     origins = kernel_origins(trace)
     call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
     return activity_site(trace, trace.kernels.event[rows], call, op)
 
 
 def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelSite:
-    """The site of kernels or copies. Arguments are rows of the event table: activities, their launching calls, and
-    their ops."""
-    events, dur = trace.events, trace.events.dur_ns[event] + 1  # at microsecond resolution lengths may be 0
+    """Returns the site of kernels or copies. The arguments are rows of the event table: activities, their launching
+    calls, and their ops."""
+    events, dur = trace.events, trace.events.dur_ns[event] + 1  # at a resolution of microseconds lengths may be 0
     name, op_name = _leading(events.name[event], dur), _leading(values_at(events.name, op), dur)
     same_op = (op >= 0) & (events.name[op] == op_name)
     anchor = np.where(call >= 0, call, op)
@@ -206,13 +207,13 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
 
 
 def run_of(trace: Trace, event: int) -> Evidence:
-    """The time of an event, and the step in which it begins."""
+    """Returns the time range of an event, and the step in which it begins."""
     start_ns = int(trace.events.start_ns[event])
     return Evidence(find_steps(trace).at(start_ns).name, start_ns, start_ns + int(trace.events.dur_ns[event]))
 
 
 def _leading(values: npt.NDArray[np.integer], weight: Int64) -> int:
-    """The value with the most weight; of equals the smallest, -1 if there are no values."""
+    """Returns the value with the most weight, of equals the smallest one; -1 if there are no values."""
     if not len(values):
         return -1
     distinct, place = np.unique(values, return_inverse=True)
@@ -225,18 +226,18 @@ def _input(trace: Trace, column: Int32 | None, ops: Int64, weight: Int64) -> str
 
 
 def _word(words: Words, weight: Int64, shown: Callable[[str], str]) -> str | None:
-    """The text with the most weight, as it is shown; None if most have none."""
+    """Returns the text with the most weight, as it is shown; None if most have none."""
     sums: dict[str | None, int] = {}
     numbers, first, place = np.unique(words.number, return_index=True, return_inverse=True)
     total = exact_sums(place.reshape(-1), weight, len(numbers))
-    for each in np.argsort(first).tolist():  # of equals the first one
+    for each in np.argsort(first).tolist():  # of texts with equal weight the first one counts
         number = int(numbers[each])
         word = shown(words.texts[number]) if number >= 0 else None
         sums[word] = sums.get(word, 0) + int(total[each])
     return max(sums, key=lambda word: sums[word], default=None)
 
 
-# Source and target of a copy, parsed from the activity's name.
+# The source and the target of a copy are parsed from the activity's name.
 #
 # Memcpy HtoD (Pageable -> Device)      HtoD, Pageable, Device
 # CopyHostToDevice                      HtoD, Host, Device: this producer does not name the kind of host memory
@@ -250,7 +251,7 @@ _UNKNOWN_MEMORY = "Unknown"
 
 
 class CopyDirection(msgspec.Struct, frozen=True):
-    """Direction, source and target of a copy."""
+    """The direction, the source and the target of a copy."""
 
     direction: str
     source: str
@@ -258,7 +259,7 @@ class CopyDirection(msgspec.Struct, frozen=True):
 
 
 def way(name: str) -> CopyDirection:
-    """The way that the name of a copy shows.
+    """Returns the direction that the name of a copy shows.
 
     >>> way("Memcpy DtoH (Device -> Pinned)")
     CopyDirection(direction='DtoH', source='Device', target='Pinned')
@@ -274,7 +275,7 @@ def way(name: str) -> CopyDirection:
 
 
 def directions(trace: Trace, copies: Int32) -> Words:
-    """The direction of each of some rows of `find_launches` that are copies; none for -1."""
+    """Returns the directions of copies, given as rows of `find_launches`; none for -1."""
     is_copy = copies >= 0
     name = np.full(len(copies), -1, np.int32)
     name[is_copy] = trace.events.name[find_launches(trace).activity[copies[is_copy]]]

@@ -1,9 +1,9 @@
-"""Hardware counters of a GPU, if the profiler was told to sample them: measured figures beside the estimates.
+"""Hardware counters of a GPU, if the profiler was told to sample them. They are measured figures beside the estimates.
 
     samples   t0    t1    t2    t3       each covers the time since the one before: (t0, t1] has the value at t1
     window       [           )           the mean over the part of the window that samples cover
 
-A sample after a gap, during which the ring of samples had no room, covers only one usual interval.
+A sample after a gap, during which the ring buffer of samples had no room, covers only one usual interval.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tb_steptime.trace.table import Float64, Int64, median
 NOT_SAMPLED = Reason("no_counters_recorded")
 NOT_SAMPLED_HERE = Reason("no_counters_in_steps")
 
-#: If a sample follows after more than this many usual intervals, samples are missing, and it covers one interval.
+#: If a sample follows after more than this many usual intervals, samples are missing, and it covers only one interval.
 _LONGEST_INTERVAL = 2
 
 
 class CounterMetric(msgspec.Struct, frozen=True):
-    """A metric, and a pattern for the names of counters that it is read from; percentages become fractions."""
+    """A metric, and a pattern for the names of the counters that it is read from. Percentages become fractions."""
 
     metric: Metric
     names: re.Pattern[str]
@@ -50,7 +50,7 @@ def _number(id: str, label: str, meaning: str, names: str) -> CounterMetric:
     return CounterMetric(Metric(id, label, Unit.NUMBER, meaning), expression(names, re.IGNORECASE))
 
 
-#: Counters by the names that CUPTI's monitor writes, and by CUPTI's metric names, which Kineto writes.
+#: Counters have the names that CUPTI's monitor writes, or CUPTI's metric names, which Kineto writes.
 _ALL = (
     _fraction(
         "measured_sm_active",
@@ -86,12 +86,12 @@ _ALL = (
 COUNTERS = {each.metric.id: each for each in _ALL}
 COUNTER_METRICS = tuple(each.metric for each in _ALL)
 SM_ACTIVE, TENSOR_ACTIVE, DRAM = COUNTER_METRICS[:3]
-#: While these are sampled the clocks are locked; the others are read without affecting the work.
+#: The clocks are locked while these are sampled. The others are read without affecting the work.
 _LOCK_CLOCKS = (SM_ACTIVE, TENSOR_ACTIVE, DRAM)
 
 
 class Samples(msgspec.Struct, frozen=True, eq=False):
-    """Samples of one counter of one device: each value holds over (start, end]."""
+    """The samples of one counter of one device. Each value holds over (start, end]."""
 
     start: Int64
     end: Int64
@@ -100,13 +100,13 @@ class Samples(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def samples(trace: Trace, device: int, id: str) -> Samples | None:
-    """The samples in the metric's unit, in time order; None if they were not recorded."""
+    """Returns the samples in the metric's unit, in time order; None if they were not recorded."""
     table, counter = trace.counters, COUNTERS[id]
     named = [bool(counter.names.fullmatch(name)) for name in trace.counter_names.strings]
     if not any(named):
         return None
     rows = np.flatnonzero(np.array(named)[table.name] & (table.device == device) & (table.value >= 0))
-    rows = rows[table.name[rows] == table.name[rows[:1]]]  # one counter, if several measure the same
+    rows = rows[table.name[rows] == table.name[rows[:1]]]  # only one counter, if several measure the same
     if not len(rows):
         return None
     end, value = table.ts[rows], table.value[rows] * counter.unit
@@ -118,22 +118,22 @@ def samples(trace: Trace, device: int, id: str) -> Samples | None:
 
 
 def sampled_ids(trace: Trace, device: int | None) -> tuple[str, ...]:
-    """Ids of the metrics that were sampled on the device."""
+    """Returns the ids of the metrics that were sampled on the device."""
     return () if device is None else tuple(id for id in COUNTERS if samples(trace, device, id) is not None)
 
 
 def sampled_fractions(trace: Trace, device: int) -> tuple[str, ...]:
-    """Ids of those that are fractions, which are shown beside estimates."""
+    """Returns the ids of those metrics that are fractions, which are shown beside estimates."""
     return tuple(id for id in sampled_ids(trace, device) if COUNTERS[id].metric.unit is Unit.FRACTION)
 
 
 def clocks_were_locked(trace: Trace, device: int) -> bool:
-    """Whether counters were sampled for which the profiler locks the GPU's clocks."""
+    """Returns whether counters were sampled for which the profiler locks the GPU's clocks."""
     return any(samples(trace, device, metric.id) is not None for metric in _LOCK_CLOCKS)
 
 
 def measured(trace: Trace, device: int, id: str) -> Figure:
-    """The mean of the samples over the window and over each step, weighted by the time that they cover."""
+    """Returns the mean of the samples over the window and over each step, weighted by the time that they cover."""
     sampled = samples(trace, device, id)
     if sampled is None:
         return unknown(trace, NOT_SAMPLED)
@@ -143,12 +143,13 @@ def measured(trace: Trace, device: int, id: str) -> Figure:
 
 
 def measuring(id: str) -> Callable[[Trace, int], Figure]:
-    """A function of the catalogue that measures this counter."""
+    """Returns a function for the catalogue that measures this counter."""
     return lambda trace, device: measured(trace, device, id)
 
 
 def measured_in(trace: Trace, device: int, id: str, edges: Int64) -> tuple[Float64, Float64] | None:
-    """Value x time, and the time that the samples cover, in each bin [edges[i], edges[i+1])."""
+    """Returns value x time, and the time that the samples cover, in each bin [edges[i], edges[i+1]); None without
+    samples."""
     sampled = samples(trace, device, id)
     return None if sampled is None else _covered(sampled, edges)
 
@@ -159,14 +160,15 @@ def _covered(sampled: Samples, edges: Int64) -> tuple[Float64, Float64]:
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """An estimate beside what was measured over the same time."""
+    """The means of an estimate and of what was measured over the same time."""
 
     estimated: float
     measured: float
 
 
 def validated_sm_efficiency(trace: Trace, device: int) -> Validation | None:
-    """Est. SM efficiency and SM activity over the part of the window that samples cover; None where one is unknown."""
+    """Returns the est. SM efficiency and the SM activity over the part of the window that samples cover; None if one is
+    unknown."""
     sampled, levels = samples(trace, device, SM_ACTIVE.id), sm_levels(trace, device)
     if sampled is None or levels is None:
         return None

@@ -1,10 +1,10 @@
-"""How full the SMs in use are: occupancy, and how a kernel's blocks fill the waves in which they run.
+"""How full the SMs in use are: their occupancy, and how a kernel's blocks fill the waves in which they run.
 
     8 blocks on 3 SMs, 1 resident each      SM 0   a d g      3 waves, tail of 2 blocks,
                                             SM 1   b e h      slot efficiency 8/9,
                                             SM 2   c f .      SM-active share (2 + 2/3)/3
 
-Kineto writes its own estimate, and writes 0 for every kernel with more than 48 KiB of shared memory, because its
+Kineto writes an estimate of its own, and writes 0 for every kernel with more than 48 KiB of shared memory, because its
 calculator ignores the opt-in limit. So the occupancy is recomputed here from the recorded launch.
 """
 
@@ -45,13 +45,13 @@ SLOT_EFFICIENCY = Metric(
 
 #: Threads per warp on every NVIDIA GPU.
 WARP = 32
-#: Registers are given to warps in units of 256, from one of the SM's four partitions.
+#: Registers are allocated to warps in units of 256, from one of the SM's four partitions.
 REGISTER_UNIT, PARTITIONS = 256, 4
 
-#: A true occupancy below this (half a percentage point) is written as 0; from there on a 0 is wrong.
+#: A true occupancy below this (half a percentage point) is written as 0. From there on, a 0 is wrong.
 IMPOSSIBLE_ZERO = 0.005
 
-#: Number of kernels that are filled in at once: temporary data takes a few megabytes, whatever the trace.
+#: Number of kernels that are filled in at once. Temporary data takes a few megabytes, whatever the trace.
 FILLED_AT_ONCE = 1 << 15
 
 NO_LAUNCH_SHAPES = Reason("no_launch_shapes")
@@ -59,11 +59,11 @@ NO_KINETO_OCCUPANCY = Reason("no_kineto_occupancy")
 
 
 class Filling(msgspec.Struct, frozen=True, eq=False):
-    """How each kernel fills its device; one entry per row of the kernel table.
+    """How each kernel fills its device. There is one entry per row of the kernel table.
 
-    resident            int32, blocks that one SM holds at once; -1 where unknown, as in `waves` and `tail`
-    occupancy           fraction of an SM's threads while the kernel runs; NaN where unknown, as in all that follow
-    waves, tail         int32: rounds in which the blocks run; blocks in the last round
+    resident            number of blocks that one SM holds at once; -1 if unknown, as in `waves` and `tail`
+    occupancy           share of an SM's threads while the kernel runs; NaN if unknown, as in `slot_efficiency`
+    waves, tail         number of rounds in which the blocks run, and of blocks in the last round
     slot_efficiency     share of the slots for blocks that are used, averaged over the waves
     """
 
@@ -75,7 +75,8 @@ class Filling(msgspec.Struct, frozen=True, eq=False):
 
 
 def resident_blocks(device: Device, threads: Int64, registers: Int64, shared_memory: Int64) -> Int64 | None:
-    """Number of blocks of a launch that one SM of the device holds at once, at least 1; None if its limits are unknown.
+    """Returns the number of blocks of a launch that one SM of the device holds at once, at least 1; None if its limits
+    are unknown.
 
     Threads and shared memory (bytes) are per block, registers per thread. The rule is that of the CUDA occupancy
     calculator: the smallest number that blocks, warps, registers and shared memory allow.
@@ -105,14 +106,16 @@ def _round_up(value: Int64, unit: int) -> Int64:
 
 
 def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
-    """Rounds in which blocks run on that many slots (SMs x resident blocks), and blocks in the last round."""
+    """Returns the number of rounds in which blocks run on that many slots (SMs x resident blocks), and of blocks in the
+    last round."""
     waves = -(-block_count // slots)
     return waves, block_count - (waves - 1) * slots
 
 
 @shared
 def filling(trace: Trace) -> Filling:
-    """How each kernel fills its device, as far as the file records the launch and of the device's limits."""
+    """Returns how each kernel fills its device, as far as the file records the launch and the device's limits are
+    known."""
     count = len(trace.kernels)
     whole = [np.full(count, -1, np.int32) for _ in range(3)]
     parts = [np.full(count, np.nan) for _ in range(2)]
@@ -123,7 +126,7 @@ def filling(trace: Trace) -> Filling:
 
 
 def _fill(trace: Trace, device: Device, result: Filling) -> None:
-    """Fill in the rows of one device's kernels, FILLED_AT_ONCE at a time, so that temporary data stays small."""
+    """Fills in the rows of one device's kernels, FILLED_AT_ONCE at a time, so that temporary data stays small."""
     kernels, counted = trace.kernels, blocks(trace)
     if counted is None or kernels.block is None or kernels.registers is None or kernels.shared_memory is None:
         return
@@ -146,7 +149,7 @@ def _fill(trace: Trace, device: Device, result: Filling) -> None:
 
 @shared
 def sm_counts(trace: Trace) -> Int64:
-    """Number of SMs of each kernel's device; 0 if not recorded."""
+    """Returns the number of SMs of each kernel's device; 0 if not recorded."""
     on = trace.events.device[trace.kernels.event]
     counts = np.zeros(len(on), np.int64)
     for device in trace.devices.values():
@@ -156,12 +159,12 @@ def sm_counts(trace: Trace) -> Int64:
 
 @shared
 def slots(trace: Trace) -> Int64:
-    """Number of blocks of each kernel's launch that the device holds at once; 0 if unknown."""
+    """Returns the number of blocks of each kernel's launch that the device holds at once; 0 if unknown."""
     return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
 
 
 def sm_active(trace: Trace) -> Float64:
-    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
+    """Returns the share of the SMs that have a block, averaged over the waves of each kernel; NaN if unknown."""
     fill, sms = filling(trace), np.maximum(sm_counts(trace), 1)
     waves = np.where(fill.waves > 0, fill.waves, np.nan)
     active: Float64 = (waves - 1 + np.minimum(fill.tail, sms) / sms) / waves
@@ -170,23 +173,25 @@ def sm_active(trace: Trace) -> Float64:
 
 @shared
 def is_persistent(trace: Trace) -> Bool:
-    """Says which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
+    """Returns which kernels' blocks loop over tiles, according to their names. A grid as small as the GPU does not
+    prove it."""
     return are_named(trace, trace.kernels.event, PERSISTENT.search)
 
 
 @shared
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
-    """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
+    """Returns the mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
     return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)
 
 
 def slot_efficiency(trace: Trace, device: int) -> Figure:
-    """Mean over kernels of the share of the slots that their blocks use, weighted by kernel time within the window."""
+    """Returns the mean over kernels of the share of the slots that their blocks use, weighted by kernel time within the
+    window."""
     return _weighted_mean(trace, device, filling(trace).slot_efficiency, NO_LAUNCH_SHAPES)
 
 
 def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:
-    """The same mean of the file's own values, including the wrong zeros, as in torch-tb-profiler."""
+    """Returns the same mean of the file's own values, including the wrong zeros, as torch-tb-profiler does."""
     recorded = trace.kernels.kineto_occupancy
     if recorded is None:
         return unknown(trace, NO_KINETO_OCCUPANCY)
@@ -194,7 +199,8 @@ def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:
 
 
 def kineto_zero_fraction(trace: Trace, device: int) -> float | None:
-    """Share of the device's kernel time for which Kineto wrote an impossible occupancy of 0."""
+    """Returns the share of the device's kernel time for which Kineto wrote an impossible occupancy of 0; None if there
+    is no such time, or Kineto wrote no occupancy."""
     recorded = trace.kernels.kineto_occupancy
     rows = kernel_rows(trace, device)
     if recorded is None or not len(rows):
@@ -213,11 +219,12 @@ def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -
 
 
 def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple[Float64, Float64]:
-    """Kernel time x value, and kernel time, in each bin; kernels that run side by side both count."""
+    """Returns kernel time x value, and kernel time, in each bin. Kernels that run side by side both count."""
     event = trace.kernels.event[rows]
     start, end = trace.events.start_ns[event], trace.events.ends(event)
     whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
-    return weighted_overlap(start, end, values[rows], edges), np.rint(whole)  # whole ns: nothing running is exactly 0
+    # In whole ns, so that a bin in which nothing runs is exactly 0.
+    return weighted_overlap(start, end, values[rows], edges), np.rint(whole)
 
 
 def _measured_rows(trace: Trace, device: int, values: Float64) -> Int64:

@@ -5,9 +5,9 @@
     utilization        ------------        1 while any kernel runs
     SM efficiency      ....########        0.5, then min(1, 2.5), then min(1, 2)
 
-How full the used SMs are is measured by `occupancy`; the reasons for which the device waits, by the package `idle`.
+`occupancy` measures how full the used SMs are, and the package `idle` why the device waits.
 
-Kernels that belong to collectives are known by their names (`metrics.kernel_names`).
+Kernels of collectives are recognised by their names (`metrics.kernel_names`).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ EST_SM_EFFICIENCY = Metric(
 NO_BLOCKS = Reason("no_blocks_recorded")
 NO_KERNELS = Reason("no_kernels_in_steps")
 
-#: Launch calls of ROCm whose grid counts work-items (threads) and not blocks: hipExtModuleLaunchKernel's
-#: globalWorkSize.
+#: Launch calls of ROCm whose grid counts work-items (threads) and not blocks, as globalWorkSize of
+#: hipExtModuleLaunchKernel does.
 WORK_ITEM_CALLS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 
 #: Fractions are summed as integers of this unit, so that a kernel's end subtracts exactly what its start added.
@@ -49,32 +49,32 @@ FIXED_POINT = 1 << 32
 
 @shared
 def has_device_activity(trace: Trace) -> bool:
-    """Whether anything of this trace ran on a device."""
+    """Returns whether anything of this trace ran on a device."""
     return bool(len(trace.events.rows(*DEVICE_KINDS)))
 
 
 @shared
 def devices_with_activity(trace: Trace) -> tuple[int, ...]:
-    """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
+    """Returns the ids of the devices on which a kernel, a copy or a memset ran, ascending."""
     device = trace.events.device[trace.events.rows(*DEVICE_KINDS)]
     return tuple(distinct_in(device[device >= 0]).tolist())
 
 
 def kernel_rows(trace: Trace, device: int) -> Int64:
-    """Rows of the kernel table that ran on the device, in time order."""
+    """Returns the rows of the kernel table that ran on the device, in time order."""
     return np.flatnonzero(trace.events.device.take(trace.kernels.event) == device)
 
 
 def kernel_rows_in_window(trace: Trace, device: int, steps: Steps | None = None) -> Int64:
-    """Rows of the kernel table that ran on the device and start within the window of the steps, in time order; or
-    within some of them."""
+    """Returns the rows of the kernel table that ran on the device and start within the window of all steps, or in one
+    of these steps, in time order."""
     rows, (low, high) = kernel_rows(trace, device), find_steps(trace).window
     start = trace.events.start_ns.take(trace.kernels.event.take(rows))
     return rows[(start >= low) & (start < high) if steps is None else steps.holding(start) >= 0]
 
 
 def runs_alone(trace: Trace, rows: Int64) -> Bool:
-    """Says which of these kernels, given in time order, run while none of the others does.
+    """Returns which of these kernels, given in time order, run while none of the others does.
 
     kernel 7 | aaa..bbb.ccc |
     kernel 9 | ......d..... |   ->  only a and c are alone
@@ -88,26 +88,26 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
 
 @shared
 def kernel_intervals(trace: Trace, device: int) -> Intervals:
-    """Says when at least one kernel runs on the device, over the whole recording."""
+    """Returns when at least one kernel runs on the device, over the whole recording."""
     return activity_intervals(trace, device, Kind.KERNEL)
 
 
 @shared
 def busy_intervals(trace: Trace, device: int) -> Intervals:
-    """Says when the device is busy: kernels, copies and memsets of all streams, over the whole recording."""
+    """Returns when kernels, copies or memsets of any stream run on the device, over the whole recording."""
     kernels, copies = kernel_intervals(trace, device), activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return kernels | copies if len(copies) else kernels
 
 
 def activity_intervals(trace: Trace, device: int, *kinds: Kind) -> Intervals:
-    """Says when activities of these kinds run on the device, over the whole recording."""
+    """Returns when activities of these kinds run on the device, over the whole recording."""
     events, rows = trace.events, trace.events.rows(*kinds)
     rows = rows[events.device[rows] == device]
     return Intervals.of_events(events, rows)
 
 
 def gpu_utilization(trace: Trace, device: int) -> Figure:
-    """Union of the device's kernels within the window / window. As torch-tb-profiler counts it."""
+    """Returns the union of the device's kernels within the window / the window, as torch-tb-profiler does."""
     kernels = kernel_intervals(trace, device)
     covered = kernels.overlap_ns(*windows(trace))
     return ratio_figure(covered, windows_ns(trace), None)
@@ -115,9 +115,10 @@ def gpu_utilization(trace: Trace, device: int) -> Figure:
 
 @shared
 def blocks(trace: Trace) -> Int64 | None:
-    """Blocks of each kernel's grid, in 64 bits; -1 if the file does not record its grid. None: it records no grid.
+    """Returns the number of blocks of each kernel's grid, -1 if the file does not record it; None if it records no grid
+    at all.
 
-    ROCm counts the grid of some launch calls in work-items; if it does not record the launch call, the number is
+    ROCm counts the grid of some launch calls in work-items. If it does not record the launch call, the number is
     unknown.
     """
     grid, block = trace.kernels.grid, trace.kernels.block
@@ -135,12 +136,12 @@ def blocks(trace: Trace) -> Int64 | None:
 
 @shared
 def blocks_per_sm(trace: Trace) -> Float64:
-    """Blocks per SM of each kernel; NaN where it is not known.
+    """Returns the blocks per SM of each kernel. It is NaN if unknown.
 
-    Recomputed from the grid and the device's SMs if both are known, because the file rounds to six digits and has
-    contained negative numbers and infinities; else the file's value, if it is finite and positive. Some profilers write
-    only grids: these are used if the blocks of all kernels of a device are known, since a missing kernel would count as
-    none.
+    The value is recomputed from the grid and the device's SMs if both are known, because the file rounds to six digits
+    and has contained negative numbers and infinities. Otherwise it is the file's value, if that is finite and positive.
+    Some profilers write only grids. These are used if the blocks of all kernels of a device are known, because a
+    missing kernel would count as none.
     """
     kernels, on = trace.kernels, trace.events.device[trace.kernels.event]
     recorded = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
@@ -159,7 +160,7 @@ def blocks_per_sm(trace: Trace) -> Float64:
 
 @shared
 def sm_levels(trace: Trace, device: int) -> Levels | None:
-    """min(1, sum over running kernels of blocks per SM) over the whole recording. Kernels without the value add
+    """Returns min(1, sum over running kernels of blocks per SM) over the whole recording. Kernels without the value add
     nothing; None if no kernel has it."""
     height, rows = blocks_per_sm(trace), kernel_rows(trace, device)
     rows = rows[np.isfinite(height[rows])]
@@ -171,8 +172,8 @@ def sm_levels(trace: Trace, device: int) -> Levels | None:
 
 @shared
 def est_sm_efficiency(trace: Trace, device: int) -> Figure:
-    """At each instant min(1, sum over running kernels of blocks per SM), integrated / window, as in
-    torch-tb-profiler."""
+    """Returns min(1, sum over running kernels of blocks per SM), integrated over the window / the window, as
+    torch-tb-profiler does."""
     level = sm_levels(trace, device)
     if level is None:
         return unknown(trace, NO_BLOCKS if len(kernel_rows(trace, device)) else NO_KERNELS)
@@ -180,22 +181,24 @@ def est_sm_efficiency(trace: Trace, device: int) -> Figure:
 
 
 def windows(trace: Trace) -> tuple[Int64, Int64]:
-    """Starts and ends of the windows for which figures are measured: first the span's, then each step's."""
+    """Returns the starts and the ends of the windows for which figures are measured: first the span's, then each
+    step's."""
     steps = find_steps(trace)
     low, high = steps.window
     return np.concatenate(([low], steps.start_ns)), np.concatenate(([high], steps.end_ns))
 
 
 def windows_ns(trace: Trace) -> Int64:
-    """Lengths of `windows`. The time between recordings that are steps is not the span's: the profiler was off."""
+    """Returns the lengths of `windows`. The time between recordings that count as steps is not the span's, because the
+    profiler was off."""
     (start, end), steps = windows(trace), find_steps(trace)
     length = end - start
     return np.append(length[1:].sum(), length[1:]) if steps.by == "recording" else length
 
 
 def sums_in_windows(trace: Trace, in_bins: Callable[[Int64], Sequence[Float64]]) -> list[Float64]:
-    """Sums over each of `windows` of what `in_bins` measures in bins, whose edges it is given: one entry for each of
-    its columns."""
+    """Returns the sums over each of `windows` of what `in_bins` measures, one entry for each of its columns. in_bins:
+    gets the edges of bins."""
     start, end = windows(trace)
     edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
     low, high = place.reshape(2, -1)
@@ -208,7 +211,7 @@ def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
     calls = distinct_in(events.name[events.rows(*CALL_KINDS)]).tolist()
     of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
     if not of_rocm:
-        uncertain = (trace.job.runtime or "").startswith("HIP")  # the launch call of a kernel is not recorded
+        uncertain = (trace.job.runtime or "").startswith("HIP")  # it records no launch call of a kernel
         return np.zeros(len(trace.kernels), bool), np.full(len(trace.kernels), uncertain)
     by_name = values_at(events.name, find_launches(trace).calls_of(trace.kernels.event))
     in_items = is_in(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])
@@ -216,13 +219,14 @@ def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
 
 
 class Levels(msgspec.Struct, frozen=True, eq=False):
-    """A step function of time: value[i] from knots[i] to knots[i+1]; 0 before the first knot and after the last."""
+    """A step function of time: value[i] from knots[i] to knots[i+1], and 0 before the first knot and after the last
+    one."""
 
     knots: Int64
     value: Float64
 
     def integral_ns(self, start: Int64, end: Int64) -> Float64:
-        """Integral over each window [start[i], end[i])."""
+        """Returns the integral over each window [start[i], end[i])."""
         before_start, before_end = np.split(self._before(np.concatenate((start, end))), 2)
         return np.subtract(before_end, before_start)
 
@@ -236,19 +240,20 @@ class Levels(msgspec.Struct, frozen=True, eq=False):
 
 
 def levels(start: Int64, end: Int64, height: Float64) -> Levels:
-    """min(1, sum of the heights of the open intervals) at each instant. Heights above 1 count as 1, since the sum is
-    capped at 1 anyway, and small numbers stay exact."""
+    """Returns min(1, sum of the heights of the open intervals) at each instant. Heights above 1 count as 1, because the
+    sum is limited to 1 anyway and small numbers stay exact."""
     units = np.rint(np.minimum(height, 1.0) * FIXED_POINT).astype(np.int64)
     knots = np.concatenate((start, end))
     order = np.argsort(knots)
-    knots = knots[order]  # knots at one instant have no time between them
+    knots = knots[order]  # no time lies between knots at one instant, so their order does not matter
     running = np.cumsum(np.concatenate((units, -units))[order])[:-1]
     return Levels(knots, np.minimum(running, FIXED_POINT) / FIXED_POINT)
 
 
 @shared
 def collective_names(trace: Trace) -> Bool:
-    """For each string of the trace's table: is it a collective's name, of a kernel, a CPU op or a named range?"""
+    """Returns for each string of the trace's table whether it is a collective's name: that of a kernel, a CPU op or a
+    named range."""
     judged = np.zeros(len(trace.strings), bool)
     for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
         for name in distinct_in(trace.events.name[trace.events.rows(*kinds)]).tolist():
@@ -257,24 +262,25 @@ def collective_names(trace: Trace) -> Bool:
 
 
 def collective_kernels(trace: Trace) -> Int64:
-    """Rows of the event table: the kernels of collectives, on any device."""
+    """Returns the rows of the event table that are kernels of collectives, on any device."""
     kernels = trace.events.rows(Kind.KERNEL)
     return kernels[collective_names(trace)[trace.events.name[kernels]]]
 
 
 def computing_kernels(trace: Trace) -> Int64:
-    """Rows of the event table: all other kernels."""
+    """Returns the rows of the event table that are all other kernels."""
     kernels = trace.events.rows(Kind.KERNEL)
     return kernels[~collective_names(trace)[trace.events.name[kernels]]]
 
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:
-    """Says which of these rows of `Trace.kernels` are collectives."""
+    """Returns which of these rows of `Trace.kernels` are collectives."""
     return collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
 
 
 def computing_intervals(trace: Trace, device: int) -> Intervals:
-    """Says when at least one computing kernel (any but a collective's) runs on the device, over the whole recording."""
+    """Returns when at least one computing kernel runs on the device, over the whole recording. Every kernel but a
+    collective's computes."""
     events, kernels = trace.events, kernel_rows(trace, device)
     exchanges = exchanging(trace, kernels)
     if not exchanges.any():

@@ -2,6 +2,6 @@
 
 Decisions and their reasons:
 
-- If a card is based on a CPU op, the op counts with its lower median over the steps: a process that takes the core for
-  10 ms can make a square root the longest op of a step.
+- If a card is based on a CPU op, the op counts with its lower median over the steps, because another process that takes
+  the core for 10 ms can make a square root the longest op of a step.
 """

@@ -4,7 +4,7 @@ thread   |-------- forward --------|          path ["forward"]           self = 
            |- encoder -| |- head -|           path ["forward", "encoder"], path ["forward", "head"]
 device        kkkk  kkk     kkk               launched inside: the union of its time
 
-Marks of steps are left out; those of torch.optim and of the loader are included under their short names.
+Marks of steps are left out. Those of torch.optim and of the loader are included under their short names.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in, places_in, values_at
 
-#: Maximum number of paths in the tree, those with the most host time. Launches inside the other paths count for the
-#: paths around them.
+#: Maximum number of paths in the tree. The paths with the most host time are kept, and launches inside the others count
+#: for the paths around them.
 RANGE_ROWS = 100
 
-#: Name of the wait for the loader in a path.
+#: The name of the wait for the loader in a path.
 LOADER_RANGE = "DataLoader"
 
 
 class RangeRow(msgspec.Struct, frozen=True):
-    """A named range of the host (record_function and the like) within the ranges around it; means per step.
+    """A named range of the host, such as a record_function, within the ranges around it; means per step.
 
     path        the names from the outermost range to this one; a path that occurs in two phases has two rows
-    host_ns     time in which the range is open, added up over the threads
+    host_ns     time in which the range is open, summed over the threads
     self_ns     the part of it in which no range inside it is open
     device_ns   time in which work that was launched inside it runs (union over streams and devices)
     idle_ns     idle time of the devices that this work ends
@@ -58,7 +58,7 @@ class RangeRow(msgspec.Struct, frozen=True):
 
 
 class _Tree(msgspec.Struct, frozen=True, eq=False):
-    """Paths; an outer path comes before its inner ones. label, phase: of its innermost range.
+    """The paths. An outer path comes before its inner ones. label, phase: those of its innermost range.
 
     rows, path: the ranges as rows of the event table, ascending, and the path of each.
     """
@@ -71,7 +71,7 @@ class _Tree(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Sums(msgspec.Struct, frozen=True, eq=False):
-    """Sums over the span for each path; the last three cover all that is launched inside it."""
+    """Sums over the span for each path. The last three cover all work that is launched inside it."""
 
     begun: Int64
     host_ns: Int64
@@ -82,13 +82,14 @@ class _Sums(msgspec.Struct, frozen=True, eq=False):
 
 
 def range_rows(trace: Trace, idle_of_activity: Int64 | None = None) -> list[RangeRow]:
-    """Rows depth first, siblings with the most host time first. idle_of_activity: ns for each row of
-    `find_launches`."""
+    """Returns the rows depth first; of siblings those with the most host time come first. idle_of_activity: ns for each
+    row of `find_launches`."""
     tree = _tree(trace)
     if not len(tree.rows):
         return []
     begin_counts, host_ns, self_ns = _host_sums(trace, tree)
-    kept = among_largest(host_ns, host_ns > 0, RANGE_ROWS)  # outer paths are as long as inner ones, and come first
+    # Outer paths are at least as long as inner ones, and come first.
+    kept = among_largest(host_ns, host_ns > 0, RANGE_ROWS)
     launched = _launched(trace, tree, _nearest(tree.parent, kept), idle_of_activity)
     sums = _Sums(begin_counts, host_ns, self_ns, *launched)
     return [
@@ -120,8 +121,8 @@ def _tree(trace: Trace) -> _Tree:
 
 
 def _around(trace: Trace, rows: Int64) -> Int64:
-    """For each range the place in `rows` of the range around it; -1 for none. The training thread waits for the engine,
-    so its open range encloses the work of the engine's threads."""
+    """Returns for each range the place in `rows` of the range around it; -1 for none. The training thread waits for the
+    autograd engine, so its open range encloses the work of the engine's threads."""
     around = parent_places(trace, rows).astype(np.int64)
     without_range = np.flatnonzero((around < 0) & is_in(trace.events.thread[rows], autograd_threads(trace)))
     waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[without_range]])
@@ -130,13 +131,13 @@ def _around(trace: Trace, rows: Int64) -> Int64:
 
 
 def _range_of_waiting(trace: Trace, rows: Int64, instants: Int64) -> Int64:
-    """The innermost of these ranges that is open on the training thread at each instant; -1 for none."""
+    """Returns the innermost of these ranges that is open on the training thread at each instant; -1 for none."""
     rows_here = rows[is_in(trace.events.thread[rows], training_threads(trace)[:1])]
     return values_at(rows_here, open_at(trace.events.start_ns[rows_here], trace.events.ends(rows_here), instants))
 
 
 def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
-    """The distinct labels of ranges, and the label number of each range."""
+    """Returns the distinct labels of ranges, and the label number of each range."""
     names, place = np.unique(trace.events.name[rows], return_inverse=True)
     is_wait, ranges = loader_names(trace), range_names(trace)
     in_tree = [LOADER_RANGE if is_wait[name] else short_range(ranges[name] or "") for name in names.tolist()]
@@ -145,16 +146,16 @@ def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
 
 
 _NUMBER = expression(r"\d+")
-#: Longer numbers count nothing, and Python refuses to read the longest.
+#: Maximum number of digits that are read. Longer numbers count nothing, and Python refuses to convert the longest ones.
 _DIGITS = 18
 
 
 @shared
 def range_names(trace: Trace) -> Words:
-    """Returns the name of a range for each text of the string table: the text itself, and one name for ranges that
-    count the steps, "iter #" for "iter 12". Ranges with numbers may also be parts of a step, such as layers. So those
-    count the steps whose names differ in numbers alone, which grow from step to step: each is in one step, and each
-    step has one of them.
+    """Returns the name of a range for each text of the string table. It is the text itself, or one name for ranges that
+    count the steps, "iter #" for "iter 12". Ranges with numbers may also be parts of a step, such as layers. So ranges
+    count the steps only if their names differ in numbers alone that grow from step to step, each name is in one step,
+    and each step has one of them.
 
     step     |----- 3 ------|----- 4 ------|
     range     [   iter 12  ]  [   iter 13  ]     iter #
@@ -183,8 +184,8 @@ def range_names(trace: Trace) -> Words:
 
 
 def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
-    """For each path the number of ranges that begin in the steps, the time for which they are open there, and that time
-    without the ranges inside."""
+    """Returns three columns by path: the number of ranges that begin in the steps, the time for which they are open
+    there, and that time without the ranges inside."""
     size = len(tree.parent)
     start, end = trace.events.start_ns[tree.rows], trace.events.ends(tree.rows)
     windows = find_steps(trace).intervals
@@ -197,7 +198,7 @@ def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
 
 
 def _nearest(parent: Int64, kept: Bool) -> Int64:
-    """For each path the path itself if it is kept, else the nearest kept one around it; -1 for none."""
+    """Returns for each path the path itself if it is kept, otherwise the nearest kept one around it; -1 for none."""
     nearest: list[int] = []
     for path, around in enumerate(parent.tolist()):
         nearest.append(path if kept[path] else nearest[around] if around >= 0 else -1)
@@ -205,7 +206,8 @@ def _nearest(parent: Int64, kept: Bool) -> Int64:
 
 
 def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64 | None) -> tuple[Int64, Int64, Int64]:
-    """Device time, attributed idle time and activities of the kept paths, including what is inside them."""
+    """Returns the device time, the attributed idle time and the number of activities of the kept paths, including what
+    is inside them."""
     launches, size = find_launches(trace), len(tree.parent)
     row = _range_of_call(trace, tree.rows, launches.call)
     inside = np.flatnonzero(row >= 0)
@@ -226,7 +228,8 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
 
 
 def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
-    """The innermost range around each call, or around the wait for the engine's thread that calls; -1 for none."""
+    """Returns the innermost range around each call; if an engine's thread calls outside of any range, the one in which
+    the training thread waits for it; -1 for none."""
     row = innermost(trace, rows, call.astype(np.int64))
     without_range = np.flatnonzero((row < 0) & (call >= 0) & is_in(trace.events.thread[call], autograd_threads(trace)))
     row[without_range] = _range_of_waiting(trace, rows, trace.events.start_ns[call[without_range]])
@@ -234,7 +237,7 @@ def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
 
 
 def _running(start: Int64, end: Int64, path: Int64, parent: Int64) -> dict[int, Intervals]:
-    """Says when the work launched inside each path runs; rows must be sorted by path."""
+    """Returns when the work launched inside each path runs. The rows must be sorted by path."""
     paths, first = np.unique(path, return_index=True)
     bounds = np.append(first, len(path)).tolist()
     running = {

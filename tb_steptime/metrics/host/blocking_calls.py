@@ -1,16 +1,13 @@
-"""Blocking calls in groups: a copy and the synchronize after it under one op block the host once.
+"""Blocking calls in groups. A copy and the synchronize after it under one op block the host once.
 
 thread   |-- aten::item --|   |-- aten::unique ----------------|
            [copy][ sync  ]      [copy][sync] [launch] [copy][sync]
 group      ggggggggggggggg      ggggggggggg           hhhhhhhhhhh     work that is launched between two calls parts them
 
-Outside any op only a synchronize directly after a copy forms a group with it. A copy that does not block is in a group
-if it is waited for at once. The profiler's own synchronize, after the last step, does not belong to the training.
+Outside any op, only a synchronize directly after a copy forms a group with it. A copy that does not block is in a group
+if the host waits for it at once. The profiler's own synchronize, after the last step, does not belong to the training.
 
-Two recordings are matched by the calls' place of origin.
-
-base        aten::item   cudaMemcpyAsync + cudaStreamSynchronize   forward   train.py: step     2 calls a step, 14 ms
-candidate   (no such row)                                                                       gone
+Calls of two recordings are matched by their place of origin.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
 
-# Calls that block the host: recognised by name, and copies that stage pageable memory, whatever their name.
+# Calls that block the host are recognised by their names, and copies that stage pageable memory by their memory.
 #
 # runtime   [cudaStreamSynchronize]  [cudaMemcpyAsync       ]  [cudaMalloc]
 # device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
@@ -45,9 +42,9 @@ COPY_CALL = expression(
 #: Copy calls with asynchronous names that still wait if the memory is pageable.
 ASYNC_COPY_CALL = expression(rf"{RUNTIME}Memcpy(2D|3D)?Async")
 PAGEABLE_COPY = expression(r"Pageable")
-#: Copy calls of Intel's runtimes: those that last until their copy is done have waited for it.
+#: Copy calls of Intel's runtimes. Those that last until their copy is done have waited for it.
 _INTEL_COPY_CALL = expression(r"(ur|pi)\w*(Memcpy|MemBuffer(Read|Write))")
-#: Calls that allocate or free memory of the device or pinned memory of the host; growing segments are mapped.
+#: Calls that allocate or free memory of the device or pinned memory of the host. Growing segments are mapped.
 ALLOCATOR_CALL = expression(
     rf"{RUNTIME}(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
     r"|cuMem(Host)?(Alloc|Free|Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|HostRegister)"
@@ -65,25 +62,25 @@ class Blocks(enum.IntEnum):
     ALLOCATOR = 4  # it allocates or frees memory, which may wait for the device
 
 
-#: Kinds that wait for the device: a host that never waited would not need these calls.
+#: Kinds that wait for the device. A host that never waited would not need these calls.
 WAITING = (Blocks.SYNC, Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 
 class BlockingCalls(msgspec.Struct, frozen=True, eq=False):
-    """Rows of the event table, ascending, and the `Blocks` of each. A call inside another one (the driver's inside the
-    runtime's) is left out."""
+    """The blocking calls, as rows of the event table, ascending, and the kind of each. A call inside another one, as
+    the driver's inside the runtime's, is left out."""
 
     row: Int64
     kind: UInt8
 
     def of(self, *kinds: Blocks) -> Int64:
-        """The rows of these kinds only."""
+        """Returns the rows of the calls of these kinds."""
         return self.row[is_in(self.kind, kinds)]
 
 
 @shared
 def blocking_calls(trace: Trace) -> BlockingCalls:
-    """Every call that blocks its thread, on any thread and at any time of the recording."""
+    """Returns every call that blocks its thread, on any thread and at any time of the recording."""
     events = trace.events
     calls = events.rows(*CALL_KINDS)
     by_name = _blocks_by_name(trace, calls)
@@ -102,7 +99,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
 
 
 def _blocks_by_name(trace: Trace, calls: Int64) -> UInt8:
-    """For each string of the table how a call of that name blocks its thread; each name is tested once."""
+    """Returns for each string of the table how a call of that name blocks its thread. Each name is tested once."""
     result = np.zeros(len(trace.strings), np.uint8)
     for name in distinct_in(trace.events.name[calls]).tolist():
         result[name] = _blocks(trace.strings[name])
@@ -115,7 +112,7 @@ def _blocks(name: str) -> Blocks:
 
 
 def _waited_copies(trace: Trace) -> Int64:
-    """Copy calls of Intel's runtimes that end no earlier than their copies."""
+    """Returns the copy calls of Intel's runtimes that end no earlier than their copies."""
     calls = rows_named(trace, CALL_KINDS, _INTEL_COPY_CALL.match)
     if not len(calls):
         return calls
@@ -125,15 +122,15 @@ def _waited_copies(trace: Trace) -> Int64:
     return distinct_in(call[is_in(call, calls) & (ends <= events.ends(call))])
 
 
-#: A call that launches a kernel of at least this length returns before its end, unless it waits for that. So do the
-#: launches of a process if at least this share of so many of them do.
+#: A call that launches a kernel of at least this length returns before the kernel ends, unless it waits for that. The
+#: launches of a process wait if at least this share of long ones do, and at least this many.
 _LONGER_THAN_A_CALL_NS, _ALL_WAIT, _FEWEST_WAITS = 20_000, 0.95, 20
 
 
 @shared
 def blocking_launches(trace: Trace) -> Int64:
-    """Rows of the calls that launch one kernel and wait for its end; none where other launches return earlier. With
-    CUDA_LAUNCH_BLOCKING=1 all of them wait.
+    """Returns the rows of the calls that launch one kernel and wait for its end; none if other launches return earlier.
+    With CUDA_LAUNCH_BLOCKING=1 all of them wait.
 
     runtime   [cudaLaunchKernel]  [cudaLaunchKernel   ]
     device       kkkkkkkkkkkkk       kkkkkkkkkkkkkkkk
@@ -155,7 +152,7 @@ def blocking_launches(trace: Trace) -> Int64:
 _NAMED_CALLS = 3
 
 
-#: Kinds of calls after which a group is named; the most important first.
+#: The kinds of groups.
 BlockingKind = Literal["sync", "pageable_copy", "copy", "allocator"]
 KINDS: tuple[BlockingKind, ...] = get_args(BlockingKind)
 _BY_WEIGHT = (
@@ -168,16 +165,16 @@ _BY_WEIGHT = (
 
 
 class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
-    """Groups in the steps, sorted by start; groups of different threads may overlap. Each column has one entry per
+    """The groups in the steps, sorted by start. Groups of different threads may overlap. Each column has one entry per
     group.
 
     start, end     from its first call's start to its last one's end
-    call, op       row of its first call, and of the innermost op around that; -1 for none
+    call, op       rows of its first call, and of the innermost op around that; -1 for none
     blocked_ns     length of its calls
     kind           place in KINDS
     copy           row of `find_launches` of its last copy; -1 for none
-    bytes          copied by it; -1 if not recorded or nothing is copied
-    names          (n, 3) rows of the string table: its calls' names in order, repeats left out; -1 for none
+    bytes          bytes that it copies; -1 if not recorded or nothing is copied
+    names          (n, 3): names of its calls in order without repeats, rows of the string table; -1 for none
     """
 
     start: Int64
@@ -194,7 +191,7 @@ class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
         return len(self.start)
 
     def calls(self, trace: Trace, group: int) -> str:
-        """The names of a group's calls: "cudaMemcpyAsync + cudaStreamSynchronize"."""
+        """Returns the names of a group's calls, such as "cudaMemcpyAsync + cudaStreamSynchronize"."""
         return " + ".join(trace.strings[name] for name in self.names[group].tolist() if name >= 0)
 
 
@@ -207,12 +204,12 @@ _NO_GROUPS = BlockingGroups(
 
 @shared
 def blocking_groups(trace: Trace) -> BlockingGroups:
-    """Every group that begins within the marks of the steps."""
+    """Returns every group that begins within the marks of the steps."""
     if not len(blocking_calls(trace).row):
         return _NO_GROUPS
     calls = _calls_of_groups(trace)
     new = _opens(trace, calls)
-    order = np.argsort(calls.row[new], kind="stable")  # sorted by thread so far; this is time order
+    order = np.argsort(calls.row[new], kind="stable")  # the groups are sorted by thread until now; this is time order
     groups = _groups(trace, calls, np.flatnonzero(new), order)
     low, high = find_steps(trace).host_window
     inside = (groups.start >= low) & (groups.start < high)
@@ -220,9 +217,9 @@ def blocking_groups(trace: Trace) -> BlockingGroups:
 
 
 class _Calls(msgspec.Struct, frozen=True, eq=False):
-    """Calls that may be in a group: those that block, and asynchronous copies that are waited for at once. Sorted by
-    thread, then by time. op: the innermost one around the call, -1 for none; launched: number of earlier launches of
-    the thread."""
+    """Calls that may be in a group: those that block, and asynchronous copies for which the host waits at once. They
+    are sorted by thread, then by time. op: the innermost op around the call, -1 for none. launched: number of earlier
+    launches of the thread."""
 
     row: Int64
     kind: UInt8
@@ -246,7 +243,7 @@ def _calls_of_groups(trace: Trace) -> _Calls:
 
 
 def _host_copies(trace: Trace) -> Int64:
-    """Asynchronous calls that copy between the host and a device."""
+    """Returns the asynchronous calls that copy between the host and a device."""
     events, launches = trace.events, find_launches(trace)
     rows = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
     call = launches.call[rows]
@@ -256,7 +253,7 @@ def _host_copies(trace: Trace) -> Int64:
 
 
 def _launched_before(trace: Trace, rows: Int64) -> Int64:
-    """How many launch calls of its thread begin before each call."""
+    """Returns how many launch calls of its thread begin before each call."""
     launching = calls_that_launch(trace)
     thread, before = trace.events.thread[launching], np.zeros(len(rows), np.int64)
     for number in distinct_in(trace.events.thread[rows]).tolist():
@@ -266,8 +263,8 @@ def _launched_before(trace: Trace, rows: Int64) -> Int64:
 
 
 def _opens(trace: Trace, calls: _Calls) -> Bool:
-    """Says which calls begin a group. A call does not if it is under the same op as the call before or, outside any op,
-    is the synchronize after a copy. Work that is launched between two calls separates them."""
+    """Returns which calls begin a group. A call does not if it is under the same op as the call before it, or outside
+    any op and the synchronize after a copy. Work that is launched between two calls separates them."""
     copies = is_in(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
     new = np.ones(len(calls.row), bool)
     together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))
@@ -306,13 +303,14 @@ def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
     linked = np.where(is_linked, np.append(by_call, -1)[place], -1)
     if events.bytes is None:
         return linked, np.full(len(rows), -1, np.int64)
-    activity = np.append(launches.activity, -1)[linked]  # there may be no activity at all
+    activity = np.append(launches.activity, -1)[linked]  # append one entry, because there may be no activity at all
     return linked, np.where(linked >= 0, np.append(events.bytes, -1)[activity], -1)
 
 
 def _kinds(trace: Trace, calls: _Calls, group: Int64, count: int) -> UInt8:
-    """A group has the kind of its most important call; an asynchronous copy that is waited for counts as a copy. An
-    allocator that waits until it may free memory would not, if there were enough."""
+    """Returns the kind of each group, which is that of its most important call. An asynchronous copy for which the host
+    waits counts as a copy. A wait of the allocator until it may free memory counts as the allocator's, because it would
+    not wait if there were enough memory."""
     result = np.full(count, KINDS.index("allocator"), np.uint8)
     for blocks, name in _BY_WEIGHT:
         result[group[calls.kind == blocks]] = KINDS.index(name)
@@ -331,14 +329,14 @@ def _names(name: Int32, first: Int64, group: Int64) -> Int32:
     return result
 
 
-#: Maximum number of places, those with the most time; the time of the others is short.
+#: Maximum number of places. Those with the most time are kept; the others take little.
 PLACES = 200
 
 _LINE = expression(r"\(\d+\)")
 
 
 class BlockingPlace(msgspec.Struct, frozen=True):
-    """Blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
+    """The blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
 
     total_ns       how long the calls block the host
     deviation_ns   standard deviation of this time per step; None if there is one step
@@ -359,8 +357,8 @@ class BlockingPlace(msgspec.Struct, frozen=True):
 
 
 def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace]:
-    """The places of the `blocking_groups` in the compared steps, longest blocked first. step: the step of each group,
-    -1 for none."""
+    """Returns the places of the `blocking_groups` in the compared steps, longest blocked first. step: the step of each
+    group, -1 for none."""
     in_steps = np.flatnonzero(step >= 0)
     if not len(in_steps):
         return []
@@ -374,7 +372,7 @@ def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace
 
 
 class _Surroundings:
-    """Places of some of `blocking_groups`. op, outer_op: rows of the string table, -1 for none."""
+    """The places of some of `blocking_groups`."""
 
     def __init__(self, trace: Trace, chosen: Int64) -> None:
         groups = blocking_groups(trace)
@@ -409,7 +407,7 @@ class _Surroundings:
 
 
 def _without_lines(words: Words) -> Words:
-    """ "train.py(54): step" is "train.py: step", whatever the line."""
+    """Returns the words without line numbers: "train.py: step" for "train.py(54): step"."""
     texts = [_LINE.sub("", text) for text in words.texts]
     distinct = list(dict.fromkeys(texts))
     place = np.array([*(distinct.index(text) for text in texts), -1], np.int32)

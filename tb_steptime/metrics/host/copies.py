@@ -4,7 +4,7 @@ kernels        kkkkkk
 copy       cccccccc
 hidden         hhhh        time in which a kernel of the same device runs too
 
-Two recordings are matched by the kinds of memory of source and target, and by the copies' place of origin.
+Copies of two recordings are matched by the kinds of memory of source and target, and by their place of origin.
 
 base        HtoD  Pageable -> Device   aten::to   forward    2 a step, 1.3 ms
 candidate   HtoD  Pinned -> Device     aten::to   forward    2 a step, 0.3 ms     the same place, other memory
@@ -36,19 +36,19 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distin
 class CopyRow(msgspec.Struct, frozen=True):
     """Copies of one direction between two kinds of memory; means per step.
 
-    direction          "HtoD" and the like
+    direction          "HtoD", "DtoH", "DtoD" and the like
     source, target     kinds of memory: "Pageable", "Pinned", "Device"
     pageable           whether one of the two is pageable
     hidden_ns          time of the copies in which a kernel runs too
     blocked_ns         time for which the calls that copy block the host
     bytes_per_second   bytes / the copies' own time; None if bytes are not recorded
-    op                 the outermost op, or else the named range, with the most copy time
-    least_ns           what they would take at the peak rate of the link between host and device; None for copies within
+    op                 the outermost op, or else the named range, whose copies take the most time
+    least_ns           their time at the peak rate of the link between host and device; None for copies within
                        one of them, and where bytes or the rate are not known
-    in_a_row           number of these copies a step that follow another of them without a kernel in between
-    created_ns         the part of `total_ns` of tensors that an op creates right before, as `is_created` says
-    made_by            the op that computes on the CPU right before most of the bytes are copied to the device, outside
-                       of a loader: it makes what they copy; None if there is none
+    in_a_row           number of these copies that follow another of them without a kernel in between
+    created_ns         the part of `total_ns` in copies of tensors that an op creates right before (`is_created`)
+    made_by            the op that makes most of what is copied to the device: it computes on the CPU right before the
+                       copies, outside of a loader; None if there is none
     """
 
     direction: str
@@ -69,8 +69,8 @@ class CopyRow(msgspec.Struct, frozen=True):
 
 
 def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
-    """One row for each way of the copies of this process that begin within the steps, most time first. steps: None for
-    all."""
+    """Returns one row for each direction and kinds of memory of the copies that begin within the steps, most time
+    first. steps: None for all."""
     chosen = steps or find_steps(trace)
     rows, number, directions = copies_in_steps(trace, chosen)
     result = [copy_row(trace, each, rows[number == i], len(chosen.steps)) for i, each in enumerate(directions)]
@@ -78,7 +78,8 @@ def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
 
 
 def copies_in_steps(trace: Trace, steps: Steps) -> tuple[Int64, Int64, list[CopyDirection]]:
-    """Rows of `find_launches` that are copies within the steps, the number of each one's way, and the ways."""
+    """Returns the rows of `find_launches` that are copies within the steps, the place of each one's direction, and the
+    directions."""
     events, launches = trace.events, find_launches(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     rows = rows[steps.holding(events.start_ns[launches.activity[rows]]) >= 0]
@@ -89,7 +90,7 @@ def copies_in_steps(trace: Trace, steps: Steps) -> tuple[Int64, Int64, list[Copy
 
 
 def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> CopyRow:
-    """Builds the row for some copies of so many steps, given as rows of `find_launches`."""
+    """Builds the row for some copies, given as rows of `find_launches`. steps: number of steps."""
     events, activity = trace.events, find_launches(trace).activity[rows]
     nbytes = copied_bytes(trace, activity)
     recorded = nbytes >= 0
@@ -114,18 +115,19 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
     )
 
 
-#: Minimum length of an op that makes what is copied. Ops that describe a tensor, or look up few rows, take less.
+#: Minimum length of an op that makes what is copied. Ops that only describe a tensor, or look up few rows, take less.
 MAKES_NS = 1_000_000
 
 
 def _made_by(trace: Trace, rows: Int64) -> str | None:
-    """Returns the op that makes what most of these copies, rows of `find_launches`, copy to the device.
+    """Returns the op that makes most of what these copies, rows of `find_launches`, copy to the device; None if there
+    is none.
 
     thread   [loader][index_select]  [copy]        nothing else is launched in between
     """
     events, launches = trace.events, find_launches(trace)
     call, nbytes = launches.call[rows], np.maximum(copied_bytes(trace, launches.activity[rows]), 0)
-    thread = np.where(call >= 0, events.thread[call], -1)  # a copy without a launch call has none
+    thread = np.where(call >= 0, events.thread[call], -1)  # a copy without a launch call has no thread
     ops = events.rows(Kind.CPU_OP)
     ops = ops[events.dur_ns[ops] >= MAKES_NS]
     ops = ops[loader_intervals(trace).overlap_ns(events.start_ns[ops], events.start_ns[ops] + 1) == 0]
@@ -137,7 +139,7 @@ def _made_by(trace: Trace, rows: Int64) -> str | None:
         last = np.searchsorted(events.ends(here), events.start_ns[call[copies]], side="right") - 1
         copies, maker = copies[last >= 0], here[last[last >= 0]]
         since = np.searchsorted(begins, (events.start_ns[maker], events.start_ns[call[copies]]))
-        alone = since[0] == since[1]  # neither the op nor what follows it makes any call
+        alone = since[0] == since[1]  # neither the op nor what follows it calls the runtime
         made[copies[alone]] = events.name[maker[alone]]
     known = made >= 0
     if 2 * int(nbytes[known].sum()) <= int(nbytes.sum()):
@@ -145,12 +147,13 @@ def _made_by(trace: Trace, rows: Int64) -> str | None:
     return trace.strings[int(np.bincount(made[known], nbytes[known]).argmax())]
 
 
-#: Directions of copies between host and device.
+#: The directions of copies between host and device.
 _OVER_LINK = ("HtoD", "DtoH")
 
 
 def _least_ns(trace: Trace, activity: Int32, steps: int) -> int | None:
-    """Returns what these copies take per step at the peak rates of their devices' links."""
+    """Returns how long these copies take per step at the peak rates of their devices' links; None if a rate or bytes
+    are not known."""
     nbytes, device = copied_bytes(trace, activity), trace.events.device[activity]
     total = 0.0
     for each in distinct(device).tolist():
@@ -163,7 +166,7 @@ def _least_ns(trace: Trace, activity: Int32, steps: int) -> int | None:
 
 
 def copied_bytes(trace: Trace, activity: Int32) -> Int64:
-    """Bytes of these copies, rows of the event table; -1 where not recorded."""
+    """Returns the bytes of these copies, rows of the event table; -1 if not recorded."""
     nbytes = trace.events.bytes
     return np.full(len(activity), -1, np.int64) if nbytes is None else nbytes[activity].astype(np.int64)
 
@@ -178,7 +181,7 @@ def _in_a_row(trace: Trace, activity: Int32) -> int:
     return number
 
 
-#: Ops that make a tensor of sizes and numbers alone, or a mask.
+#: Ops that make a tensor from sizes and numbers alone, or a mask.
 _CREATES = expression(
     r"aten::(ones|zeros|full|eye|arange|linspace|tril|triu|tril_indices|triu_indices|randn?|randint|randperm|normal)"
     r"(_like|_)?$"
@@ -187,12 +190,12 @@ _CREATES = expression(
 _RESHAPES = expression(
     r"aten::(view|reshape|expand|unsqueeze|squeeze|transpose|permute|t|repeat|detach|alias|to|eq|ne|lt|gt|logical_not)$"
 )
-#: Number of ops before a copy that are looked at, and the longest time from the creation to the copy, ns.
+#: Maximum number of ops between creation and copy, and maximum time between two ops and the copy, ns.
 _OPS_BEFORE, _SOON_NS = 6, 100_000
 
 
 def is_created(trace: Trace, rows: Int64) -> Bool:
-    """Says of which copies, rows of `find_launches`, an op on the CPU creates the tensor right before. The op could
+    """Returns for which copies, rows of `find_launches`, an op on the CPU creates the tensor right before. The op could
     create it on the device.
 
     op       [aten::ones][aten::tril][aten::view][aten::to  ]        created
@@ -233,14 +236,14 @@ def _hidden_ns(trace: Trace, rows: Int64) -> int:
 
 
 def copy_makers(trace: Trace, rows: Int64) -> Int64:
-    """For each copy, a row of `find_launches`, the name of the outermost op around its call, or else of the named range
-    there, as a row of the string table; -1 for none."""
+    """Returns for each copy, a row of `find_launches`, the name of the outermost op around its call, or else of the
+    named range there, as a row of the string table; -1 for none."""
     around = places(trace, find_launches(trace).call[rows])
     return values_at(trace.events.name, np.where(around.outer_op >= 0, around.outer_op, around.user_range))
 
 
 def _maker(trace: Trace, rows: Int64) -> str | None:
-    """The maker with the most copy time; None if no copy has one."""
+    """Returns the op or range whose copies take the most time; None if no copy has one."""
     name = copy_makers(trace, rows)
     has_maker = name >= 0
     if not has_maker.any():
@@ -249,12 +252,12 @@ def _maker(trace: Trace, rows: Int64) -> str | None:
     return short_range(trace.strings[int(time.argmax())])
 
 
-#: Maximum number of places, those with the most time; the time of the others is short.
+#: Maximum number of places. Those with the most time are kept; the others take little.
 PLACES = 100
 
 
 class CopyPlace(msgspec.Struct, frozen=True):
-    """Copies of one way from one place, as in `CopyRow`; sums over the compared steps.
+    """The copies of one direction and kinds of memory from one place, as in `CopyRow`; sums over the compared steps.
 
     op             the outermost op around the copies, or else the named range
     bytes          None if they are not recorded for all copies
@@ -273,8 +276,8 @@ class CopyPlace(msgspec.Struct, frozen=True):
 
 
 def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[CopyPlace]:
-    """The places of the copies that begin in one of the compared steps, most time first. step_at: gives the step of
-    each instant, -1 for none."""
+    """Returns the places of the copies that begin in one of the compared steps, most time first. step_at: returns the
+    step of each instant, -1 for none."""
     rows, number, directions = copies_in_steps(trace, find_steps(trace))
     activity = find_launches(trace).activity[rows]
     step = step_at(trace.events.start_ns[activity])

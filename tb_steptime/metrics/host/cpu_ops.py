@@ -4,7 +4,7 @@
                  |--- aten::addmm ---|           self time of addmm: all of it
     thread 2         |- MulBackward0 -|          counts in full: threads add up
 
-An op belongs to the step in which it begins. The threads of OpenMP, which share the work of one op, are in no trace.
+An op belongs to the step in which it begins. No trace contains the threads of OpenMP, which share the work of one op.
 """
 
 from __future__ import annotations
@@ -46,12 +46,11 @@ CpuGroupId = Literal[
     "other",
 ]
 
-#: Ops of layers that autocast casts to 16 bits, and its casts.
+#: Ops of layers whose inputs autocast casts to 16 bits, and its casts.
 _CAST_LAYER = expression(r"aten::(linear|matmul|conv[123]d)$")
 _LAYER_OR_CAST = expression(rf"{_CAST_LAYER.pattern}|aten::to$")
-#: Kinds of ops, by name; the first match counts. unfused: ops that no compiler fuses, such as rows by an index,
-#: sorting, FFTs, 8-bit products; random: random input, without dropout; reading: a tensor's values are converted to
-#: Python's.
+#: Kinds of ops, by name; the first match counts. "unfused" are ops that no compiler fuses, such as indexing, sorting,
+#: FFTs and 8-bit products. "random" is random input, without dropout. "reading" converts a tensor's values to Python's.
 _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
     "compiling": COMPILES,
     "compiled": expression(r"CompiledFxGraph|CompiledFunction|Torch-Compiled Region|cpp_fused"),
@@ -67,33 +66,33 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
     "random": expression(r"::(normal_?|uniform_?|random_?|randn?|randint|randperm|exponential_)$"),
     "reading": expression(r"::(item|_local_scalar_dense|is_nonzero)$"),
 }
-#: The op with which Adam and Adagrad, not fused, write each parameter.
+#: The op with which Adam and Adagrad write each parameter if they are not fused.
 _WRITES = "aten::addcdiv_"
 _FUSED = expression(r"_fused_\w+_")
-#: By optimizer, the names that all ops of an update have if it takes sparse gradients as well. SGD with momentum adds
-#: the indices of each step to those before, so each step takes longer; weight decay, by `add`, and fused forms refuse
-#: sparse gradients, and so do all other optimizers for dense ones.
+#: The names that all ops of an update have if it also takes sparse gradients, by optimizer. SGD with momentum adds the
+#: indices of each step to those before, so each step takes longer. Weight decay, which uses `add`, and fused forms
+#: refuse sparse gradients, and so do all other optimizers for dense ones.
 _SPARSE_UPDATES = {
     "SGD": expression(r"aten::(_foreach_)?add_$"),
     "Adagrad": expression(r"(?!aten::(_foreach_)?add$|.*_fused_)"),
 }
-#: Layers that torch.compile leaves as they are. Some run as one op of a library, others as ops for each time step.
+#: Layers that torch.compile does not compile. Some run as one op of a library, others as ops for each time step.
 _RECURRENT_LAYER = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$")
-#: Maximum number of ops in the table; the time of the rest is one number.
+#: Maximum number of ops in the table. The time of the rest is one number.
 OP_ROWS = 30
-#: Number of ops of a kind, by self time, among which the one that usually takes most is sought.
+#: Number of ops of a kind with the most self time. The one that usually takes longest is sought among these.
 LONGEST = 8
-#: Maximum length of the Python that calls the next op: some us, and up to 20 with modules and their hooks. What takes
-#: longer does something of its own, or waits.
+#: Maximum length of the Python that calls the next op. It takes some us, and up to 20 with modules and their hooks.
+#: Code that takes longer does something of its own, or waits.
 SHORT_GAP_NS = 20_000
-#: Maximum length of the Python between two ops of an update. A longer gap is a pause, or a hook of the user's.
+#: Maximum length of the Python between two ops of an update. A longer gap is a pause, or a user's hook.
 LONG_GAP_NS = 1_000_000
 
 
 class CpuOpRow(msgspec.Struct, frozen=True):
     """An op on the CPU; means per step.
 
-    self_ns           its time without that of ops inside it, added up over the threads
+    self_ns           its time without that of ops inside it, summed over the threads
     usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
                       interruption; no more than self_ns
     dtype             type of the first input in most of that time, in torch's words; None if not recorded
@@ -134,10 +133,10 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
     name         class of the optimizer in the marks
     usual_ns     its time in a step in which each op takes its lower median time, which is not affected by other
                  processes that take the core; without making its state, as any form does in its first step
-    pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
-    between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
-    fused        one op does the whole update of a parameter
-    sparse       the update takes sparse gradients as well
+    pass_ns      the part of usual_ns in the op that writes the parameters, which passes once over them and their states
+    between_ns   time of Python between the ops of an update, by the lower median over the steps, without long gaps
+    fused        whether one op does the whole update of a parameter
+    sparse       whether the update also takes sparse gradients
     """
 
     name: str
@@ -151,9 +150,9 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
 
 
 class CpuWork(msgspec.Struct, frozen=True):
-    """What a CPU job computes.
+    """What a CPU job computes, in the mean step.
 
-    ops               the ops with the most time, the most first
+    ops               the ops with the most time, longest first
     rest_ns, ops_ns   self time of all other ops, and of all ops together
     groups            all ops except the optimizer's, by kind
     optimizer         None if the optimizer has no marks
@@ -161,17 +160,17 @@ class CpuWork(msgspec.Struct, frozen=True):
     busy_ns           the part of step_ns in which any op runs
     threads           number of threads that run ops
     cores             number of cores of the machine; None if no recorder states it
-    recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
-    table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
+    recurrent_share   share of recurrent layers in the self time of the forward pass's ops of the kind "other"
+    table_fill_ns     time to fill gradients of embeddings with zeros, in a step in which each op takes its
                       lower median time; without tables that get a dense gradient from elsewhere, too
     table_saved_ns    the part of it that sparse gradients save, with that of the optimizer's ops on these gradients and
                       of freeing them in `zero_grad`; None if shapes were not recorded
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
-    short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
+    short_gaps_ns     time in which no op runs, in gaps of at most SHORT_GAP_NS between ops; without one-time work,
                       waits for batches and the optimizer
-    autocast          autocast casts the inputs of most layers to 16 bits
-    channels_last     oneDNN's convolutions spend most of their time on images whose channels come last; None if there
-                      are none
+    autocast          whether autocast casts the inputs of most layers to 16 bits
+    channels_last     whether oneDNN's convolutions spend most of their time on images whose channels come last; None if
+                      there are none
     """
 
     ops: list[CpuOpRow]
@@ -192,9 +191,9 @@ class CpuWork(msgspec.Struct, frozen=True):
     autocast: bool = False
 
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
-        """The time of ops in the mean step if they had the share of it that they have of a step in which no op is
-        interrupted: of the usual time of all ops and the time outside of ops. No more than their own mean, which the
-        tables show."""
+        """Returns the time of ops in the mean step, scaled by their share of a step in which no op is interrupted. That
+        step consists of the usual time of all ops and the time outside of ops. The result is at most their own mean,
+        which the tables show."""
         usual_ns = sum(each.usual_ns for each in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
         undisturbed_ns = usual_ns + self.step_ns - self.busy_ns
         return min(row.self_ns, row.usual_ns * self.step_ns // max(undisturbed_ns, 1))
@@ -202,7 +201,7 @@ class CpuWork(msgspec.Struct, frozen=True):
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
     """Measures the ops that begin within the steps, except waits for batches and collectives. left_out: intervals of
-    one-time work; an op that begins in one is not counted. waiting: rows of ops whose own time is a wait
+    one-time work; ops that begin in one are not counted. waiting: rows of ops whose self time is a wait
     (`holding_ops`)."""
     rows, own_ns = _of_steps(trace, waiting)
     start = trace.events.start_ns[rows]
@@ -234,7 +233,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
 
 
 def _op_rows(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuOpRow]:
-    """Returns the ops with the most time, the most first."""
+    """Returns the ops with the most time, longest first."""
     steps, names = len(find_steps(trace).steps), trace.events.name[rows]
     total = np.bincount(names, weights=own_ns, minlength=len(trace.strings))
     number = np.bincount(names, minlength=len(trace.strings))
@@ -255,8 +254,9 @@ def _op_rows(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuOpRow]:
 
 
 def _autocast_is_on(trace: Trace) -> bool:
-    """Whether autocast casts the inputs of most layers, which shows without types, too: below its casts it calls the
-    op once more (`WrapFunction_` in aten/src/ATen/autocast_mode.h). No cast is left where all inputs have 16 bits.
+    """Returns whether autocast casts the inputs of most layers, which is visible without types, too. Below its casts it
+    calls the op once more (`WrapFunction_` in aten/src/ATen/autocast_mode.h). There is no cast if all inputs have 16
+    bits.
 
     op    |------ linear ------|  relu  |--- linear ---|
     op     |-to-| |-- linear --|         |-- linear --|
@@ -280,7 +280,7 @@ def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
 
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
-    """Rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
+    """Returns the rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
     events = trace.events
     excluded = loader_names(trace) | collective_names(trace)
     rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~excluded[events.name])
@@ -291,7 +291,7 @@ def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
 
 
 def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:
-    """Returns the bytes that these ops allocate on the CPU, by name; None where memory was not recorded."""
+    """Returns the bytes that these ops allocate on the CPU, by name; None if memory was not recorded."""
     place = next((each for each in memory_devices(trace) if each.type == CPU), None)
     if place is None:
         return None
@@ -301,7 +301,7 @@ def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:
 
 
 def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:
-    """The groups that take any time, most time first."""
+    """Returns the groups that take any time, most time first."""
     kinds: list[CpuGroupId] = [*_GROUPS, "other"]
     kind_of = np.array([kinds.index(group_of(name)) for name in trace.strings.strings], np.int64)
     kind = kind_of[trace.events.name[rows]]
@@ -328,7 +328,9 @@ def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup
 
 
 def group_of(op: str) -> CpuGroupId:
-    """
+    """Returns the kind of an op.
+
+
     >>> group_of("aten::mkldnn_convolution"), group_of("aten::addmm"), group_of("aten::mul")
     ('convolution', 'matmul', 'other')
     >>> group_of("aten::max_pool2d_with_indices_backward")
@@ -339,7 +341,7 @@ def group_of(op: str) -> CpuGroupId:
     return next((group for group, pattern in _GROUPS.items() if pattern.search(op)), "other")
 
 
-#: With this op torch's optimizers make the averages that they keep of each gradient.
+#: The op with which torch's optimizers create the running averages of each gradient.
 _MAKES_STATE = expression(r"aten::zeros_like$")
 
 
@@ -368,8 +370,8 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) ->
 
 
 def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
-    """Usual time between the ops of an update in a step, without long gaps and without what is before its first op and
-    after its last one."""
+    """Returns the usual time between the ops of an update per step, without long gaps and without what is before the
+    first op and after the last one."""
     events, steps = trace.events, find_steps(trace)
     between_ns = np.zeros(len(steps.steps), np.int64)
     for thread in distinct_in(events.thread[rows]).tolist():
@@ -384,7 +386,7 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
 
 
 def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
-    """Time of all steps between successive ops, of any thread, that follow each other closely."""
+    """Returns the time between successive ops of any thread that follow each other closely, summed over the steps."""
     busy = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP))
     start, end = busy.end[:-1], busy.start[1:]
     short = end - start <= SHORT_GAP_NS
@@ -394,15 +396,15 @@ def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
 
 
 def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:
-    """The usual time of the ops of each of these names."""
+    """Returns the usual time of the ops of each of these names."""
     events, steps = trace.events, find_steps(trace).start_ns
     chosen = {name: np.flatnonzero(events.name[rows] == name) for name in names}
     return {name: usual_ns(steps, events.start_ns[rows[at]], own_ns[at]) for name, at in chosen.items() if len(at)}
 
 
 def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:
-    """Returns by name the type of the first input that takes most of the op's time; ops without recorded inputs are
-    left out."""
+    """Returns by name the type of the first input with most of the op's time. Ops without recorded inputs are left
+    out."""
     column = trace.events.dtypes
     if column is None:
         return {}
@@ -417,7 +419,9 @@ def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[
 
 
 def _first_type(inputs: str) -> str | None:
-    """
+    """Returns the type of the first input; None if there is none.
+
+
     >>> _first_type('["float","Scalar"]'), _first_type("[]")
     ('float', None)
     """

@@ -1,5 +1,5 @@
-"""Along how many dimensions the filters of convolutions and the windows of pooling move, 2 for images; and whether the
-channels of images come last."""
+"""The number of dimensions along which the filters of convolutions and the windows of pooling move, 2 for images; and
+whether the channels of images come last."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost, self_times
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
-#: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
+#: Functions of torch that convolve. The number is that of the dimensions along which the filter moves.
 _CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
-#: Ops of all convolutions, whose first input has two dimensions more.
+#: The ops of all convolutions. Their first input has two more dimensions.
 _ANY_CONVOLUTION = ("aten::convolution", "aten::convolution_backward")
 #: Functions of torch that pool along one dimension. While gradients are recorded, they call those for images.
 _POOLS_ALONG_ONE = expression(r"aten::(?:max|avg)_pool1d")
-#: Functions that pool images. The op max_pool2d_with_indices is called by both.
+#: Functions that pool images. Both kinds of functions call the op max_pool2d_with_indices.
 _POOLS_IMAGES = expression(r"aten::(?:max|avg)_pool2d$")
-#: The dimensions that they move along, which are the last ones. Images of a batch have two more.
+#: Number of dimensions along which they move, which are the last ones. A batch of images has two more.
 _SPATIAL = 2
-#: oneDNN's convolution. With the channels first, it describes its result to torch by as_strided_; with the channels
-#: last, oneDNN writes into a tensor that torch has resized to its size.
+#: oneDNN's convolution. If the channels come first, it describes its result to torch by as_strided_. If they come last,
+#: oneDNN writes into a tensor that torch has resized.
 _OF_ONEDNN = expression(r"aten::mkldnn_convolution$")
 _DESCRIBES, _RESIZES = (expression(rf"aten::{name}_$") for name in ("as_strided", "resize"))
 
 
 def channels_last(trace: Trace, rows: Int64) -> bool | None:
-    """Whether oneDNN's convolutions among these ops spend most of their time on images whose channels come last; None
-    if there are none."""
+    """Returns whether oneDNN's convolutions among these ops spend most of their time on images whose channels come
+    last; None if there are none."""
     events = trace.events
     onednn_ops = rows[are_named(trace, rows, _OF_ONEDNN.match)]
     if not len(onednn_ops):
@@ -41,8 +41,8 @@ def channels_last(trace: Trace, rows: Int64) -> bool | None:
 
 
 def _dimensions(trace: Trace, rows: Int64) -> int | None:
-    """The number of dimensions of most of the convolutions' time, by the functions that call them, else by their
-    inputs."""
+    """Returns the number of dimensions of the convolutions with most of the time, according to the functions that call
+    them, or else to their inputs; None if neither is recorded."""
     events, shapes = trace.events, trace.events.shapes
     called: dict[int, int] = {}
     shaped: dict[int, int] = {}
@@ -61,8 +61,9 @@ def _dimensions(trace: Trace, rows: Int64) -> int | None:
 
 
 def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
-    """The number of dimensions of most of the pooling's time in the forward pass, by the function that calls it, else
-    by its input, which torch extends by a dimension of length 1 to pool along one."""
+    """Returns the number of dimensions of most of the pooling's time in the forward pass; None if it is not recorded.
+    It is that of the function that calls the pooling, or else of its input, which torch extends by a dimension of
+    length 1 to pool along one."""
     shapes = trace.events.shapes
     forward = rows[~are_named(trace, rows, lambda name: name.endswith("_backward"))]
     times = self_times(trace, forward)
@@ -78,5 +79,5 @@ def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
     return max(times_of, key=lambda number: times_of[number]) if any(times_of.values()) else None
 
 
-#: Kinds of ops that move along dimensions, each with the function that counts these.
+#: The kinds of ops that move along dimensions, each with the function that counts these dimensions.
 DIMENSIONS = {"convolution": _dimensions, "pooling": _pooled_dimensions}

@@ -1,4 +1,4 @@
-"""Dense gradients of embeddings: time that goes into rows of their tables that a batch does not need.
+"""Dense gradients of embeddings, and the time that goes into rows of their tables that a batch does not need.
 
 node      |--- EmbeddingBackward0 ---|                            .
 op           |- fill_ [100000,64] -|     |- add_ [100000,64] -|   the optimizer's
@@ -24,25 +24,25 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import ZERO_GRAD
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct, is_in
 
-#: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
-#: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
+#: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. If an op inside adds another
+#: gradient of the same table, which may also be the output layer, the sum is dense in any case.
 _OF_TABLES = expression(r"autograd::engine::evaluate_function: Embedding\w*Backward\d*$")
 _FILLS = expression(r"aten::(fill_|zero_)$")
 _ADDS = expression(r"aten::add_?$")
-#: Ops that compute such a gradient. Their second input has the indices of the batch.
+#: Ops that compute such a gradient. Their second input is the indices of the batch.
 _DENSE_BACKWARD = expression(r"aten::(embedding|_embedding_bag)_dense_backward$")
-#: Number of indices, as a share of a table's rows, from which on sparse gradients gain nothing. Measured with torch
-#: 2.13 on one core, SGD and Adagrad, tables of 20,000 to 200,000 rows: of the step they save 68 to 97 % where it is
-#: 1/32, 46 to 86 % at 1/8, 15 to 79 % at 1/4, -21 to 27 % at 1/2.
+#: Number of indices, as a share of a table's rows, from which on sparse gradients gain nothing. With torch 2.13 on one
+#: core, SGD and Adagrad, and tables of 20,000 to 200,000 rows, they saved 68 to 97 % of the step at a share of 1/32, 46
+#: to 86 % at 1/8, 15 to 79 % at 1/4, and -21 to 27 % at 1/2.
 _NO_GAIN = 0.5
 
 
 class TableTimes(msgspec.Struct, frozen=True):
     """Times in a step in which each op takes its lower median time, ns.
 
-    fill_ns    gradients of embeddings are filled with zeros, without tables that get a dense gradient from elsewhere
-    saved_ns   what sparse gradients save of that, of the optimizer's ops on these gradients, and of freeing them; None
-               if shapes were not recorded
+    fill_ns    time to fill gradients of embeddings with zeros, without tables that get a dense gradient from elsewhere
+    saved_ns   time that sparse gradients save of this, of the optimizer's ops on these gradients, and of freeing them;
+               None if shapes were not recorded
     """
 
     fill_ns: int
@@ -50,13 +50,14 @@ class TableTimes(msgspec.Struct, frozen=True):
 
 
 class SparedRows(msgspec.Struct, frozen=True, eq=False):
-    """What sparse gradients spare some ops.
+    """What sparse gradients save of some ops.
 
     fills     places of the ops that fill a gradient of a table
     written   places of the optimizer's ops with recorded shapes
-    share     for each op the share of its time that sparse gradients save
+    share     share of each op's time that sparse gradients save
     tables    number of gradients of tables
-    rows      of the largest table; indices: of a batch in it
+    rows      number of rows of the largest table
+    indices   number of indices of a batch in the largest table
     """
 
     fills: Int64
@@ -67,13 +68,14 @@ class SparedRows(msgspec.Struct, frozen=True, eq=False):
     indices: int
 
     def saved_ns(self, trace: Trace, rows: Int64, own_ns: Int64) -> int:
-        """Returns what they save of these ops in a step in which each takes its lower median time."""
+        """Returns the time that they save of these ops in a step in which each takes its lower median time."""
         own = own_ns * self.share
         return sum(_usual_ns(trace, rows[each], own[each]) for each in (self.fills, self.written))
 
 
 def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> TableTimes:
-    """rows: of ops; own_ns: the self time of each; updates: which of them are the optimizer's."""
+    """Returns the times that gradients of embeddings take. rows: rows of ops. own_ns: the self time of each. updates:
+    which of them are the optimizer's."""
     node = _table_nodes(trace, rows)
     fills = np.flatnonzero(node >= 0)
     if not len(fills):
@@ -87,12 +89,12 @@ def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> Tabl
 
 
 def has_tables(trace: Trace) -> bool:
-    """Whether a dense gradient of a table is recorded."""
+    """Returns whether a dense gradient of a table is recorded."""
     return len(rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)) > 0
 
 
 def spared_rows(trace: Trace, rows: Int64, updates: Bool) -> SparedRows | None:
-    """Returns what sparse gradients spare these ops; None where no gradient of a table is filled, or shapes are not
+    """Returns what sparse gradients save of these ops; None if no gradient of a table is filled, or shapes are not
     recorded. updates: which of the ops are the optimizer's."""
     shapes, node = trace.events.shapes, _table_nodes(trace, rows)
     fills = np.flatnonzero(node >= 0)
@@ -102,7 +104,8 @@ def spared_rows(trace: Trace, rows: Int64, updates: Bool) -> SparedRows | None:
     groups = Groups.of(shapes[rows[fills]], indices)
     keys = zip(shapes[rows[fills[groups.first]]].tolist(), indices[groups.first].tolist(), strict=True)
     tables = [_table(trace, *key) for key in keys]
-    # A bag's node fills short lists, too, such as the number of indices in each bag: its table is the largest.
+    # The node of an EmbeddingBag also fills short lists, such as the number of indices in each bag. Its table is the
+    # largest.
     size = np.array([prod(table.shape) for table in tables])[groups.place]
     largest_first = np.lexsort((-size, node[fills]))
     of_tables = largest_first[np.unique(node[fills][largest_first], return_index=True)[1]]
@@ -118,9 +121,9 @@ def spared_rows(trace: Trace, rows: Int64, updates: Bool) -> SparedRows | None:
 
 
 def _freed_ns(trace: Trace, rows: Int64, share: float) -> int:
-    """Returns the tables' share of the time in which `zero_grad` sets gradients to None, and so frees them, apart from
-    the ops that run meanwhile. It goes by bytes, as the optimizer's pass does. share: that of the tables in this pass.
-    """
+    """Returns the tables' share of the time in which `zero_grad` sets gradients to None and so frees them, without the
+    ops that run meanwhile. This time depends on bytes, as the optimizer's pass does. share: that of the tables in the
+    optimizer's pass."""
     marks = rows_named(trace, (Kind.USER,), ZERO_GRAD.match)
     marks = marks[find_steps(trace).holding(trace.events.start_ns[marks]) >= 0]
     start, end = trace.events.start_ns[marks], trace.events.ends(marks)
@@ -134,7 +137,7 @@ def _usual_ns(trace: Trace, rows: Int64, own_ns: Int64 | Float64) -> int:
 
 
 def _table_nodes(trace: Trace, rows: Int64) -> Int64:
-    """For each op that fills a gradient of a table, the row of its node; -1 for all others."""
+    """Returns the row of the node of each op that fills a gradient of a table; -1 for all other ops."""
     nodes = rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)
     if not len(nodes):
         return np.full(len(rows), -1, np.int64)
@@ -144,7 +147,8 @@ def _table_nodes(trace: Trace, rows: Int64) -> Int64:
 
 
 def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
-    """For each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for none."""
+    """Returns for each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for
+    none."""
     ops, each_node = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), distinct(nodes)
     around = innermost(trace, each_node, ops)
     index_shape = np.full(len(each_node), -1, np.int64)
@@ -154,7 +158,7 @@ def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
 
 class _Table(msgspec.Struct, frozen=True):
     """The shape of a table, the number of indices of a batch, and the share of the table's time that sparse gradients
-    save; 0 where the number of indices is not known."""
+    save; 0 if the number of indices is not known."""
 
     shape: Shape
     indices: int
@@ -162,7 +166,8 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 def _table(trace: Trace, filled: int, backward: int) -> _Table:
-    """filled, backward: rows of `Trace.inputs`, of the ops that fill a table's gradient and that compute it."""
+    """Returns a table. filled, backward: rows of `Trace.inputs`, of the ops that fill the table's gradient and that
+    compute it."""
     (shape, *_), (_, indices, *_) = _shapes(trace, filled), _shapes(trace, backward)
     if not shape or not shape[0] or not indices:
         return _Table(shape, 0, 0.0)
@@ -170,17 +175,18 @@ def _table(trace: Trace, filled: int, backward: int) -> _Table:
 
 
 def _shapes(trace: Trace, inputs: int) -> list[Shape]:
-    """The shapes of the inputs, () for what is no tensor or is missing, and two more of these."""
+    """Returns the shapes of the inputs, () for an input that is missing or no tensor, followed by two more ()."""
     return [*((shapes_of(trace.inputs[inputs]) if inputs >= 0 else None) or ()), (), ()]
 
 
 def _table_shares(
     trace: Trace, rows: Int64, shapes: Int32, filled: Counter[Shape], saved: Mapping[Shape, float]
 ) -> Float64:
-    """For each op of the optimizer the share of its elements that sparse gradients spare it. shapes: of each op;
-    filled: how often gradients of tables of a shape are filled; saved: the sum of the shares that these fills save.
-    Other parameters of that shape, as of an output layer, are handled by such ops, too, so these count with the tables'
-    share of them. Where gradients of several batches add up before an update, it needs the rows of all of them."""
+    """Returns for each op of the optimizer the share of its elements that sparse gradients save. shapes: those of each
+    op. filled: how often gradients of tables of a shape are filled. saved: the sum of the shares that these fills save.
+    Such ops also handle other parameters of that shape, as that of an output layer, so they count with the tables'
+    share of these parameters. If gradients of several batches add up before an update, it needs the rows of all of
+    them."""
     groups = Groups.of(trace.events.name[rows], shapes)
     names = trace.events.name[rows[groups.first]].tolist()
     tensors = [_tensors(trace, each) for each in shapes[groups.first].tolist()]
@@ -197,8 +203,8 @@ def _table_shares(
 
 
 def _spared(batches: float, saved: float, filled: int) -> float:
-    """Returns the share of its time that an update is spared. batches: the number of gradients of a table for each
-    update; saved: the sum of the shares that so many fills save.
+    """Returns the share of an update's time that is saved. batches: the number of gradients of a table for each update.
+    saved: the sum of the shares that so many fills save.
 
     >>> _spared(0.5, 3.0, 4), _spared(1, 3.0, 4), _spared(2, 3.0, 4)
     (0.375, 0.75, 0.5)
@@ -208,7 +214,8 @@ def _spared(batches: float, saved: float, filled: int) -> float:
 
 
 def _tensors(trace: Trace, inputs: int) -> list[Shape]:
-    """The shape of the first input, () if it is no tensor; of a list of tensors, as of a foreach op, all of them."""
+    """Returns the shape of the first input, () if it is no tensor. If it is a list of tensors, as that of a foreach op,
+    all of their shapes are returned."""
     try:
         listed = msgspec.json.decode(trace.inputs[inputs], type=list[msgspec.Raw])
         tensors = msgspec.json.decode(listed[0], type=list[Shape])

@@ -1,4 +1,4 @@
-"""Ops of the CPU by name, in the steps that are compared: counts, own time and how much that varies."""
+"""Ops of the CPU by name, in the steps that are compared: counts, self time and how much it varies."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.table import Int64, Kind
 
-#: Maximum number of ops, those with the most self time.
+#: Maximum number of ops. Those with the most self time are kept.
 OPS = 200
 
 
 class OpTime(msgspec.Struct, frozen=True):
-    """An op; sums over the given events.
+    """An op; sums over the compared steps.
 
-    self_ns        its time without the ops inside it, added up over the threads
+    self_ns        its time without the ops inside it, summed over the threads
     deviation_ns   standard deviation of that time per step; None if there is one step
     """
 
@@ -30,13 +30,13 @@ class OpTime(msgspec.Struct, frozen=True):
 
 
 def op_times(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[OpTime]:
-    """Ops by name that begin in one of the compared steps, most self time first. step_at: gives the step of each
-    instant, -1 for none."""
+    """Returns the ops by name that begin in one of the compared steps, most self time first. step_at: returns the step
+    of each instant, -1 for none."""
     rows = trace.events.rows(Kind.CPU_OP)
     own_ns = self_times(trace, rows)
     step = step_at(trace.events.start_ns[rows])
     counted = step >= 0
-    rows = rows[counted]  # one column after another: for a large trace each is 8 MB
+    rows = rows[counted]  # columns are cut one after another, because each is 8 MB for a large trace
     own_ns = own_ns[counted]
     step = step[counted].astype(np.int32)
     groups = Groups.of(trace.events.name[rows])

@@ -4,14 +4,14 @@ op          aaaa bbb           2 ops, with shapes        each costs as much as w
 python    |- forward -|        1 call
 memory      x                  1 allocation
 
-The time to record an event hardly depends on the event: it was measured on a CPU for each kind and flag. Calls of the
+The time to record an event hardly depends on the event, and was measured on a CPU for each kind and flag. Calls of the
 GPU's runtime were not measured, so the real cost is higher if there are many.
 
 Something else may observe the ops as well, such as torch's `ExecutionTraceObserver`, which writes each op with its
-tensors. The recording itself shows that: ops that compute nothing take as long as launches, where they take less than a
-microsecond otherwise.
+tensors. The recording itself shows this: ops that compute nothing take as long as launches, although they take less
+than a microsecond otherwise.
 
-The cost of autograd's anomaly detection: it checks each gradient for NaN, and keeps the stack of each forward op.
+Autograd's anomaly detection also has a cost. It checks each gradient for NaN, and keeps the stack of each forward op.
 
 op       [evaluate_function: AddmmBackward0                           ]
 op         [AddmmBackward0   ] [isnan] [_is_any_true] [item]    a check of each gradient that the node returns
@@ -33,31 +33,33 @@ from tb_steptime.trace.nesting import parent_places, self_times
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, median
 
-#: Cost per event in ns, as (low, high): medians of a chain of ops and of a training on a 2-core x86-64 machine with
-#: torch 2.13, as `python -m benchmarks.profiler_cost` printed them, see docs/recording.md. Shapes are added to an op.
+#: Cost per event in ns, as (low, high). These are medians of a chain of ops and of a training on a 2-core x86-64
+#: machine with torch 2.13, as `python -m benchmarks.profiler_cost` printed them (docs/recording.md). The cost of shapes
+#: is added to that of an op.
 OP_NS, SHAPES_NS, ALLOCATION_NS, PYTHON_NS = (290, 500), (180, 290), (70, 80), (300, 460)
 
 
-#: Ops that compute nothing: they only describe a tensor anew.
+#: Ops that compute nothing. They only describe a tensor in another way.
 _EMPTY_OPS = frozenset({"aten::view", "aten::_unsafe_view", "aten::as_strided", "aten::detach_", "detach_"})
-#: Minimum number of such ops and of launches to compare.
+#: Minimum number of such ops, and of launches to compare them with.
 FEWEST = 50
-#: What an observed op takes at least, and its share of a launch: on a slow CPU launches take longer, too. Ops of 35
-#: recordings of 2022 and later take 0.3 to 2.5 us and 0.07 to 0.5 of a launch; those of the three that were observed
-#: twice take 6 to 21 us and 0.54 to 2.3 of a launch.
+#: Minimum time of an observed op, and its share of a launch, because launches also take longer on a slow CPU. In 35
+#: recordings of 2022 and later, ops take 0.3 to 2.5 us and 0.07 to 0.5 of a launch. In the three that were observed
+#: twice, they take 6 to 21 us and 0.54 to 2.3 of a launch.
 OBSERVED_NS, OBSERVED_SHARE = 5_000, 0.5
-#: How many of the shortest empty ops are left out: the 5th percentile is not lengthened by interruptions.
+#: Percentile of the empty ops' times that counts. Interruptions do not lengthen the shortest ones.
 _SHORTEST = 0.05
 
-#: Share of the steps from which on what observes the ops makes conclusions about the host unsure, and very unsure.
+#: Share of the steps from which on the observer makes conclusions about the host uncertain, and very uncertain.
 OBSERVED_FRACTION, MOSTLY_OBSERVED = 0.05, 0.2
 
-#: Rows that are looked at together: columns of all of a large trace would take much memory.
+#: Number of rows that are counted at once. Columns of all rows of a large trace would take much memory.
 _AT_ONCE = 1 << 20
 
 
 class ProfilerCost(msgspec.Struct, frozen=True):
-    """The profiler's cost in the mean step. low_ns, high_ns: CPU time; events: number of recorded events."""
+    """The profiler's cost in the mean step. low_ns, high_ns: bounds of its CPU time. events: number of recorded
+    events."""
 
     low_ns: int
     high_ns: int
@@ -66,8 +68,8 @@ class ProfilerCost(msgspec.Struct, frozen=True):
 
 @shared
 def profiler_cost(trace: Trace) -> ProfilerCost | None:
-    """The cost on the threads of the training and its backward pass, which work one at a time. None if no host events
-    were recorded in the steps."""
+    """Returns the cost on the threads of the training and its backward pass, which work one at a time; None if no host
+    events were recorded in the steps."""
     events, count, with_shapes = trace.events, np.zeros(256, np.int64), 0
     for first in range(0, len(events), _AT_ONCE):
         block = slice(first, first + _AT_ONCE)
@@ -90,7 +92,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
 
 
 def _counts(trace: Trace, thread: Int32, at: Int64, chosen: Steps | None = None) -> Bool:
-    """Says which events begin in a step, on one of these threads. chosen: None for all steps."""
+    """Returns which events begin in a step on one of the threads that train. chosen: None for all steps."""
     on = np.zeros(len(trace.threads), bool)
     on[[*step_threads(trace)]] = True
     return ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]
@@ -98,8 +100,8 @@ def _counts(trace: Trace, thread: Int32, at: Int64, chosen: Steps | None = None)
 
 @shared
 def observed_op_ns(trace: Trace) -> int:
-    """Returns what each op takes because something besides the profiler observes it, ns; 0 where nothing shows that. It
-    is a lower limit: ops with more tensors take longer to observe. Nothing observes simulated ops."""
+    """Returns how long each op takes because something besides the profiler observes it, ns; 0 if nothing shows that.
+    It is a lower bound, because ops with more tensors take longer to observe. Nothing observes simulated ops."""
     if trace.job.simulated:
         return 0
     events = trace.events
@@ -126,8 +128,8 @@ def _observed_in(trace: Trace, steps: Steps) -> int:
 
 
 def observed_step_ns(trace: Trace, chosen: Steps | None = None) -> int:
-    """Returns what the mean step takes at least because something besides the profiler observes its ops, ns; 0 where
-    that is not a good part of all steps. chosen: the steps of the mean; None for all."""
+    """Returns by how much something besides the profiler at least lengthens the mean step, because it observes the ops,
+    ns; 0 if that is little of all steps. chosen: the steps of the mean; None for all."""
     if _observed_ns(trace) < OBSERVED_FRACTION * max(1, int(find_steps(trace).duration_ns.sum())):
         return 0
     if chosen is None:
@@ -136,7 +138,7 @@ def observed_step_ns(trace: Trace, chosen: Steps | None = None) -> int:
 
 
 def observed_ops(trace: Trace) -> Finding | None:
-    """Returns the finding that something besides the profiler observes each op, where that takes a good part of the
+    """Returns the finding that something besides the profiler observes each op; None if that takes little of the
     steps."""
     step_ns = observed_step_ns(trace)
     if not step_ns:
@@ -147,7 +149,7 @@ def observed_ops(trace: Trace) -> Finding | None:
     return Finding("ops_observed", "said", ("host_time", "launches"), trust, share=share, values=values)
 
 
-#: An op that the engine calls only for these checks; a user's hook that looks for NaN calls `any`.
+#: The op that the engine calls only for these checks. A user's hook that looks for NaN calls `any`.
 _CHECK = "aten::_is_any_true"
 _OF_CHECK = (_CHECK, "aten::isnan", "aten::item")
 _NODE = expression(r"autograd::engine::evaluate_function: (?!torch::autograd::AccumulateGrad)")
@@ -160,7 +162,7 @@ class AnomalyChecks(msgspec.Struct, frozen=True):
     """Autograd's anomaly checks in the mean step.
 
     checks   number of gradients that are checked
-    ns       recorded time in these checks and in keeping stacks; on a GPU the checks wait for it
+    ns       recorded time in these checks and in keeping stacks; with a GPU the checks wait for it
     """
 
     checks: int

@@ -12,28 +12,28 @@ from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
-#: Products that run no op inside them.
+#: Matrix products that call no other op.
 _PRODUCTS = expression(r"aten::(mm|addmm|bmm|baddbmm)$")
-#: Types of 16 bits, by their names in torch without the namespace.
+#: Types of 16 bits, by the names that the profiler writes.
 _HALF = {"c10::BFloat16": "BF16", "c10::Half": "FP16"}
-#: Minimum number of operations of a product for its fixed cost of 1 to 5 us not to show in its rate.
+#: Minimum number of operations of a product, so that its fixed cost of 1 to 5 us does not show in its rate.
 _LEAST_FLOPS = 4_000_000
-#: Minimum size of each side of such a product: one of few rows takes as long as its weights are read, and in FP32 these
-#: are twice as many bytes.
+#: Minimum size of each side of such a product. A product with few rows takes as long as reading its weights, which have
+#: twice as many bytes in FP32.
 _LEAST_SIDE = 32
-#: Maximum rate of products of 16 bits that a CPU computes without instructions for them, as a share of that of the
-#: recording's products in FP32. One core with AVX2 reaches 50 to 70 operations per ns in FP32; in 16 bits 10 to 17
-#: where the second matrix is transposed, as in a linear layer, 18 to 31 and in FP16 5 where the first one is, as for
-#: gradients of weights, and 1 to 3 otherwise. With AVX-512 BF16 or AMX 16 bits are faster than FP32. Both rates are of
-#: the same cores under the same load.
+#: Maximum rate of products of 16 bits on a CPU without instructions for them, as a share of the rate of the recording's
+#: products in FP32. One core with AVX2 reaches 50 to 70 operations per ns in FP32. In 16 bits it reaches 10 to 17 if
+#: the second matrix is transposed, as in a linear layer; 18 to 31, and 5 in FP16, if the first one is, as for gradients
+#: of weights; and 1 to 3 otherwise. With AVX-512 BF16 or AMX, 16 bits are faster than FP32. Both rates are of the same
+#: cores under the same load.
 _FAR_BELOW_FP32 = 0.5
-#: Minimum time of such a product, so that calling it and waking threads, some 20 us, is little of it.
+#: Minimum time of such a product, so that calling it and waking threads, about 20 us, is a small part of it.
 _LONG_PRODUCT_NS = 100_000
-#: Maximum rate, in operations per ns, where the recording has no products in FP32: with AVX-512 BF16 or AMX a core
-#: exceeds 100.
+#: Maximum rate, in operations per ns, if the recording has no products in FP32. With AVX-512 BF16 or AMX a core exceeds
+#: 100.
 _WITHOUT_INSTRUCTIONS = 20.0
-#: Rate in FP32 where the recording has no such product: at least this many times that of 16 bits, 4 times or more as
-#: measured, and at least this rate, which one core with AVX2 exceeds.
+#: Assumed rate in FP32 if the recording has no such product: at least this many times that of 16 bits, of which 4 times
+#: or more were measured, and at least this rate, which one core with AVX2 exceeds.
 _FP32_TIMES, _FP32_RATE = 3.0, 8.0
 
 
@@ -52,8 +52,8 @@ class SlowHalf(msgspec.Struct, frozen=True):
 
 
 def slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
-    """None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded. rows: of ops;
-    own_ns: the self time of each."""
+    """Returns the products of 16 bits; None if there are none, if the CPU computes them fast, or if shapes were not
+    recorded. rows: rows of ops. own_ns: the self time of each."""
     by_type = _flops_by_type(trace, rows)
     half = max(by_type.keys() & _HALF.keys(), key=lambda dtype: by_type[dtype].sum(), default=None)
     if half is None:
@@ -69,14 +69,15 @@ def slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
 
 
 def _usual_rate(trace: Trace, rows: Int64, own_ns: Int64, flops: Int64) -> tuple[int, float]:
-    """The usual time of these products in the mean step, and their operations per ns of it. flops: of each row."""
+    """Returns the usual time of these products in the mean step, and their operations per ns of it. flops: the
+    operations of each row."""
     steps, has_flops = find_steps(trace), flops > 0
     ns = usual_ns(steps.start_ns, trace.events.start_ns[rows[has_flops]], own_ns[has_flops])
     return ns, float(flops.sum()) / len(steps.steps) / max(ns, 1)
 
 
 def _flops_by_type(trace: Trace, rows: Int64) -> dict[str, Int64]:
-    """Returns, by the type of the first matrix, the operations of each row; 0 for all but large products."""
+    """Returns the operations of each row by the type of the first matrix; 0 for all but large products."""
     events, by_type = trace.events, dict[str, Int64]()
     if events.shapes is None or events.dtypes is None:
         return by_type

@@ -1,4 +1,4 @@
-"""Why a GPU is idle: every instant has one reason.
+"""Why a GPU is idle. Every instant has one reason.
 
 Decisions and their reasons:
 
@@ -7,7 +7,7 @@ Decisions and their reasons:
   everywhere.
 - The bubble of a blocking call is no longer than the call. After a short call the GPU may idle for long because it had
   nothing to do before either, and would have idled without the call. Otherwise a synchronize of 14 µs at the start of a
-  recording would cost 218 ms of an H100. A host that had not stopped would be ahead by only the length of the call.
+  recording would cost 218 ms of an H100. A host that had not waited would be ahead by only the length of the call.
 - Idle time is a wait for other ranks only before a collective of the same device. A collective's kernel that waits is
   busy time, exposed or not; a large share of collectives in the busy time explains nothing about a gap elsewhere.
 - Graphs do not help against a few long waits. A gap of at least a millisecond and ten times the median is attributed to

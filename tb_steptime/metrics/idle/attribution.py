@@ -1,14 +1,15 @@
-"""The reasons for which a GPU is idle: a partition of its idle time by what the next activity was waiting for.
+"""The reasons for which a GPU is idle, which partition its idle time by what the next activity was waiting for.
 
 thread   [ loader ] --op--[sync]     [lll]      what the launching thread does, and its launch of the next activity
 device   kkk                               kk
 idle        dddddddd cccccbbbbbbnnnnnlllll      data loading, CPU work, blocking call, nothing recorded, launch latency
 
-The time after a launch that returned long ago is no longer latency: the work waits for a collective or for other work,
-or the device is busy with unrecorded work (`unrecorded_work`), which also explains a long synchronize.
+Once a launch has returned long ago, the time after it is no longer latency. The work waits for a collective or for
+other work, or the device is busy with unrecorded work (`unrecorded_work`), which also explains a long synchronize.
 
-Reasons are disjoint and add up to the idle time. The loader's waits come first, so that exposed data loading is one
-number. Each gap is attributed to the place that launched the activity which ended it, the loader's part to the loader.
+Reasons are disjoint and sum to the idle time. The loader's waits come first, so that exposed data loading is one number
+everywhere. Each gap is attributed to the place that launched the activity which ended it, and the loader's part to the
+loader.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in, is_in
 
-#: A gap before work that was already queued counts as the hardware's up to this length; in a longer one the work waits
+#: A gap before work that was already queued counts as the hardware's up to this length. In a longer gap the work waits
 #: for something. A graph of 300 kernels is idle for a sixth of the time between them, and only fewer kernels would
 #: change that.
 HARDWARE_GAP_NS = 10_000
@@ -41,17 +42,19 @@ HARDWARE_GAP_NS = 10_000
     _LOADING, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING, _LATENCY, _QUEUED, _COLLECTIVE, _DEPENDENCY, _UNRECORDED, _UNKNOWN,
     _TAIL,
 ) = range(12)  # fmt: skip
-#: Reasons in the order of `ExcludedTime`: an instant gets the first one that covers it.
+#: Reasons in the order of `ExcludedTime`. An instant gets the first one that covers it.
 _EXCLUDED = np.array([REASONS.index(reason) for reason in EXCLUDED], np.int32)
 _BEFORE = int(_EXCLUDED[0])
 _SITE_OF_LOADING, _SITE_OF_NO_LAUNCH = SITE["data_loading"], SITE["no_launch"]
 
 
 class IdleSegments(msgspec.Struct, frozen=True, eq=False):
-    """Ranges of idle time with one reason, within the steps; in time order, disjoint, none empty.
+    """Ranges of idle time with one reason, within the steps. They are disjoint, in time order, and none is empty.
 
-    step: place in `find_steps`; reason: in REASONS; site: in SITES; launch: row of `find_launches` of the activity that
-    ended the gap, -1 for none.
+    step     place in `find_steps`
+    reason   place in REASONS
+    site     place in SITES
+    launch   row of `find_launches` of the activity that ended the gap; -1 for none
     """
 
     start: Int64
@@ -62,21 +65,21 @@ class IdleSegments(msgspec.Struct, frozen=True, eq=False):
     launch: Int32
 
 
-#: Number of gaps that are cut at once, to limit temporary memory.
+#: Number of gaps that are cut at once, which limits temporary memory.
 _GAPS_AT_ONCE = 1 << 15
-#: Maximum number of segments of a trace that are kept (14 MB), since several figures need them; more are recomputed
-#: each time.
+#: Maximum number of segments of a trace that are kept (14 MB), because several figures need them. More segments are
+#: recomputed each time.
 _KEPT_SEGMENTS = 1 << 19
 
 
 def idle_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
-    """Yields the device's idle time in segments, some gaps at a time."""
+    """Yields the device's idle time in segments, for some gaps at a time."""
     yield from few_segments(trace, device) or _all_segments(trace, device)
 
 
 @shared
 def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
-    """Returns all segments if they are few enough to keep; else empty."""
+    """Returns all segments if they are few enough to keep; otherwise none."""
     room, segments = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1), list[IdleSegments]()
     if len(find_gaps(trace, device).start) > room:
         return ()
@@ -98,8 +101,8 @@ def _all_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
 
 
 class _Parts(NamedTuple):
-    """Parts of gaps, each with one reason, before they are cut at the borders of steps. gap: place of the gap; reason:
-    place in REASONS."""
+    """Parts of gaps, each with one reason, before they are cut where steps end. gap: place of the gap. reason: place in
+    REASONS."""
 
     gap: Int64
     start: Int64
@@ -129,7 +132,7 @@ def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, exclu
 
 def _left_out(parts: _Parts, excluded: ExcludedTime) -> _Parts:
     """Returns the parts, cut where time is excluded from judgement, which becomes their reason. The loader's waits keep
-    theirs, except while the device runs work from before the recording."""
+    their reason, except while the device runs work from before the recording."""
     low, high = int(parts.start.min(initial=0)), int(parts.end.max(initial=0))
     ranges = [getattr(excluded, reason) for reason in EXCLUDED]
     cut = Segments.first_of(ranges, low, high).cut(parts.start, parts.end)
@@ -141,9 +144,9 @@ def _left_out(parts: _Parts, excluded: ExcludedTime) -> _Parts:
 class _Begun(msgspec.Struct, frozen=True, eq=False):
     """The boundaries that the launch call sets within each gap.
 
-    late      until then the launch call had not begun
+    late      instant until which the launch call had not begun
     reason    place in REASONS for the time from then on
-    reached   until then the launch must have reached the device; the gap's end if that is unknown
+    reached   instant until which the launch must have reached the device; the gap's end if that is unknown
     beyond    place in REASONS for the time after that
     """
 
@@ -154,9 +157,9 @@ class _Begun(msgspec.Struct, frozen=True, eq=False):
 
 
 def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
-    """Returns the boundaries. A call that begins together with the gap has launched nothing before it. Neither has one
-    that still runs when a gap between queued work would be over: a slow driver takes longer for a launch than the
-    device for a kernel. A graph's call has launched its first kernels by then."""
+    """Returns the boundaries. A call that begins together with the gap has launched nothing before it. The same holds
+    for a call that still runs when a gap between queued work would be over, because a slow driver takes longer for a
+    launch than the device for a kernel. A graph's call has launched its first kernels by then."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
     launched_ns, blocking = trace.events.start_ns[call], is_in(call, blocking_calls(trace).row)
     slow = (launched_ns < gaps.start) & (trace.events.ends(call) > gaps.start + HARDWARE_GAP_NS) & ~blocking
@@ -167,7 +170,7 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     wait_end = np.where(waited, np.clip(launched_ns, gaps.start, gaps.end), gaps.start)
     activity = find_launches(trace).activity[gaps.launch]
     collective = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
-    waits = np.where(collective, _COLLECTIVE, _DEPENDENCY)  # only before a collective it may be for other ranks
+    waits = np.where(collective, _COLLECTIVE, _DEPENDENCY)  # only a collective may wait for other ranks
     queued = np.where(gaps.end - gaps.start <= HARDWARE_GAP_NS, _QUEUED, waits)
     reason = np.select(
         [gaps.launch < 0, call < 0, blocks, waited], [_TAIL, _UNKNOWN, _BLOCKING, _LATENCY], default=queued
@@ -201,7 +204,8 @@ def _after_the_call(gaps: Gaps, times: _Begun, before_all: list[Intervals]) -> I
 
 
 def _before_the_call(trace: Trace, gaps: Gaps, wait_end: Int64, threads: _Threads) -> Iterator[_Parts]:
-    """Yields the launching thread's activity until its call began, or that of the threads for which it waited."""
+    """Yields the parts until the launch call began, by what the launching thread did then, or the threads for which it
+    waited."""
     waiting = np.flatnonzero(wait_end > gaps.start)
     thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
     low, high = int(gaps.start[0]), int(gaps.end[-1])
@@ -211,20 +215,20 @@ def _before_the_call(trace: Trace, gaps: Gaps, wait_end: Int64, threads: _Thread
         yield _Parts(on_thread[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
 
 
-#: The reasons for the layers of `_Threads.does`: those before all others, the thread's own, those of the other threads;
-#: and for none of them.
+#: The reasons for the layers of `_Threads.does`: those before all others, the thread's own, and those of the other
+#: threads. The last reason is for instants in none of them.
 _REASON_OF_LAYER = np.array(
     (_LOADING, _UNRECORDED, _BLOCKING, _ALLOCATOR, _CPU, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING), np.int32
 )  # fmt: skip
 
 
 class _Threads:
-    """What keeps each launching thread from launching; computed once for all gaps of a device.
+    """What keeps each launching thread from launching. It is computed once for all gaps of a device.
 
     before_all: the loader's waits and unrecorded work, which take precedence over the thread's activity.
 
-    The training thread and those of the autograd engine run one at a time: one with nothing recorded waits for another.
-    So if a backward pass waits for one GPU, that is the reason for which another one is idle.
+    The training thread and those of the autograd engine run one at a time, so one with nothing recorded waits for
+    another. If a backward pass waits for one GPU, that is therefore the reason for which another one is idle.
 
         training thread    [forward]                   [optimizer]
         engine's thread              [node][sync      ]
@@ -238,8 +242,8 @@ class _Threads:
         self._known: dict[int, list[Intervals]] = {}
 
     def does(self, thread: int) -> list[Intervals]:
-        """Returns the layers: those before all others; the thread's blocking calls, allocator and CPU work; the same of
-        threads it waits for."""
+        """Returns the layers: those before all others; the thread's blocking calls, allocator calls and CPU work; and
+        the same of the threads for which it waits."""
         if thread not in self._known:
             others = sorted(self._one_at_a_time - {thread}) if thread in self._one_at_a_time else []
             theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
@@ -256,14 +260,14 @@ class _Threads:
         return self._own_known[thread]
 
 
-#: Events joined at once. Most of a trace is host ops; the rows, starts and ends of all of them would be 60 MB for a
-#: large one.
+#: Number of events that are joined at once. Most of a trace is host ops, and the rows, starts and ends of all of them
+#: would take 60 MB for a large one.
 _JOINED_AT_ONCE = 1 << 18
 
 
 def _cpu_work(trace: Trace, thread: int) -> Intervals:
-    """Returns when a thread is inside a recorded op or call. Named ranges are not work, as they include Python code
-    too."""
+    """Returns when a thread is inside a recorded op or call. Named ranges are not work, because they include Python
+    code too."""
     events, parts = trace.events, []
     for first in range(0, len(events), _JOINED_AT_ONCE):
         chunk = slice(first, first + _JOINED_AT_ONCE)

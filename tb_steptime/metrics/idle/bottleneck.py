@@ -1,7 +1,7 @@
 """What limits a span or a phase, judged by its idle time by reason, with the thresholds of the verdict.
 
-works   |kkkkkkkkkkkk|                                    under a tenth idle: the GPU sets the pace
-waits   |kkkk|dddddd|ssss|hh|                             else the group that makes half of the idle time
+works   |kkkkkkkkkkkk|                                    less than a tenth idle: the GPU sets the pace
+waits   |kkkk|dddddd|ssss|hh|                             otherwise the cause with half of the idle time does
                 data   sync host
 """
 
@@ -28,7 +28,7 @@ class Bound(enum.Enum):
     UNKNOWN = "unknown"
 
 
-#: A verdict as an adjective.
+#: Each verdict as an adjective.
 BOUND_WORDS = {
     Bound.HOST: "host-bound",
     Bound.GPU: "GPU-bound",
@@ -41,13 +41,13 @@ BOUND_WORDS = {
     Bound.UNKNOWN: "unknown",
 }
 
-#: Below this idle share work, not waiting, decides: launch gaps alone leave a few percent in any job.
+#: Below this idle share, work decides and not waiting. Launch gaps alone leave a few percent in any job.
 IDLE_FRACTION = 0.10
 
-#: A cause is the verdict if it makes half of the idle time: fixing all the others together gains less.
+#: A cause is the verdict if it makes half of the idle time, because fixing all the others together gains less.
 LEADING_FRACTION = 0.50
 
-#: Exposed communication sets the pace of a busy GPU from this share of its busy time on; below it the other kernels
+#: Exposed communication sets the pace of a busy GPU from this share of its busy time on. Below it, the other kernels
 #: matter at least twice as much.
 COMMUNICATION_FRACTION = 0.30
 
@@ -59,11 +59,11 @@ UNRECORDED_FRACTION = 0.50
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """What a verdict is based on: times in ns of the mean step of a span, or of one phase of it.
+    """What a verdict is based on. Times are in ns of the mean step of a span, or of one phase of it.
 
     idle             idle time by reason
     bubble_ns        the part of it that blocking calls cause
-    device_ns        time in which the device works; for a phase, in which it works on what the phase launched
+    device_ns        time in which the device works; for a phase, on what the phase launched
     exposed_communication_ns   the part of device_ns in which only collectives run
     starved_share    share of the launches that found an empty queue; None without any launch
     """
@@ -77,7 +77,7 @@ class Pace(msgspec.Struct, frozen=True):
 
 def judge(pace: Pace) -> Bound:
     """Returns the one cause that would have to be fixed first. The hardware's gaps between queued work are the GPU's
-    own time: only fewer or longer kernels shorten them."""
+    own time, because only fewer or longer kernels shorten them."""
     works_ns = pace.device_ns + pace.idle.queued
     idle_ns = pace.idle.judged.total_ns - pace.idle.queued
     if not idle_ns + works_ns:
@@ -93,8 +93,8 @@ def judge(pace: Pace) -> Bound:
 
 
 def causes(pace: Pace) -> dict[Bound, int]:
-    """Returns what each cause costs the device, ns: judged idle time without the hardware's gaps, and exposed
-    communication, which computes no more than an idle device does."""
+    """Returns how much time each cause costs the device, ns. These times are judged idle time without the hardware's
+    gaps, and exposed communication, in which a device computes no more than an idle one."""
     idle = pace.idle
     blocked_ns = sync_ns(pace)
     return {
@@ -108,19 +108,19 @@ def causes(pace: Pace) -> dict[Bound, int]:
 
 
 def sync_ns(pace: Pace) -> int:
-    """Idle time that blocking calls cause: their bubbles extend beyond the calls, to the next work that follows."""
+    """Returns the idle time that blocking calls cause. Their bubbles extend beyond the calls to the next work."""
     inside_ns = pace.idle.blocking_call + pace.idle.allocator
     return min(max(pace.bubble_ns, inside_ns), pace.idle.late_ns)
 
 
 class CpuPace(msgspec.Struct, frozen=True):
-    """What a verdict is based on if no GPU is recorded: times in ns of the mean step.
+    """What a verdict is based on if no GPU is recorded. Times are in ns of the mean step.
 
     input_ns           waits for batches
     communication_ns   communication, without the part during which an op runs
-    computes_ns        ops and named ranges
+    computes_ns        time in ops and named ranges
     other_ns           time in none of these
-    on_cpu             the job computes on the CPU; otherwise it launches work of a GPU that is not recorded
+    on_cpu             whether the job computes on the CPU; otherwise it launches work of a GPU that is not recorded
     """
 
     input_ns: int
@@ -131,9 +131,9 @@ class CpuPace(msgspec.Struct, frozen=True):
 
 
 def judge_cpu(pace: CpuPace) -> Bound:
-    """Returns what takes most of the step, from a tenth on. Unknown if ops only launch, or if Python between ops takes
-    more than these, or than the exchange with other ranks, which then wait for this one. A wait for a batch decides
-    nothing if a GPU without recorded work may be working meanwhile.
+    """Returns what takes most of the step, if it takes at least a tenth. The cause is unknown if ops only launch work,
+    or if Python between ops takes longer than the ops, or than the exchange with other ranks, which then wait for this
+    one. A wait for a batch decides nothing if a GPU without recorded work may be working meanwhile.
 
     step  |llll|cccccccccccccccccccccccccc|oo|   a wait of an eighth decides nothing: the CPU computes
     """

@@ -1,4 +1,4 @@
-"""The cost of blocking calls: each group of them leaves a bubble in the device's work.
+"""The cost of blocking calls. Each group of them leaves a bubble in the device's work.
 
 thread   |-- aten::item --|                     one group: copy + synchronize
            [copy][ sync  ]    [launch]
@@ -9,11 +9,12 @@ bubble             iiiiiiiiiiiiiiiiii           what it costs: the device idles 
 
 The drain is the end of the work that was launched before the group began. The group's own copy is work and not part of
 a bubble, but the time in which it stages pageable memory is. A bubble contains at most as much idle time as the calls'
-length: a host that had not stopped would be ahead by no more, so a short call on an idle device costs next to nothing.
+length. A host that had not waited would be ahead by no more, so a short call on an idle device costs next to nothing.
 Bubbles are disjoint: one ends where the next group begins. They do not include waits for the loader, unrecorded work,
-or time after the device's last activity. A wait for the tokens of a decoding step has none.
+or time after the device's last activity. A wait for the tokens of a decoding step has no bubble.
 
-Waits that have to stay: for gradients that an optimizer reads on the CPU, and for the tokens of a decoding step.
+Some waits have to stay: those for gradients that an optimizer reads on the CPU, and those for the tokens of a decoding
+step.
 
 An optimizer whose state is offloaded updates the weights on the CPU, while the GPU waits. It cannot start before it has
 the gradients, and the next step cannot start before it ends.
@@ -23,7 +24,7 @@ thread   [launch]|-- copy gradients to the host --|                             
 device           kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk                                kkkkkk
                                                   iiiiiiiiiiiiiiiiiiiiiiiiiiiiiii     idle because of the CPU's work
 
-An update without a range, as of optimizers outside torch, is known by the copies around it:
+An update without a range, as that of an optimizer outside torch, is recognised by the copies around it:
 
 thread   backward [copy][ sync  ]                 [copy]
 device   kkkkkkkkkggggggggggggggg                 wwwwww    gradients to the host, weights back: about as many bytes
@@ -84,15 +85,15 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
 
 
 class BlockingRow(msgspec.Struct, frozen=True):
-    """Groups of blocking calls that are alike: the same op, outermost op, site, call, direction, user range, module and
-    source line.
+    """Groups of blocking calls that are alike: they have the same op, outermost op, site, call, direction, user range,
+    module and source line.
 
-    op, outer_op     None for a call outside any recorded op
-    call             the group's calls as in the trace, "cudaMemcpyAsync + cudaStreamSynchronize"
+    op, outer_op     the innermost and the outermost op around the call; None outside any recorded op
+    call             the group's calls as in the trace, such as "cudaMemcpyAsync + cudaStreamSynchronize"
     kind             sync, pageable_copy, copy or allocator
     direction        direction of the group's copy, as in CopyRow; None if it copies nothing
     phase, site      as in SiteRow
-    source           the innermost frame outside torch, "train.py(5): step"; None without stacks
+    source           the innermost frame outside torch, such as "train.py(5): step"; None without stacks
     forward_*        for work of the backward pass, the op, module and line of the forward pass that created it; None
                      for other work, or if not known
     count, blocked_ns, bubble_ns   means per step; bubbles are disjoint
@@ -135,7 +136,8 @@ class BlockingRow(msgspec.Struct, frozen=True):
     feeds: str | None = None
 
 
-#: Ops of torch that read values or sizes of results, or copy them: those that a script calls, and those inside them.
+#: Ops of torch that read values or sizes of results, or copy them. Scripts call some of them, and these call the
+#: others.
 _READS = expression(
     r"aten::(?:item|_local_scalar_dense|is_nonzero|equal|allclose|nonzero|masked_select|argwhere|index|index_put_?"
     r"|_index_put_impl_|_?unique\w*|repeat_interleave|multinomial|bincount|to|_to_copy|copy_|cpu)$"
@@ -147,7 +149,7 @@ _READS_ONE = expression(r"aten::(item|_local_scalar_dense)$")
 
 
 class Bubbles(NamedTuple):
-    """The bubble of each group, from start to end; bubbles are disjoint. idle_ns: the idle time of the device in it,
+    """The bubble of each group, from start to end. Bubbles are disjoint. idle_ns: the device's idle time in the bubble,
     for which the group is responsible."""
 
     start: Int64
@@ -156,8 +158,8 @@ class Bubbles(NamedTuple):
 
 
 def bubbles(trace: Trace, device: int, steps: Steps | None = None) -> Bubbles:
-    """Returns the bubbles of each of `blocking_groups`; many groups have none. steps: those whose idle time counts;
-    None for all."""
+    """Returns the bubble of each of `blocking_groups`, which is empty for many groups. steps: those whose idle time
+    counts; None for all."""
     idle, start, end = _bounds(trace, device)
     counted = idle if steps is None else idle & steps.intervals
     return Bubbles(start, end, counted.overlap_ns(start, end))
@@ -165,7 +167,8 @@ def bubbles(trace: Trace, device: int, steps: Steps | None = None) -> Bubbles:
 
 @shared
 def _bounds(trace: Trace, device: int) -> tuple[Intervals, Int64, Int64]:
-    """Returns when the device is idle for a call's sake, and when the bubble of each group starts and ends."""
+    """Returns when the device is idle in a way that a call can cause, and when the bubble of each group starts and
+    ends."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     end = np.minimum(end, _next_pause(trace, device, start))
@@ -175,8 +178,8 @@ def _bounds(trace: Trace, device: int) -> tuple[Intervals, Int64, Int64]:
 
 
 def _next_pause(trace: Trace, device: int, instants: Int64) -> Int64:
-    """Returns when the host next pauses, or the instant itself in a pause: a bubble ends there, as the idle time of a
-    rare pause behind a call is the pause's. Without the pause, the call would cost less."""
+    """Returns when the host next pauses after each instant; in a pause, the instant itself. A bubble ends there,
+    because a rare pause behind a call causes the idle time in it. Without the pause, the call would cost less."""
     pauses = pause_intervals(trace, device)
     following = np.searchsorted(pauses.end, instants, side="right")
     begins: Int64 = np.append(pauses.start, NEVER)[following]
@@ -192,8 +195,8 @@ def blocked_ns(trace: Trace, device: int) -> Int64:
 
 
 def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, Int64]:
-    """Returns when each group's stall begins and ends: from the drain, or the group's start, to the next activity
-    launched after the group, or the start of the next group."""
+    """Returns when each group's stall begins and ends. It begins with the drain, or with the group if that starts
+    later. It ends with the next activity that was launched after the group, or with the start of the next group."""
     events, launches = trace.events, find_launches(trace)
     rows = in_order_of_calls(trace, launch_rows(trace, device))
     if not len(rows) or not len(groups):
@@ -209,8 +212,8 @@ def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, I
 
 
 def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
-    """Returns when the intervals have covered each amount of time, counted from the first interval; int64 max if
-    never."""
+    """Returns when the intervals have covered each amount of time, counted from the first interval; NEVER if they never
+    do."""
     covered = np.cumsum(intervals.end - intervals.start)
     place = np.searchsorted(covered, amounts)
     is_covered = place < len(covered)
@@ -220,15 +223,15 @@ def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
-    """Returns the place of the step whose mark contains each instant; between two marks, the earlier one."""
+    """Returns the place of the step whose mark contains each instant; between two marks that of the earlier one."""
     return np.maximum(find_steps(trace).begun_on_host(instants), 0)
 
 
 def blocking_rows(
     trace: Trace, device: int, collective: Words | None = None, steps: Steps | None = None
 ) -> list[BlockingRow]:
-    """Returns a row for each kind of similar groups, most bubble time first, then longest blocked. collective: the one
-    for which each group waits. steps: those in which the groups begin; None for all."""
+    """Returns a row for each kind of similar groups, most bubble time first, then longest blocked. collective: what
+    each group waits for. steps: those in which the groups begin; None for all."""
     groups, bubble = blocking_groups(trace), bubbles(trace, device, steps)
     if not len(groups):
         return []
@@ -253,7 +256,7 @@ def blocking_rows(
 
 
 def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
-    """Returns what surrounds each group, by the field of `BlockingRow`. Groups that agree in all of them are alike."""
+    """Returns what surrounds each group, by field of `BlockingRow`. Groups that agree in all of these are alike."""
     forward = forward_of(trace, groups.call).astype(np.int64)
     outer_op = outermost(trace, op_rows, groups.op)
     reading = rows_named(trace, (Kind.CPU_OP,), _READS.match)
@@ -274,16 +277,16 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
     names["user_range"] = Words(values_at(ranges.number, names["user_range"].number).astype(np.int32), ranges.texts)
     names["direction"] = directions(trace, groups.copy)
     for field, texts_of in (("module", modules), ("source", sources)):
-        words = texts_of(trace, np.concatenate((groups.call, forward)))  # looked up once, as it is slow
+        words = texts_of(trace, np.concatenate((groups.call, forward)))  # both at once, because this is slow
         names[field] = Words(words.number[: len(groups)], words.texts)
         names[f"forward_{field}"] = Words(words.number[len(groups) :], words.texts)
     return names
 
 
 def _checks_read(trace: Trace, groups: BlockingGroups, outer_op: Int64) -> Int64:
-    """Returns an op that looks for infinite gradients for each group by which a gradient scaler reads whether there are
-    any; -1 for others. `GradScaler.step` reads that last before the optimizer's step, which it skips if there are.
-    Other reads, such as that of the norm to which gradients are clipped, come before.
+    """Returns, for each group with which a gradient scaler reads whether there are infinite gradients, an op that looks
+    for these; -1 for others. `GradScaler.step` reads this last before the optimizer's step, which it skips if there are
+    any. Other reads, such as that of the norm to which gradients are clipped, come before.
 
     thread   |- check -|   |- clip -|  |- item -| |-- item --| [ Optimizer.step ]
                                          the norm  what the check found
@@ -304,7 +307,7 @@ def _checks_read(trace: Trace, groups: BlockingGroups, outer_op: Int64) -> Int64
         last_check, last_update = (_last_before(starts, begin) for starts in (starts_of_checks, updates))
         next_update, next_op = (_next_after(starts, end) for starts in (updates, others))
         of_scaler = (last_check > last_update) & (next_update < NEVER) & (next_update <= next_op)
-        result[here[of_scaler]] = checks[0]  # all have one name, and no more is asked of them
+        result[here[of_scaler]] = checks[0]  # any of them, because only the name is used, which is the same for all
     return result
 
 
@@ -346,15 +349,16 @@ def _row(
     )
 
 
-#: Minimum length of an optimizer's step on the CPU. One on a GPU whose launches are not recorded is shorter.
+#: Minimum length of an optimizer's step on the CPU. A step on a GPU whose launches are not recorded is shorter.
 LEAST_UPDATE_NS = 1_000_000
 #: Minimum bytes of gradients and of weights. A step that reads a loss or its metrics copies less.
 LEAST_BYTES = 1 << 20
-#: Gradients may have twice or half the bytes of the weights, or be scattered among ranks that gather fewer of these.
+#: Maximum ratio of the bytes of gradients and weights. Gradients may have twice or half the bytes of the weights, and
+#: may be scattered among ranks that gather fewer weights.
 MOST_TIMES = 4
 #: Places where the CPU is after the backward pass.
 _AFTER_BACKWARD = [place for place, site in enumerate(SITES) if site.phase in ("optimizer", "other")]
-#: Functions of an optimizer.
+#: Names of an optimizer's functions.
 _OF_OPTIMIZER = expression(r"(?i)adam|adagrad|optim")
 
 
@@ -370,8 +374,9 @@ def cpu_updates(trace: Trace) -> Intervals:
 
 
 def _unmarked(trace: Trace) -> Intervals:
-    """Returns the times from a wait after the backward pass to the next launch, which copies weights in the same step,
-    if the CPU does nothing recorded meanwhile. Only marks show where a step ends, and so that a copy is no batch."""
+    """Returns the times from a wait after the backward pass to the next launch, if that copies weights in the same
+    step and the CPU does nothing recorded meanwhile. Only marks show where a step ends, and thereby that a copy is no
+    batch."""
     groups, steps = blocking_groups(trace), find_steps(trace)
     if not len(groups) or trace.events.bytes is None or steps.by != "marks":
         return Intervals.empty()
@@ -387,7 +392,7 @@ def _unmarked(trace: Trace) -> Intervals:
     threads = trace.events.thread[groups.call[rows]]
     places = zip(threads.tolist(), start.tolist(), end.tolist(), strict=True)
     doing = [activity_in(trace, *each) for each in places]
-    # nothing is recorded of the CPU for most of the time, or a function of an optimizer
+    # For most of the time nothing is recorded of the CPU, or only a function of an optimizer.
     is_unmarked = np.array([
         each.kind == "nothing" or (each.kind == "frame" and _OF_OPTIMIZER.search(each.name or "") is not None)
         for each in doing
@@ -396,8 +401,9 @@ def _unmarked(trace: Trace) -> Intervals:
 
 
 def _next_weights(trace: Trace, waited: Int64) -> Int64:
-    """Returns for the end of each wait when the next launch begins, if it is a copy to the device in the same step and
-    about as many bytes are copied to the host before as to the device after; else the end of the wait."""
+    """Returns for the end of each wait when the next launch begins; the end of the wait unless that launch copies to
+    the device in the same step, and about as many bytes are copied to the host before it as to the device from it
+    on."""
     events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
     rows = in_order_of_calls(trace, np.arange(len(launches.call)))
     call_starts, activity = events.start_ns[launches.call[rows]], launches.activity[rows]
@@ -414,16 +420,17 @@ def _next_weights(trace: Trace, waited: Int64) -> Int64:
 
 
 def _copied(trace: Trace, activity: Int32, direction: str) -> Int64:
-    """Returns the bytes that are copied in this direction before each of these activities, and by all of them."""
+    """Returns the bytes that are copied in this direction before each of these activities, and finally by all of
+    them."""
     assert trace.events.bytes is not None
     is_copy = are_named(trace, activity, lambda name: way(name).direction == direction)
     is_copy &= trace.events.kind[activity] == Kind.MEMCPY
     return np.append(0, np.cumsum(np.where(is_copy, np.maximum(trace.events.bytes[activity], 0), 0)))
 
 
-#: Ranges and kernels of decoding with a cache of keys and values: of vLLM, SGLang, TensorRT-LLM, FlashInfer and
-#: FlashAttention. The range of vLLM ends with the number of requests and tokens that it generates, the older one with
-#: that of the requests that it goes on with.
+#: Ranges and kernels of decoding with a cache of keys and values, of vLLM, SGLang, TensorRT-LLM, FlashInfer and
+#: FlashAttention. The range of vLLM ends with the number of requests and tokens that it generates; that of earlier
+#: releases with the number of requests that it continues.
 _DECODES = expression(
     r"\bDECODE\b|generation_[1-9]|\bexecute_new_0_cached_[1-9]|reshape_and_cache|store_kv_?cache|paged_attention"
     r"|Paged(?:KV|Attention)|BatchDecode|flash_fwd_splitkv|unified_attention|decode_attention"
@@ -433,7 +440,7 @@ _DECODES = expression(
 
 @shared
 def token_waits(trace: Trace) -> Bool:
-    """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes, or
+    """Returns which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes, or
     wait for what an optimizer on the CPU needs."""
     groups = blocking_groups(trace)
     is_token_wait = np.zeros(len(groups), bool)
@@ -453,8 +460,8 @@ def token_waits(trace: Trace) -> Bool:
 
 
 def _before_updates(trace: Trace, ends: Int64) -> Bool:
-    """Whether optimizers run on the CPU for most of the time from each instant to the next launch, or to the end of
-    the steps."""
+    """Returns whether optimizers run on the CPU for most of the time from each instant to the next launch, or to the
+    end of the steps."""
     call_starts = trace.events.start_ns[calls_that_launch(trace)]
     following = np.append(call_starts, ends.max(initial=find_steps(trace).window[1]))[
         np.searchsorted(call_starts, ends)
@@ -463,7 +470,7 @@ def _before_updates(trace: Trace, ends: Int64) -> Bool:
 
 
 def in_token_waits(trace: Trace, rows: Int32 | Int64) -> Bool:
-    """Says which of these rows of the event table begin in such a wait, or in another one at the same time."""
+    """Returns which of these rows of the event table begin during a wait of `token_waits`, on any thread."""
     groups, token_groups = blocking_groups(trace), token_waits(trace)
     starts = trace.events.start_ns[rows]
     return Intervals.union(groups.start[token_groups], groups.end[token_groups]).overlap_ns(starts, starts + 1) > 0

@@ -1,5 +1,5 @@
-"""Idle time as metrics of the catalogue: by reason, and the part that the host could avoid. Computed by
-`idle_partition`."""
+"""Idle time as metrics of the catalogue: by reason, and the part that the host could avoid. `idle_partition` computes
+it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOST_LATE_TIME = Metric(
     "blocks. Waits for data are not counted here.", colour="cpu",
 )  # fmt: skip
 
-#: The metric for each reason's time; data loading has its own metrics.
+#: The metric for each reason's time. Data loading has its own metrics.
 REASON_METRICS = {
     "blocking_call": Metric(
         "idle_blocking_call_time", "Idle at blocking calls", Unit.NS,
@@ -83,7 +83,7 @@ def host_bound_share(trace: Trace, device: int) -> Figure:
 
 
 def idle_time(*reasons: str) -> Callable[[Trace, int], Figure]:
-    """Returns the function that measures the time of these reasons together."""
+    """Returns a function that measures the time of these reasons together."""
     return lambda trace, device: mean_figure(idle_partition(trace)[device].sum_ns(reasons))
 
 

@@ -1,14 +1,14 @@
-"""The gaps of a device: when nothing runs on any of its streams, and which activity ended each gap.
+"""The gaps of a device, in which nothing runs on any of its streams, and the activity that ended each gap.
 
 stream 7   kkkk      kkkk
 stream 9     kkk         kk
 gap             ggggg
 ended by             k
 
-Times when an idle device must be busy with work that the trace does not show.
+In some gaps the device must be busy with work that the trace does not show.
 
 A launch reaches an idle device at once, a synchronize of an idle device returns at once, and a copy to or from it
-begins at once. If that takes long, the device is busy: with a graph whose kernels were not recorded, with work from
+begins at once. If that takes long, the device is busy with a graph whose kernels were not recorded, with work from
 before the recording, or with another process.
 
 thread   [l]  [  copy that blocks         ]        [sync                     ][q]
@@ -44,9 +44,9 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, is_in, media
 
 
 class Gaps(msgspec.Struct, frozen=True, eq=False):
-    """Gaps of one device within the span's window, in time order, including times between its steps, if any.
+    """The gaps of one device within the span's window, in time order, including times between its steps.
 
-    launch   row of `find_launches` of the first activity after the gap; -1: none follows in this recording
+    launch   row of `find_launches` of the first activity after the gap; -1 if none follows in this recording
     """
 
     start: Int64
@@ -82,29 +82,32 @@ def idle_outside_loader(trace: Trace, device: int) -> Intervals:
     return idle - loader_intervals(trace) - excluded_time(trace, device).total
 
 
-#: A launch has reached an idle device at most this long after its call returned: six times the longest delay measured.
+#: A launch has reached an idle device at most this long after its call returned. This is six times the longest measured
+#: delay.
 REACHED_NS = 50_000
-#: If launches usually take longer than the device needs (Windows batches them before sending), this many times the
-#: median is used, once at least ENOUGH_LAUNCHES were measured.
+#: If launches usually take longer than the device needs, as on Windows, which batches them, this many times the median
+#: is used, if at least ENOUGH_LAUNCHES were measured.
 USUAL_TIMES, ENOUGH_LAUNCHES = 10, 10
-#: Upper limit of that: no system batches launches for longer. If the median itself is longer, it is not the duration of
-#: a launch, as where each waits for a graph whose kernels are not recorded, or for the time slice of another process.
+#: Upper limit of that, because no system batches launches for longer. If the median itself is longer, it is not the
+#: duration of a launch: each may wait for a graph whose kernels are not recorded, or for the time slice of another
+#: process.
 REACHED_AT_MOST_NS = 1_000_000
-#: A synchronize of an idle device returns within this time: three times the longest measured, since the operating
-#: system may let the thread wait for a core.
+#: A synchronize of an idle device returns within this time. It is three times the longest measured one, because the
+#: operating system may let the thread wait for a core.
 SYNC_RETURNS_NS = 200_000
-#: The same for the begin of copies: of copies to the host, and of few bytes; and of copies whose bytes are staged
-#: before they begin.
+#: Copies to or from an idle device begin within these times: copies to the host and those of few bytes, and copies
+#: whose bytes are staged before they begin.
 COPY_BEGINS_NS, STAGED_COPY_BEGINS_NS = 200_000, 1_000_000
-#: Up to this size a copy's bytes are sent with its command.
+#: Up to this size, a copy's bytes are sent with its command.
 STAGED_BYTES = 1 << 16
-#: If a call has waited for too long, its wait begins this long after its start: the time that it takes on an idle
-#: device.
+#: If a call has waited for too long, its wait begins this long after its start, which is the time that it takes on an
+#: idle device.
 TAKES_NS = 10_000
 
 #: Calls that put a function of the CPU into a stream. The work launched behind it waits until the CPU has run it.
 _HOST_FUNCTION = expression(rf"(?:cu|{RUNTIME})(?:LaunchHostFunc|StreamAddCallback)")
-#: With fewer launches of a graph, chance may put other work of the device into the same place of all of them.
+#: Minimum number of launches of a graph. With fewer, chance may put other work of the device into the same place of
+#: all.
 LEAST_LAUNCHES = 3
 #: Kinds of copies whose bytes are staged by the launching call.
 _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
@@ -112,15 +115,16 @@ _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 def behind_host_functions_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int:
     """Returns how long the device is idle before work that was launched behind a function of the CPU, or that waits
-    within a graph as it would for one, mean over the steps, ns. chosen: None for all steps."""
+    within a graph as it would for one, as a mean over the steps, ns. chosen: None for all steps."""
     steps = chosen or find_steps(trace)
     waits = _behind_host_functions(trace, device) | _within_graphs(trace, device)
     return whole_mean((waits & steps.intervals).total_ns, len(steps.steps))
 
 
 def _within_graphs(trace: Trace, device: int) -> Intervals:
-    """Returns the gaps between two activities of one launch of a graph that all launches with as many activities have
-    in the same place: another process would not always come there. The graph waits for a node that is not recorded.
+    """Returns the gaps between two activities of one launch of a graph that are in the same place in all launches with
+    as many activities. Another process would not always interrupt there, so the graph waits for a node that is not
+    recorded.
 
     graph launches  [g]                   [g]                   [g]
     device             kcc        ckk        kcc         ckk       kcc       ckk
@@ -130,7 +134,7 @@ def _within_graphs(trace: Trace, device: int) -> Intervals:
     rows = rows[is_in(launches.call[rows], graph_calls(trace))]
     if not len(rows):
         return Intervals.empty()
-    order = np.argsort(launches.call[rows], kind="stable")  # activities of each launch, in time order
+    order = np.argsort(launches.call[rows], kind="stable")  # the activities of each launch, in time order
     activity, call = launches.activity[rows[order]].astype(np.int64), launches.call[rows[order]]
     first = np.append(True, call[1:] != call[:-1])
     launch = np.cumsum(first) - 1
@@ -146,7 +150,7 @@ def _within_graphs(trace: Trace, device: int) -> Intervals:
 
 def _behind_host_functions(trace: Trace, device: int) -> Intervals:
     """Returns when the device is idle before work that was launched behind a function of the CPU. Such a function is no
-    kernel: nothing is recorded of it but the call that puts it into the stream.
+    kernel, and only the call that puts it into the stream is recorded.
 
     call   [kernel][host function][copy]
     device     kkk                               cc
@@ -182,8 +186,8 @@ def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
 
 @shared
 def unrecorded_work(trace: Trace, device: int) -> Intervals:
-    """Parts of the device's gaps in which it runs unrecorded work. Never while another device of the process works,
-    since the wait may be for that one."""
+    """Returns the parts of the device's gaps in which it runs unrecorded work. Gaps in which another device of the
+    process works do not count, because the wait may be for that one."""
     gaps = find_gaps(trace, device)
     work = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, gaps)
     work = work | _behind_graphs(trace, gaps)
@@ -193,19 +197,20 @@ def unrecorded_work(trace: Trace, device: int) -> Intervals:
 
 
 def _after_launches(trace: Trace, device: int, gaps: Gaps) -> Intervals:
-    """From the time when the launch has reached the device, as long as the host is blocked. Before the recording's
-    first activity the device is busy whatever the host does, as no recorded work could make the launch wait."""
+    """Returns the time from when the launch has reached the device, as long as the host is blocked. Before the
+    recording's first activity the device is busy whatever the host does, because no recorded work could make the launch
+    wait."""
     plain = _found_idle(trace, gaps) & ~_begun_by(trace, gaps, *WAITING)
     reached = np.where(plain, reached_ns(trace, gaps), gaps.end)
     waits = Intervals.union(reached, gaps.end)
-    begins = busy_intervals(trace, device).start[:1].tolist()  # empty if all activities are empty
+    begins = busy_intervals(trace, device).start[:1].tolist()  # nothing if all activities are empty
     first = Intervals.union(np.full(len(begins), find_steps(trace).window[0]), np.array(begins, np.int64))
     return (waits & _blocked(trace, *WAITING)) | (waits & first)
 
 
 def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
-    """From the time when the launch has reached the device, if a graph was launched between it and the previous launch,
-    and the kernels of graphs are not recorded: the launch waits for these.
+    """Returns the time from when the launch has reached the device, if a graph whose kernels are not recorded was
+    launched between it and the previous launch. The launch waits for the graph.
 
     thread   [l] [graph] [l]
     device   kk                            k
@@ -221,8 +226,8 @@ def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
 
 
 def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
-    """In a synchronize, the time beyond its usual length and before the next launch begins: it does not wait for
-    recorded work."""
+    """Returns the time in synchronizes beyond their usual length and before the next launch begins. There they do not
+    wait for recorded work."""
     calls = _calls(trace, gaps)
     wait_end = np.where(calls >= 0, np.minimum(trace.events.start_ns[calls], gaps.end), gaps.end)
     wait_end = np.where(gaps.launch >= 0, np.maximum(wait_end, gaps.start), gaps.start)
@@ -231,18 +236,18 @@ def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
 
 
 def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
-    """In a blocking copy, the time beyond the usual delay before it begins."""
+    """Returns the time in blocking copies beyond the usual delay before the copy begins."""
     before_copy = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
     call_starts = trace.events.start_ns[_calls(trace, gaps)[before_copy]]
     copies, nbytes = find_launches(trace).activity[gaps.launch[before_copy]], trace.events.bytes
-    # copies to the device with more bytes than fit into a command, as far as recorded
+    # Copies to the device are staged if they have more bytes than fit into a command, or their bytes are not recorded.
     staged = are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
     staged &= (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES) if nbytes is not None else True
     return _waits(call_starts, gaps.end[before_copy], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
-    """Ranges longer than usual, without the time that they take on an idle device."""
+    """Returns the ranges longer than usual, without the time that the call takes on an idle device."""
     return Intervals.union(np.where(end - start > usual_ns, start + TAKES_NS, end), end)
 
 
@@ -256,12 +261,12 @@ def _calls(trace: Trace, gaps: Gaps) -> Int64:
 
 
 def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
-    """Says which gaps end with work whose launch call began in the gap."""
+    """Returns which gaps end with work whose launch call began in the gap."""
     calls = _calls(trace, gaps)
     call_starts = trace.events.start_ns[calls]
     return np.asarray((calls >= 0) & (call_starts >= gaps.start) & (call_starts < gaps.end), bool)
 
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
-    """Says which gaps end with work that a blocking call of these kinds launched."""
+    """Returns which gaps end with work that a blocking call of these kinds launched."""
     return is_in(_calls(trace, gaps), blocking_calls(trace).of(*kinds))

@@ -5,7 +5,7 @@ thread   |------------- train.py(80): main -------------|    lasts for many such
               |-- aten::index --|
 range        |---------------|                               -> op aten::index
 
-If no single one does, ops of one name may do so together: thirty updates of an optimizer that runs on the CPU.
+If no single one does, ops of one name may do so together, such as thirty updates of an optimizer that runs on the CPU.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
-#: Kinds of calls that a frame may make; its own marks and ranges of the user are not calls.
+#: The kinds of calls that a frame may make. Marks and the user's ranges are not calls.
 _CALLED = (Kind.PYTHON, Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
 class Busiest(NamedTuple):
-    """The calls of one name in which most of a frame's time within a range is spent. ns: their time within the range
-    together; never more than the frame's own."""
+    """The calls of one name that take most of a frame's time within a range. ns: their time within the range together,
+    which is never more than the frame's own."""
 
     name: str
     ns: int
 
 
 def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | None:
-    """Returns the busiest call in successive frames of one thread (rows of the event table) together, between two
-    instants, in ns; None if no single name takes most of the time. Each call on the way takes most of the one around
-    it; the innermost one that a user knows is returned.
+    """Returns the busiest call in successive frames of one thread (rows of the event table), taken together, between
+    two instants, in ns; None if no single name takes most of the time. Each call on the way takes most of the time of
+    the one around it. The innermost one that a user knows is returned.
 
     range           [                                        ]
     frame      |----------- data.py(41): preprocess ------------------|
@@ -94,20 +94,20 @@ def _called(trace: Trace, calls: Int64, frames: Int64) -> Int64:
     return top_level(trace, rows[(events.ends(rows) <= events.ends(around)) & ~is_in(rows, frames)])
 
 
-#: An event that lasts for at least this share of a range is what the range is spent on.
+#: An event that lasts for at least this share of a range explains the range.
 MOSTLY = 0.5
-#: A frame or range that lasts longer than this many such ranges contains other work too.
+#: A frame or range that is longer than this many times the time range contains other work too.
 AROUND_TIMES = 10
 
-#: An op or call is unusual if it takes this many times its median, of at least ENOUGH_ALIKE calls.
+#: An op or call is unusual if it takes this many times its median over at least ENOUGH_ALIKE calls.
 UNUSUAL_TIMES, ENOUGH_ALIKE = 10, 5
 
-#: Minimum mean length of ops of one name that are named together. Shorter ones only describe or launch: the code that
-#: makes so many of them is to be shortened, and not the op.
+#: Minimum mean length of ops of one name that are named together. Shorter ones only describe tensors or launch work, so
+#: the code that calls so many of them should be improved and not the op.
 LEAST_NAMED_NS = 100_000
 
 Kinds = Literal["call", "op", "frame", "range", "nothing", "update"]
-#: The kinds that name the activity most exactly come first.
+#: The kinds of activities. Those that name the activity most exactly come first.
 _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
     ("call", CALL_KINDS),
     ("op", (Kind.CPU_OP,)),
@@ -117,14 +117,14 @@ _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
 
 #: Ops that compute where their inputs are, on the CPU or on a device.
 _COMPUTES = expression(r"(aten|torchvision|torchaudio)::")
-#: Of these the ones that only allocate, copy or join tensors, as for a batch that is about to leave the CPU, and
-#: decompositions of matrices, which a GPU may compute no sooner: their steps depend on each other.
+#: Ops among these that only allocate, copy or join tensors, as for a batch that is about to leave the CPU, and
+#: decompositions of matrices, which a GPU may compute no faster because their steps depend on each other.
 _STAYS = expression(
     r"aten::(to|_to_copy|copy_|clone|contiguous|_?pin_memory|cat|stack|item|_local_scalar_dense|lift_fresh|set_|resize_"
     r"|fill_|zero_|(empty|zeros|ones|full)\w*|_?linalg_(?!\w*norm)\w+|_?cholesky\w*)$"
 )
 
-#: Names of torch.compile's work: its phases, the functions of its packages, its look-up of compiled code.
+#: Names of torch.compile's work: its phases, the functions of its packages, and its look-up of compiled code.
 _COMPILES = expression(
     r"\(dynamo_timed\)|^TorchDynamo |^(entire_frame_compile|backend_compile|inductor_compile|compile_fx\b)"
     r"|torch/(_dynamo|_inductor)/(?!eval_frame|external_utils|decorators)"
@@ -137,12 +137,12 @@ class HostActivity(msgspec.Struct, frozen=True):
     kind, name   "nothing" and None if nothing lasts for most of the range; "op" and None if ops of several names, or
                  many short ones, do so together; "update" in an optimizer's step on the CPU (`long_gaps.py`)
     inside       the op around a call
-    compiles     torch.compile works for most of the range
-    unusual      other events like this op or call are far shorter, so it is not a cost of every step: a first call, or
-                 a thread without a core
+    compiles     whether torch.compile works for most of the range
+    unusual      whether other events like this op or call are far shorter, so that it is not a cost of every step: a
+                 first call, or a thread without a core
     busiest, busiest_ns   for a frame, the name of the calls that take most of its time in the range, and their time
                  (`busiest_of`); None and 0 if no single name does
-    on_cpu       long ops of PyTorch compute for most of the range, and call nothing of the device's runtime: their
+    on_cpu       whether long ops of PyTorch compute for most of the range and do not call the device's runtime: their
                  inputs are on the CPU
     """
 
@@ -156,8 +156,8 @@ class HostActivity(msgspec.Struct, frozen=True):
     on_cpu: bool = False
 
 
-#: The latest end is known of each so many events, so that those that last until an instant are found without a look at
-#: all events before it.
+#: Number of events of a block. The latest end of each block is known, so that the events that last until an instant are
+#: found without reading all events before it.
 _BLOCK = 1 << 14
 
 #: Kinds of events that name the user's code.
@@ -167,8 +167,8 @@ NOTHING = HostActivity("nothing", None, None, False)
 
 
 def activity_in(trace: Trace, thread: int, start: int, end: int) -> HostActivity:
-    """Returns what the thread does; if nothing, what those of the autograd engine and the training do, which work while
-    it waits."""
+    """Returns what the thread does. If it does nothing, the threads of the autograd engine and the training, which work
+    while it waits, are asked."""
     one_at_a_time = step_threads(trace)
     others = sorted({*one_at_a_time} - {thread}) if thread in one_at_a_time else []
     rows = _lasting(trace, start, end)
@@ -184,8 +184,8 @@ def activity_in(trace: Trace, thread: int, start: int, end: int) -> HostActivity
 
 
 def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) -> HostActivity:
-    """What the outermost ops that begin in the range on a thread do for most of it together. The name is None if those
-    of no one name do."""
+    """Returns what the outermost ops that begin in the range on a thread do for most of it together. The name is None
+    if no single name does."""
     events = trace.events
     low, high = np.searchsorted(events.start_ns, (start, end))
     rows = low + np.flatnonzero((events.thread[low:high] == thread) & (events.kind[low:high] == Kind.CPU_OP))
@@ -203,9 +203,9 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
 
 
 def _compute_on_cpu(trace: Trace, rows: Int64) -> Bool:
-    """Says which ops of one thread, in time order, compute and call nothing of the device's runtime, as an op does that
-    launches, copies or allocates on the device. Short ones may be views of tensors on the device, which launch nothing,
-    or work on so few elements that it would take no less there."""
+    """Returns which ops of one thread, in time order, compute and do not call the device's runtime, as an op does that
+    launches, copies or allocates on the device. Short ones do not count. They may be views of tensors on the device,
+    which launch nothing, or work on so few elements that the device would be no faster."""
     events = trace.events
     if not len(rows):
         return np.zeros(0, bool)
@@ -220,11 +220,11 @@ def _compute_on_cpu(trace: Trace, rows: Int64) -> Bool:
 def _lasting(trace: Trace, start: int, end: int) -> Int64:
     """Returns the rows of the events of all threads that last for most of the range, outer ones first."""
     events = trace.events
-    rows = _open_rows_at(trace, (start + end) // 2)  # what lasts for half of a range lasts at its middle
+    rows = _open_rows_at(trace, (start + end) // 2)  # an event that lasts for half of a range lasts at its middle
     within = np.minimum(events.ends(rows), end) - np.maximum(events.start_ns[rows], start)
     rows = rows[within >= MOSTLY * (end - start)]
     rows = rows[~_marks(trace)[events.name[rows]]]
-    if (events.kind[rows] == Kind.USER).any():  # inferring steps takes long
+    if (events.kind[rows] == Kind.USER).any():  # steps are inferred only if needed, because that takes long
         rows = rows[~is_in(events.name[rows], events.name[_step_ranges(trace)])]
     return rows
 
@@ -251,7 +251,7 @@ def _latest_ends(trace: Trace) -> Int64:
 
 @shared
 def _marks(trace: Trace) -> Bool:
-    """Says which names show no activity: those of marked steps and of the loader."""
+    """Returns which names show no activity, because they mark steps or waits for the loader."""
     marks: Bool = loader_names(trace).copy()
     marks[trace.events.name[step_marks(trace)]] = True
     return marks
@@ -259,7 +259,7 @@ def _marks(trace: Trace) -> Bool:
 
 @shared
 def _step_ranges(trace: Trace) -> Int64:
-    """Returns the rows of the ranges with which inferred steps begin, and which last for most of them."""
+    """Returns the rows of the ranges with which inferred steps begin and that last for most of them."""
     inferred, ranges = inferred_steps(trace), trace.events.rows(Kind.USER)
     if inferred is None:
         return np.empty(0, np.int64)
@@ -293,14 +293,15 @@ def _activity(trace: Trace, rows: Int64, start: int, end: int) -> HostActivity:
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
-    """Says which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the
-    whole training."""
+    """Returns which rows name the activity exactly. Ops and calls do so at any length. A frame or a range may contain
+    the whole training."""
     events = trace.events
     return ~is_in(events.kind[rows], _NAMES_CODE) | (events.dur_ns[rows] <= AROUND_TIMES * length_ns)
 
 
 def _named(trace: Trace, rows: Int64) -> int:
-    """Returns the innermost row; of frames the innermost that a user knows: in a file outside torch, or of a module."""
+    """Returns the innermost row. Of frames it is the innermost one that a user knows, which is in a file outside torch
+    or belongs to a module."""
     names = [trace.strings[name] for name in trace.events.name[rows].tolist()]
     named = [
         row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)
@@ -309,13 +310,13 @@ def _named(trace: Trace, rows: Int64) -> int:
 
 
 def is_explained(trace: Trace, start: int, end: int) -> bool:
-    """Whether a frame or range of a training thread explains why the host launches nothing for so long: it lasts for
-    most of that time, and events with its name do so elsewhere, too, or there are none. A frame that is short elsewhere
-    is only where the host happened to be, and one that contains the begin of a step is the loop around it."""
+    """Returns whether a frame or range of a training thread explains why the host launches nothing for so long. It must
+    last for most of that time, and so must events with its name elsewhere, if there are any. A frame that is short
+    elsewhere is only where the host happened to be, and one that contains the begin of a step is the loop around it."""
     events, length = trace.events, end - start
     rows = _lasting(trace, start, end)
     rows = rows[is_in(events.thread[rows], [*training_threads(trace)]) & is_in(events.kind[rows], _NAMES_CODE)]
-    # frames that contain the beginning of a step that is not their own say nothing
+    # Frames that contain the beginning of another step explain nothing.
     begins = np.sort(find_steps(trace).host_start_ns)
     begun, ended = trace.events.start_ns[rows], trace.events.ends(rows)
     within_step = np.searchsorted(begins, ended) <= np.searchsorted(begins, begun, side="right")
@@ -324,7 +325,7 @@ def is_explained(trace: Trace, start: int, end: int) -> bool:
 
 
 def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:
-    """Whether events with this row's name last at least so long elsewhere, or are nowhere else."""
+    """Returns whether events with this row's name last at least so long elsewhere, or there are none elsewhere."""
     alike = _alike_to(trace, row)
     alike = alike[alike != row]
     return not len(alike) or median(trace.events.dur_ns[alike]) >= least_ns
@@ -341,5 +342,5 @@ def _named_so(trace: Trace, name: int, kind: int) -> Int64:
 
 
 def is_graph_launch(name: str) -> bool:
-    """Whether this call launches a captured graph."""
+    """Returns whether this call launches a captured graph."""
     return GRAPH_CALL.search(name) is not None

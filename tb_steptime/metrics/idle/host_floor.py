@@ -1,4 +1,4 @@
-"""The time that the host needs for a step if it never waits: a floor that no faster kernel can lower.
+"""The time that the host needs for a step if it never waits, which is a floor that no faster kernel can lower.
 
 wait     lll                      for the batch
 blocked           bbb             in a call that waits for the device, or for room in its full queue
@@ -27,7 +27,7 @@ HOST_FLOOR = Metric(
 
 
 def host_floor(trace: Trace) -> Figure:
-    """Returns the floor of the mean step. It is not known if nothing of the host is recorded, because the step is then
+    """Returns the floor of the mean step. It is unknown if nothing of the host is recorded, because the step is then
     only that of the device."""
     if not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)):
         return unknown(trace, NO_LAUNCHES)
@@ -37,7 +37,7 @@ def host_floor(trace: Trace) -> Figure:
 @shared
 def host_floor_ns(trace: Trace) -> Int64:
     """Returns for each step, in ns, the step's mark on the host without the union of the loader's waits, the blocked
-    time, and the time in which the device works off what was launched before the recording. A host that runs ahead
+    time, and the time in which the device finishes what was launched before the recording. A host that runs ahead
     finishes a step long before the device does."""
     steps = find_steps(trace)
     waits = loader_intervals(trace) | blocked_intervals(trace)

@@ -1,5 +1,5 @@
 """Long pauses of the host that no op explains: garbage collection, loaders that begin an epoch, interrupted calls, and
-rare unexplained ones.
+rare unexplained pauses.
 
 thread   --op--[garbage collection]--op--      what the trace names comes first (trace/host_ranges.py)
          (seed)------[wait]--op--              then loaders that start their workers for a new epoch
@@ -8,7 +8,7 @@ thread   --op--[garbage collection]--op--      what the trace names comes first 
 device   kkkk                         kk
 idle         iiiiiiiiiiiiiiiiiiiiii            what of the stop the device spends idle
 
-The stops of different rows are disjoint: a stop counts for the first of these causes.
+The stops of different causes are disjoint. A stop counts for the first of these causes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct, distinct_in, is_in, median
 
-#: Causes of the host's pauses.
+#: The causes of the host's pauses.
 PauseCause = Literal["garbage_collection", "loader", "interrupted", "unexplained"]
 
 CAUSE_WORDS: dict[PauseCause, str] = {
@@ -47,35 +47,36 @@ CAUSE_WORDS: dict[PauseCause, str] = {
     "unexplained": "No cause recorded",
 }
 
-#: Minimum length of an unexplained stop. Python between two ops takes microseconds; a training loop that reads a file
-#: or prints takes less than this.
+#: Minimum length of an unexplained stop. Python between two ops takes microseconds, and a training loop that reads a
+#: file or prints takes less than this.
 UNEXPLAINED_NS = 2_000_000
-#: An op or a call that normally takes microseconds did not run meanwhile if it was interrupted for at least this long.
+#: Minimum length of an interruption. An op or a call that normally takes microseconds did not run for so long by
+#: itself.
 INTERRUPTED_NS = 1_000_000
-#: A stop in more than this share of the steps is normal for the program and not a pause.
+#: A stop in more than this share of the steps is normal for the program, and not a pause.
 RARE_FRACTION = 0.25
-#: Ops that run no Python: those with a namespace, and nodes of autograd with a number. Python's functions have neither.
+#: Ops that run no Python have a namespace, or are nodes of autograd with a number. Python's functions have neither.
 _NATIVE_OP = expression(r".*::|\w+Backward\d+$")
-#: Bytes per second that a shared file system or a hard disk writes: a pause that is longer than the copies before it
-#: take at that rate does more than to write them.
+#: Bytes per second that a shared file system or a hard disk writes. A pause that is longer than the copies before it
+#: would take at that rate does more than writing them.
 SLOW_WRITE = 1e8
 #: Copies before a pause are those of a checkpoint if they move more than this many times what a step usually moves to
-#: the host: an optimizer on the CPU gets its gradients in every step.
+#: the host. An optimizer on the CPU gets its gradients in every step.
 MORE_THAN_USUAL = 2
-#: With fewer steps it is unknown which stops are rare.
+#: Minimum number of steps. With fewer it is unknown which stops are rare.
 LEAST_STEPS = 3
 
 
 class Pause(msgspec.Struct, frozen=True):
     """Pauses of one cause in the steps.
 
-    sure              the trace names the cause; otherwise it is inferred from the pattern
+    sure              whether the trace names the cause; otherwise it is inferred from the pattern
     name              name of the longest pause in the trace; None if it has none
     count, total_ns   number and total length over the span
     idle_ns           idle time of the device during the pauses, mean per step
     worst_*           the longest pause
     native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
-    copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
+    copied_ns         the part of total_ns in pauses that may write to a file what was copied to the host before
     steps             number of the steps in which they begin
     """
 
@@ -94,10 +95,10 @@ class Pause(msgspec.Struct, frozen=True):
 
 
 class _Stops(msgspec.Struct, frozen=True, eq=False):
-    """Stops of one cause.
+    """The stops of one cause.
 
-    rows       the event of each stop; None if there are none
-    least_ns   a stop counts if at least this much of it remains when the stops of other causes are removed
+    rows       the event of each stop; None if stops have no event
+    least_ns   a stop counts if at least this much of it remains without the stops of other causes
     """
 
     cause: PauseCause
@@ -109,7 +110,7 @@ class _Stops(msgspec.Struct, frozen=True, eq=False):
 
 
 def pauses(trace: Trace, device: int, steps: Steps | None = None) -> list[Pause]:
-    """Lists the pauses within the steps, by the idle time of the device, most first. steps: None for all."""
+    """Returns the pauses within the steps, by the idle time of the device, most first. steps: None for all."""
     idle, chosen = idle_outside_loader(trace, device), steps or find_steps(trace)
     within = ((stops, own & chosen.intervals) for stops, own in _own_stops(trace, device))
     result = [_pause(trace, device, stops, own, own & idle, len(chosen.steps)) for stops, own in within if len(own)]
@@ -140,7 +141,7 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
     yield _Stops("garbage_collection", True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
     setup = setup_intervals(trace)
     yield _Stops("loader", True, setup.start, setup.end, None, UNEXPLAINED_NS)
-    # time between ops does not belong to them: it is Python, which may have had something to do
+    # Time between ops does not belong to them. It is Python, which may have had something to do.
     excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*step_threads(trace))
     excess = excess.where((excess.dur_ns >= INTERRUPTED_NS) & _is_in_code(trace, excess))
     excess = excess.where(is_in(excess.event, allocation_retries(trace).rows, invert=True))  # these have their own card
@@ -149,7 +150,8 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
 
 
 def _is_in_code(trace: Trace, excess: Excess) -> Bool:
-    """Says which excess is within an op or a call. Other excess is in a range, or only names the event beside it."""
+    """Returns which excess is within an op or a call. Other excess is in a range, or its event is only the nearest
+    one."""
     events, named = trace.events, np.flatnonzero(excess.event >= 0)
     rows, within = excess.event[named], np.zeros(len(excess), bool)
     within[named] = (events.start_ns[rows] <= excess.start_ns[named]) & (excess.end_ns[named] <= events.ends(rows))
@@ -178,8 +180,8 @@ def _pause(trace: Trace, device: int, stops: _Stops, own: Intervals, idle: Inter
 
 
 def _behind_copies_ns(trace: Trace, device: int, pauses: Intervals) -> int:
-    """Returns the length of the pauses before which the device last copied so much to the host that this may be writing
-    it, as a step that saves a checkpoint does.
+    """Returns the length of the pauses that may be writing what the device copied to the host just before, as a step
+    that saves a checkpoint does.
 
     device  kkkkk cccccc cccccc              kkkkk     c: to the host, 4 GB
     pause                      |------------|          written in 900 ms
@@ -210,9 +212,10 @@ def _native(trace: Trace, stops: _Stops) -> Intervals:
 
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
-    """Long idle times of the device in which the next launching thread has nothing recorded, if they, or those that
-    are far longer than usual, occur in few steps. The recording's first moments belong to the profiler. A function or a
-    range that explains one, such as the one that writes a checkpoint, is recorded."""
+    """Returns long idle times of the device in which nothing is recorded on the thread that launches next, if they
+    occur in few steps, or else those that are far longer than usual, if these do. The recording's first moments belong
+    to the profiler. Times that a recorded function or range explains, such as the writing of a checkpoint, are left
+    out."""
     steps, gaps = find_steps(trace), find_gaps(trace, device)
     none = np.empty(0, np.int64)
     if len(steps.steps) < LEAST_STEPS or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
@@ -223,7 +226,7 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
         parts.append((segments.start[long], segments.end[long], segments.step[long]))
     start, end, step = (np.concatenate(column) for column in zip(*parts, strict=True))
     most = max(1, RARE_FRACTION * len(steps.steps))
-    if len(distinct_in(step)) > most:  # usual ones hide no rare ones that are far longer
+    if len(distinct_in(step)) > most:  # usual stops must not hide rare ones that are far longer
         excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
         longer = 2 * excess.where(~_is_in_code(trace, excess)).intervals().overlap_ns(start, end) >= end - start
         start, end, step = start[longer], end[longer], step[longer]

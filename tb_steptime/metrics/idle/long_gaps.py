@@ -4,18 +4,20 @@ thread   [l]--op--[l]      |-- train.py(9): crop --|      [l]--op--[l]
 device      kk      kk                                        kk      kk
 late        .. iiiii  .....LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  iiiii       L: one long gap, not many short ones
 
-Late is the time of the launching thread's ops, its unrecorded time and the launch itself, without bubbles of blocking
-calls and pauses with a cause of their own. A gap is long both absolutely and compared with the usual lateness.
+The late time of a gap is that of the launching thread's ops, its unrecorded time and the launch itself, without bubbles
+of blocking calls and pauses with a cause of their own. A gap is long both absolutely and compared with the usual
+lateness.
 
 Other launches come late for a reason that calls show.
 
-Calls that wait for the device: few launches between two such calls, as a graph can hold no more than these, and the
-first ones after such a call, until the host is ahead of the device.
+The first reason are calls that wait for the device. Few launches may lie between two such calls, and a graph can hold
+no more than these. The first launches after such a call are late until the host is ahead of the device.
 
 thread   [sync]lll[sync]ll[sync]llllllllllllllllllllllll[sync]
                 few      few    lll these find an idle device, the next one finds work: a graph could launch all at once
 
-Gradients that DistributedDataParallel copies out of its buckets, one by one, because they are not stored there:
+The second reason are gradients that DistributedDataParallel copies out of its buckets, one by one, because they are not
+stored there:
 
 thread   [copy_bucket_to_grad]      [copy_bucket_to_grad]
            [copy_] [launch]           [copy_] [launch]
@@ -53,20 +55,20 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distin
 
 #: Minimum late time of a long gap. A hundred launches take this long; a shorter gap may be ordinary work of the host.
 LONG_NS = 1_000_000
-#: Minimum late time of a shorter long gap, and of one piece of work in it. Python code and ops around a launch take a
-#: tenth of it; in real recordings, hardly any gap that is shorter than LONG_NS has such a piece.
+#: Minimum late time of a shorter long gap, and of a single activity in it. Python code and ops around a launch take a
+#: tenth of it. In real recordings, hardly any gap that is shorter than LONG_NS contains such an activity.
 PIECE_NS = 200_000
-#: Minimum share of such gaps in the late time of all gaps shorter than LONG_NS. If they hold less, the CPU gets ahead
-#: by more than they last as soon as the other launches come sooner.
+#: Minimum share of such gaps in the late time of all gaps shorter than LONG_NS. If it is less, the CPU gets ahead by
+#: more than these gaps last as soon as the other launches come earlier.
 PIECES_FRACTION = 1 / 3
-#: A long gap is this many times the usual lateness: a job whose launches are all equally late has no long gaps.
+#: A long gap is this many times the usual lateness. A job whose launches are all equally late has no long gaps.
 LONG_TIMES = 10
 #: Number of gaps that are kept per place, longest first.
 KEPT = 5
-#: Number of names that are kept per place; the one with most of the waiting is among them.
+#: Number of names that are kept per place, those with the most late time.
 NAMES = 20
 
-#: Name of an optimizer's step on the CPU of which nothing is recorded.
+#: The name of an optimizer's step on the CPU of which nothing is recorded.
 UPDATE = "the optimizer's step"
 
 _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "launch_latency")]
@@ -75,14 +77,15 @@ _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "l
 class LongGap(msgspec.Struct, frozen=True):
     """A gap that is long because the host launches late.
 
-    step                the step that the middle of the gap is in: the step before may end when the gap begins
+    step                the step that contains the middle of the gap; the step before may end when the gap begins
     late_ns             the part of the gap in which the launch is late
     doing, name, inside   what the host does for most of that time, as in `HostActivity`
-    compiles            torch.compile works in it
-    compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
-    unusual             the host usually does this in far less time, or the launch call had returned before most of it
+    compiles            whether torch.compile works in it
+    compiled            whether torch.compile works in it, or the launch that ends it belongs to compiled code
+    unusual             whether the host usually does this in far less time, or the launch call had returned before most
+                        of it
     busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
-    on_cpu              ops compute on the CPU, and call nothing of the device's runtime
+    on_cpu              whether ops compute on the CPU and do not call the device's runtime
     """
 
     step: str
@@ -116,8 +119,8 @@ class LongGaps(msgspec.Struct, frozen=True):
     count, steps   number of these gaps in the span, and of the steps that contain any
     late_ns, compiled_ns, unusual_ns   late time, mean per step; the latter two are disjoint parts of it
     longest        the longest gaps, at most KEPT
-    names          all of the gaps by what the host does in them, the most late time first; those beyond NAMES are one
-                   entry without a name
+    names          all of the gaps by what the host does in them, most late time first; the names beyond NAMES are
+                   merged into entries without a name
     """
 
     site: str
@@ -130,12 +133,13 @@ class LongGaps(msgspec.Struct, frozen=True):
     names: list[WaitName] = []
 
 
-#: What gaps of one `WaitName` have in common: name, compiled, unusual.
+#: The name, compiled and unusual of the gaps of one `WaitName`.
 _Key = tuple[str | None, bool, bool]
 
 
 class LateGaps(NamedTuple):
-    """The gaps of a device in time order. late_ns: the late part of each; long: whether it counts as a long gap."""
+    """The gaps of a device, in time order. late_ns: the late part of each gap. long: whether it counts as a long
+    gap."""
 
     late_ns: Int64
     long: Bool
@@ -148,15 +152,15 @@ def late_gaps(trace: Trace, device: int) -> LateGaps:
     compared = gap_late_ns >= max(PIECE_NS, LONG_TIMES * _usual_ns(trace, device, late_ns))
     long = compared & (gap_late_ns >= LONG_NS)
     if (job_kind(trace).graph_share or 0.0) >= MOSTLY:
-        return LateGaps(gap_late_ns, long)  # what the CPU does between graphs has a card of its own
+        return LateGaps(gap_late_ns, long)  # the CPU's work between graphs has a card of its own
     piece = _is_one_piece(trace, device, gap_late_ns, compared, lasting)
     many = gap_late_ns[piece].sum() >= PIECES_FRACTION * gap_late_ns[~long].sum()
     return LateGaps(gap_late_ns, long | piece if many else long)
 
 
 def before_graphs_ns(trace: Trace, device: int, steps: Steps | None = None) -> int:
-    """Returns how long the device waits in gaps that are not long until work of captured graphs is launched, ns per
-    step. steps: those in which the gaps begin; None for all."""
+    """Returns how long the device waits for launches of captured graphs in gaps that are not long, ns per step. steps:
+    those in which the gaps begin; None for all."""
     gaps, (gap_late_ns, long) = find_gaps(trace, device), late_gaps(trace, device)
     rows = np.flatnonzero((gaps.launch >= 0) & ~long & _begin_in(gaps, steps))
     rows = rows[is_in(find_launches(trace).call[gaps.launch[rows]], graph_calls(trace))]
@@ -168,7 +172,7 @@ def _begin_in(gaps: Gaps, steps: Steps | None) -> Bool:
 
 
 def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late_times: Intervals) -> Bool:
-    """Says which of the gaps that may be long last for most of their late time because of one piece of work.
+    """Returns which of the gaps that may be long are late for most of their late time because of one activity.
     late_times: when the device is idle for one reason for long enough."""
     gaps, is_one_piece = find_gaps(trace, device), np.zeros(len(late_ns), bool)
     rows = np.flatnonzero(may & (late_ns < LONG_NS))
@@ -182,16 +186,16 @@ def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late_tim
 
 
 def _undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals) -> Int64:
-    """Returns the longest time of each gap, ns, within `when`, in which the CPU begins no op and makes no call: one
-    piece of work.
+    """Returns the longest time of each gap, ns, within `when`, in which the CPU begins or ends no op and makes no call,
+    so that it does one thing.
 
     threads    [l]--op--[l]--op--[l]                 [l]     [l] ---------------- op ---------------- [l]
     gap           ggggg    ggggg    ggggggggggggggggg           gggggggggggggggggggggggggggggggggggggg
     undivided      ..        ..      uuuuuuuuuuuuuuu             uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu
 
-    start: of the gaps, in time order, to which all of `when` belongs. launching: the thread of the launch that ends
-    each gap. Its events divide the gap, and so do those of the threads that train and of the autograd engine, which
-    work in turns. Calls are left out: a graph saves the launches.
+    start: starts of the gaps, in time order, to which all of `when` belongs. launching: the thread of the launch that
+    ends each gap. Its events divide the gap, and so do those of the threads that train and of the autograd engine,
+    which work one at a time. Calls are left out, because a graph saves the launches.
     """
     events = trace.events
     threads = np.array([*step_threads(trace), *launching], np.int32)
@@ -213,7 +217,8 @@ def long_gaps(trace: Trace, device: int, steps: Steps | None = None) -> list[Lon
     gaps, (late_ns, is_long) = find_gaps(trace, device), late_gaps(trace, device)
     long, number = np.flatnonzero(is_long & _begin_in(gaps, steps)), len((steps or find_steps(trace)).steps)
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
-    not_late = _claimed(trace, device) | excluded_time(trace, device).total  # it has another cause, or comes once
+    # This time has another cause, or occurs once.
+    not_late = _claimed(trace, device) | excluded_time(trace, device).total
     places = [site == number for number in distinct_in(site).tolist()]
     sites = [
         _of_site(trace, gaps, long[rows], late_ns[long[rows]], compiled[rows], not_late, number) for rows in places
@@ -253,7 +258,7 @@ def _names(gaps: list[LongGap]) -> list[WaitName]:
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
     """Returns the median lateness of the device's launches in the steps, including those in time. If most are in time,
-    one long gap per step has no similar one to compare with, and still counts as long."""
+    a single long gap per step has no similar one to compare with, and still counts as long."""
     rows, window = launch_rows(trace, device), find_steps(trace).window
     start = trace.events.start_ns[find_launches(trace).activity[rows]]
     ordered_ns = np.sort(late_ns[rows[(start >= window[0]) & (start < window[1])]])
@@ -262,7 +267,7 @@ def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
 
 @shared
 def _claimed(trace: Trace, device: int) -> Intervals:
-    """Idle time that blocking calls and pauses explain."""
+    """Returns the idle time that blocking calls and pauses explain."""
     return Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
 
 
@@ -281,7 +286,7 @@ def _late_ns(trace: Trace, device: int) -> tuple[Int64, Intervals]:
 
 
 def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
-    """Says which gaps end with a launch of compiled code."""
+    """Returns which gaps end with a launch of compiled code."""
     launches, events = find_launches(trace), trace.events
     call = launches.call[gaps.launch[rows]].astype(np.int64)
     names = events.name[launches.activity[gaps.launch[rows]]].tolist()
@@ -290,16 +295,18 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
 
 
 def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claimed: Intervals) -> LongGap:
-    """The gap with what the host does in it. claimed: idle time that has another cause, as by `_claimed`."""
+    """Returns the gap with what the host does in it. claimed: idle time that has another cause, as in `_claimed`."""
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
     unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))
     doing = activity_in(trace, int(trace.events.thread[call]), *unclaimed)
     if cpu_updates(trace).overlap_ns(*np.array(unclaimed)[:, None])[0] >= MOSTLY * (unclaimed[1] - unclaimed[0]):
         doing = replace(doing, kind="update", name=doing.name or UPDATE)
-    if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):  # what lasts for most of it does not explain its lateness
+    # An activity that fills most of it does not explain its lateness.
+    if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):
         doing = HostActivity(doing.kind, None, None, compiles=False)
-    launched_ns = int(trace.events.start_ns[call] + trace.events.dur_ns[call]) + REACHED_NS - start  # the host's part
+    # This is the host's part of the gap.
+    launched_ns = int(trace.events.start_ns[call] + trace.events.dur_ns[call]) + REACHED_NS - start
     if late_ns - launched_ns >= MOSTLY * late_ns:
         doing, compiled = HostActivity(doing.kind, None, None, compiles=False, unusual=True), False
     return LongGap(
@@ -313,25 +320,25 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
     )
 
 
-#: A graph of fewer launches saves less than a tenth of a millisecond, as each launch takes 5 to 10 us.
+#: A graph of fewer launches saves less than a tenth of a millisecond, because each launch takes 5 to 10 us.
 FEW_LAUNCHES = 10
 
 
 def split_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list[int]:
-    """Returns for each place in `SITES` how long the device idles because of few launches between two calls, ns per
-    step; without long gaps and bubbles of the calls themselves. steps: None for all."""
+    """Returns for each place in `SITES` how long the device idles because of few launches between two waiting calls, ns
+    per step, without long gaps and bubbles of the calls themselves. steps: None for all."""
     return _by_site_ns(trace, device, _is_split(trace), steps)
 
 
 def refill_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list[int]:
-    """Returns for each place in `SITES` how long the device idles because the first launches after a call are late, ns
-    per step; without long gaps, bubbles of the calls themselves, and what `split_late_ns` counts. steps: None for
-    all."""
+    """Returns for each place in `SITES` how long the device idles because the first launches after a waiting call are
+    late, ns per step, without long gaps, bubbles of the calls themselves, and what `split_late_ns` counts. steps: None
+    for all."""
     return _by_site_ns(trace, device, _is_refill(trace, device) & ~_is_split(trace), steps)
 
 
 def paused_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list[int]:
-    """Returns for each place in `SITES` how long its launches are late because the host pauses, ns per step; without
+    """Returns for each place in `SITES` how long its launches are late because the host pauses, ns per step, without
     bubbles of blocking calls. steps: None for all."""
     among = steps or find_steps(trace)
     paused = (pause_intervals(trace, device) & among.intervals) - Intervals.union(*bubbles(trace, device)[:2])
@@ -344,7 +351,8 @@ def paused_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> lis
 
 
 def _by_site_ns(trace: Trace, device: int, chosen: Bool, steps: Steps | None) -> list[int]:
-    """chosen: for each row of `find_launches`. A gap belongs to the step in which it ends."""
+    """Returns for each place in `SITES` the late time before the chosen launches, ns per step. chosen: one entry for
+    each row of `find_launches`. A gap belongs to the step in which it ends."""
     gaps, (late_ns, long) = find_gaps(trace, device), late_gaps(trace, device)
     counts = (gaps.launch >= 0) & ~long
     if steps is not None:
@@ -355,7 +363,7 @@ def _by_site_ns(trace: Trace, device: int, chosen: Bool, steps: Steps | None) ->
 
 
 def _is_split(trace: Trace) -> Bool:
-    """Returns for each row of `find_launches`, whether few activities are launched between its thread's waiting calls
+    """Returns for each row of `find_launches` whether few activities are launched between its thread's waiting calls
     before and after it. A graph's launch counts as many."""
     events, call, waits = trace.events, find_launches(trace).call, blocking_calls(trace).of(*WAITING)
     is_split = np.zeros(len(call), bool)
@@ -369,9 +377,9 @@ def _is_split(trace: Trace) -> Bool:
 
 
 def _is_refill(trace: Trace, device: int) -> Bool:
-    """Returns for each row of `find_launches`, whether it is launched after a waiting call of its thread, and before
-    the first launch that returns while the device still works. Without such a launch the host is late for another
-    reason, too."""
+    """Returns for each row of `find_launches` whether it is launched after a waiting call of its thread, and before the
+    first launch that returns while the device still works. Without such a launch the host is late for another reason,
+    too."""
     events, launches, waits = trace.events, find_launches(trace), blocking_calls(trace).of(*WAITING)
     is_refill = np.zeros(len(launches.call), bool)
     rows = in_order_of_calls(trace, launch_rows(trace, device))
@@ -380,7 +388,7 @@ def _is_refill(trace: Trace, device: int) -> Bool:
         events.start_ns[call],
         np.maximum.accumulate(events.ends(launches.activity[rows].astype(np.int64))),
     )
-    before = np.searchsorted(call_starts, call_starts) - 1  # the last activity of an earlier call
+    before = np.searchsorted(call_starts, call_starts) - 1  # the last activity that an earlier call launched
     ahead = (before >= 0) & (reach[before] > events.ends(call))
     for thread in distinct(events.thread[waits]).tolist():
         on_thread = np.flatnonzero(events.thread[call] == thread)
@@ -391,21 +399,21 @@ def _is_refill(trace: Trace, device: int) -> Bool:
     return is_refill
 
 
-#: Name of the op that copies a gradient's values back from the bucket. The copy into the bucket is needed anyway, since
-#: it also divides.
+#: The name of the op that copies a gradient's values back from the bucket. The copy into the bucket is needed anyway,
+#: because it also divides.
 BUCKET_COPY = "reducer::copy_bucket_to_grad"
 
 
 class BucketCopies(msgspec.Struct, frozen=True):
-    """The copies and their cost. per_step: number of copies per step; late_ns: idle time of the device per step that
-    ends with such a copy because the host launches it late."""
+    """The copies of gradients out of buckets, and their cost. per_step: number of copies per step. late_ns: idle time
+    of the device per step that ends with such a copy because the host launches it late."""
 
     per_step: float
     late_ns: int
 
 
 def bucket_copies(trace: Trace, device: int, chosen: Steps | None = None) -> BucketCopies:
-    """The copies in some steps; chosen: None for all."""
+    """Returns the copies in some steps. chosen: None for all."""
     rows, steps = trace.events.rows(Kind.CPU_OP), chosen or find_steps(trace)
     names = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
     if not names:

@@ -1,5 +1,5 @@
-"""What takes most of a step's time outside of ops: the Python function, and what it calls most; or where no call stack
-names one, the named range of the host. For jobs without a GPU.
+"""What takes most of a step's time outside of ops, in jobs without a GPU. It is the Python function, and what that
+calls most; or, if no call stack names one, the named range of the host.
 
 step     [                                           ]
 frame      |------ data.py(41): preprocess ------|          the innermost call that holds half of it or more
@@ -26,14 +26,14 @@ from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
-#: Kinds of host events that the profiler records besides Python.
+#: The kinds of host events that the profiler records besides Python.
 _RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
 class PythonFunction(msgspec.Struct, frozen=True):
     """A function in the step of median length, on the training thread.
 
-    start_ns, end_ns   from the start of the first call of the function to the end of the last
+    start_ns, end_ns   from the start of the first call of the function to the end of the last one
     outside_ns         time of the step in which no op, call or loader runs; most of it is in calls of the function
     in_ns              time in calls of the function, including their ops
     busiest, busiest_ns   the name of the calls that take more than half of the function's time, and their time; None
@@ -51,8 +51,8 @@ class PythonFunction(msgspec.Struct, frozen=True):
 
 
 def python_function(trace: Trace) -> PythonFunction | None:
-    """Returns the function; None without call stacks, and if no single function of the user's takes most of that
-    time."""
+    """Returns the function; None without call stacks, and if no single function of the user's takes most of the time
+    outside of ops."""
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return None
@@ -63,7 +63,9 @@ def python_function(trace: Trace) -> PythonFunction | None:
     busy = rows[is_in(trace.events.kind[rows], _RECORDED) | loader_names(trace)[trace.events.name[rows]]]
     outside = Intervals.of((step.start_ns, step.end_ns)) - Intervals.of_events(trace.events, busy)
     calls = _calls(trace, _frames(trace, rows, step, is_source), outside)
-    if not len(calls):  # the script itself is longer than the recording: Python's library, such as `get` of a queue
+    # If the script's own call is longer than the recording, only functions of Python's library remain, such as `get` of
+    # a queue.
+    if not len(calls):
         calls = _calls(trace, _frames(trace, rows, step, is_outside_torch), outside)
     if not len(calls):
         return None
@@ -87,8 +89,8 @@ def recorded(trace: Trace, thread: int) -> Intervals:
 
 
 def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
-    """Returns the innermost call that contains most of the time outside of ops; else all calls of the function whose
-    calls together do; empty if no function does."""
+    """Returns the innermost call that contains most of the time outside of ops, or else all calls of the function whose
+    calls do so together; nothing if no function does."""
     least_ns = MOSTLY * outside.total_ns
     within = _within(trace, frames, outside)
     alone = frames[(within >= least_ns) & (within > 0)]
@@ -99,7 +101,7 @@ def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
 
 
 def calls_by_name(trace: Trace, rows: Int64, when: Intervals) -> Iterator[tuple[int, Int64, int]]:
-    """Yields each name of these rows, its outermost calls, and how much of `when` these hold, ns."""
+    """Yields each name of these rows, its outermost calls, and how much of `when` these contain, ns."""
     names = trace.events.name[rows]
     for name in distinct_in(names).tolist():
         calls = top_level(trace, rows[names == name])
@@ -118,15 +120,15 @@ def _within(trace: Trace, rows: Int64, outside: Intervals) -> Int64:
 
 
 class OutsideRange(msgspec.Struct, frozen=True):
-    """The range and its time, mean over the steps. ns: time outside of ops, calls and waits for batches while the range
-    is open on the training thread."""
+    """A range and its time, as a mean over the steps. ns: time outside of ops, calls and waits for batches while the
+    range is open on the training thread."""
 
     name: str
     ns: int
 
 
 def outside_range(trace: Trace) -> OutsideRange | None:
-    """Returns the range; None where no name holds half of that time.
+    """Returns the range; None if no name contains half of that time.
 
     step     [                                           ]
     range     |----------------- advance ---------------|        holds most of it, too, but so does a range inside it
@@ -138,7 +140,7 @@ def outside_range(trace: Trace) -> OutsideRange | None:
     if not threads:
         return None
     outside = steps.intervals - loader_intervals(trace) - recorded(trace, threads[0])
-    rows = events.rows(Kind.USER)  # named ranges, without marks of steps and of loaders
+    rows = events.rows(Kind.USER)  # named ranges; marks of steps and of loaders are removed next
     rows = rows[(events.thread[rows] == threads[0]) & ~loader_names(trace)[events.name[rows]]]
     rows = rows[is_in(rows, step_marks(trace), invert=True)]
     ranges = [
@@ -148,5 +150,5 @@ def outside_range(trace: Trace) -> OutsideRange | None:
     ]
     if not ranges:
         return None
-    _, _, name, ns = min(ranges)  # the shortest is the innermost; of equal ones, the later in the table
+    _, _, name, ns = min(ranges)  # the shortest one is the innermost; of equals, it is the later one in the table
     return OutsideRange(short_range(trace.strings[name]), ns // len(steps.steps))

@@ -1,5 +1,5 @@
 """Python functions of the training loop that compute no ops, such as metrics, logging and checkpoints, and another
-thread that runs Python meanwhile. For jobs without a GPU that were recorded with call stacks.
+thread that runs Python meanwhile. This is for jobs without a GPU that were recorded with call stacks.
 
 step     [                                    ]
 frame     |-------------- train.py: main ------------...    most of it is ops
@@ -8,10 +8,10 @@ op             |mm|  |add|  |mm|          |argmax|
 counted                                           =============     outside ops, calls and the loader
 
 A call in which a step begins is the loop itself, and does not belong to a step. If the inner calls of one function take
-most of a function's time, the time is that of the inner one (`gc.collect`); if it waits, it is counted separately
-(`time.sleep`). All calls of a function decide together whether it is Python alone, and in which steps it runs: a single
-call may be one that another process interrupted. A function that holds a pass, such as `training_step`, is the step
-itself; only what it calls may be listed.
+most of a function's time, the time counts for the inner one (`gc.collect`); if it waits, it is counted separately
+(`time.sleep`). All calls of a function decide together whether it is Python alone, and in which steps it runs, because
+another process may have interrupted a single call. A function that contains a pass, such as `training_step`, is the
+step itself, and only what it calls may be listed.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 MOST_OTHER = 0.25
 #: Maximum number of functions returned.
 MOST_FUNCTIONS = 5
-#: A function that takes more than this share of another one is what that one does; and one that holds more than this
-#: share of a pass holds the pass.
+#: A function that takes more than this share of another one is what that one does. A function that contains more than
+#: this share of a pass contains the pass.
 MOST_INSIDE = 0.5
-#: Minimum share of the time of all such functions for looking into what one of them does.
+#: Minimum share of a function in the time of all such functions for its inner calls to be examined.
 WORTH_LOOKING = 0.01
 #: A function that is called in a smaller share of the steps is listed with those steps.
 IN_EVERY = 0.9
@@ -54,12 +54,12 @@ IN_EVERY = 0.9
 _WAITS = expression(
     r"<built-in (?:method|function) (?:sleep|acquire|select|poll|epoll|recv\w*|accept|wait\w*|read\w*)\b"
 )
-#: What passes a lock on takes no time of its own: where it lasts, another thread runs Python.
+#: Functions that pass a lock on take no time themselves. While they last, another thread runs Python.
 _LOCKS = expression(r"<built-in method (?:release|__enter__|__exit__) of _thread\.")
-#: Built-in functions, and torch's own functions that no op explains and that a training loop calls explicitly.
+#: Built-in functions, and functions of torch that no op explains and that a training loop calls explicitly.
 _LIBRARY = expression(r"<built-in |(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
 _MODULE_LEVEL = expression(r": <module>$")
-#: Comprehensions and similar frames have no name of their own.
+#: Comprehensions and similar frames have no names of their own.
 _ADDRESS = expression(r" at 0x[0-9a-fA-F]+")
 _UNNAMED = expression(r".*: <(?!module)\w+>$")
 
@@ -70,9 +70,9 @@ class PythonWork(msgspec.Struct, frozen=True):
     caller             the user's function that calls it, if the function belongs to torch or another package, is built
                        in, or has no name; otherwise None
     ns                 time outside ops, calls and waits and without interruptions, mean over the steps that are judged
-    start_ns, end_ns   of the longest call
-    steps              steps with a call; empty if nearly all have one
-    waits              the function waits for something other than a batch
+    start_ns, end_ns   the longest call
+    steps              names of the steps with a call; empty if nearly all have one
+    waits              whether the function waits for something other than a batch
     """
 
     name: str
@@ -87,8 +87,8 @@ class PythonWork(msgspec.Struct, frozen=True):
 
 
 def python_work(trace: Trace) -> list[PythonWork]:
-    """Returns the functions with the most time first; empty without call stacks. Calls inside another such call count
-    for the outer one."""
+    """Returns the functions, most time first; none without call stacks. Calls inside another such call count for the
+    outer one."""
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
@@ -103,7 +103,7 @@ def python_work(trace: Trace) -> list[PythonWork]:
     alone = _python_alone(trace, chosen, busy | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
     start, end = _ranges(trace, chosen.row)
     steps_begun = np.searchsorted(steps.host_start_ns, start, side="right")
-    # a call in which a step begins is the loop
+    # A call in which a step begins is the loop.
     alone &= steps_begun == np.searchsorted(steps.host_start_ns, end, side="left")
     waiting = _timed(trace, waits, judged, interrupted)
     functions = [
@@ -117,7 +117,7 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
     """Calls of functions of one thread.
 
     row        row of the event table, ascending
-    function   a number that all calls of one function share, also where these are built-in methods of different objects
+    function   a number that all calls of one function share, even built-in methods of different objects
     whole_ns   length without interruptions
     ns         the part of it that is judged and outside ops, calls and waits
     """
@@ -139,8 +139,8 @@ def _by_function(trace: Trace, calls: _Calls, counted: Int64, *, waits: bool) ->
 
 
 def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> PythonWork:
-    """Returns the calls of one function as a result. calls: those whose time counts; every: all calls of the function,
-    by which the steps with a call are found."""
+    """Returns the calls of one function as a result. calls: those whose time counts. every: all calls of the function,
+    which show in which steps it is called."""
     steps, longest = find_steps(trace).steps, int(calls.row[calls.ns.argmax()])
     place = find_steps(trace).begun_on_host(trace.events.start_ns[every])
     of_steps = distinct_in(place[place >= 0])
@@ -163,13 +163,13 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
 
 
 def _chosen(trace: Trace, thread: int) -> Int64:
-    """Returns the calls on this thread of what the user wrote or calls: the user's functions, and functions of Python
-    and its library that a user's function calls and that do not call one, such as `next`."""
+    """Returns the calls on this thread of what the user wrote or calls. These are the user's functions, and functions
+    of Python and its library, such as `next`, that a user's function calls and that do not call one."""
     events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     rows = rows[events.thread[rows] == thread]
     parent = parent_places(trace, rows)
     own, waits = are_named(trace, rows, is_source), are_named(trace, rows, is_wait)
-    # of Python and its library, or one of torch's functions that a loop chooses to call
+    # A call may be one of Python and its library, or one of torch's functions that a loop calls explicitly.
     any_call = are_named(trace, rows, lambda frame: _LIBRARY.match(frame) is not None or is_outside_torch(frame))
     calls_own = np.zeros(len(rows), bool)
     calls_own[parent[own & (parent >= 0)]] = True
@@ -180,13 +180,13 @@ def _chosen(trace: Trace, thread: int) -> Int64:
 
 
 def is_wait(frame: str) -> bool:
-    """Whether this is a built-in function that waits."""
+    """Returns whether this is a built-in function that waits."""
     return _WAITS.match(frame) is not None
 
 
 def _timed(trace: Trace, rows: Int64, judged: Intervals, interrupted: Intervals) -> _Calls:
-    """Returns the calls with their functions and times. An interruption is left out of a call as far as it makes it
-    longer than the function's usual call: what a function always takes is its own."""
+    """Returns the calls with their functions and times. An interruption is left out of a call as far as it makes the
+    call longer than the function's usual one, because what a function always takes is its own."""
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     function, ns = _functions(trace, rows), judged.overlap_ns(start, end)
     excess = (judged & interrupted).overlap_ns(start, end)
@@ -206,8 +206,8 @@ def _functions(trace: Trace, rows: Int64) -> Int64:
 
 
 def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Intervals) -> Bool:
-    """Returns the calls of functions that contain hardly anything but Python, in all of their calls together: a single
-    one may be interrupted."""
+    """Returns which calls are of functions that contain hardly anything but Python, in all of their calls together,
+    because a single call may be interrupted."""
     start, end = trace.events.start_ns[calls.row], trace.events.ends(calls.row)
     other = (busy - interrupted).overlap_ns(start, end)
     whole = end - start - interrupted.overlap_ns(start, end)
@@ -216,8 +216,8 @@ def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Int
 
 
 def _hold_a_pass(trace: Trace, calls: _Calls, thread: int) -> Bool:
-    """Returns the calls of functions in which most of a forward or backward pass or of the optimizer runs, which no
-    loop can do without. Without a backward pass: most of the time of ops."""
+    """Returns which calls are of functions in which most of a forward pass, a backward pass or the optimizer runs,
+    which no loop can do without. Without a backward pass, functions with most of the time of ops count."""
     nodes, events = backward_nodes(trace), trace.events
     forward, ops = nodes.forward[nodes.forward >= 0], events.rows(Kind.CPU_OP)
     optimizer = optimizer_marks(trace)
@@ -237,8 +237,8 @@ def _ranges(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
 
 
 def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
-    """Returns the places of the outermost of these calls, or of the calls inside them where those of one function take
-    most of their time: of the innermost such function."""
+    """Returns the places of the outermost of these calls. If the inner calls of one function take most of their time,
+    it is the places of those of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
     source = are_named(trace, calls.row, is_source)
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)
@@ -251,7 +251,7 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
         least_ns = MOST_INSIDE * calls.whole_ns[frames].sum()
         is_left = calls.function != function
         while calls.ns[frames].sum() > worth_ns:
-            # what a package does that the script calls is not looked into
+            # The inner calls of a package that the script calls are not examined.
             inner = _busiest(trace, calls, frames, is_left & ~(source & by_script[frames].all()), least_ns)
             if not len(inner):
                 break
@@ -262,13 +262,15 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
 
 
 def _of_script(trace: Trace) -> str:
-    """Returns the package of the script: that of the first frame of the user's."""
+    """Returns the package of the script, which is that of the user's first frame; "" without one."""
     frames = source_frames(trace)
     return _package(trace.name_of(frames[0])) if len(frames) else ""
 
 
 def _package(frame: str) -> str:
-    """
+    """Returns the package of a frame's file; "" for a file in none.
+
+
     >>> _package("timm/layers/drop.py(3): forward"), _package("train.py(9): main")
     ('timm', '')
     """
@@ -277,7 +279,7 @@ def _package(frame: str) -> str:
 
 def _busiest(trace: Trace, calls: _Calls, frames: Int64, is_left: Bool, least_ns: float) -> Int64:
     """Returns the places of the calls inside these frames of the one function that takes most of their time, if it
-    takes more than this; empty otherwise. is_left: the calls that count."""
+    takes more than `least_ns`; none otherwise. is_left: which calls count."""
     (start, end), (begin, frame_end) = _ranges(trace, calls.row), _ranges(trace, calls.row[frames])
     around = np.searchsorted(begin, start, side="right") - 1
     inside = np.flatnonzero((around >= 0) & (end <= frame_end[around]) & is_left)
@@ -292,7 +294,7 @@ def _busiest(trace: Trace, calls: _Calls, frames: Int64, is_left: Bool, least_ns
 
 
 def is_named(frame: str) -> bool:
-    """Whether this is a function of the user's with a name."""
+    """Returns whether this is a user's function with a name."""
     return is_source(frame) and _UNNAMED.match(frame) is None
 
 
@@ -311,7 +313,7 @@ OF_PYTHON = 0.5
 class HeldInterpreter(msgspec.Struct, frozen=True):
     """Another thread that runs Python while the training thread runs no op.
 
-    thread   its number in the system
+    thread   its number in the operating system
     name     the innermost function of the user in which it spends most of that time
     ns       the time in which it runs Python and the training thread runs no op, mean over the steps
     share    this time / all time in which the training thread runs no op
@@ -324,17 +326,18 @@ class HeldInterpreter(msgspec.Struct, frozen=True):
 
 
 def held_interpreter(trace: Trace) -> HeldInterpreter | None:
-    """Returns the thread that runs Python during most of the time in which the training's thread runs no op; None where
-    none does, or where it runs a model: that work is wanted there. Python runs one thread at a time, so they
-    wait for each other.
+    """Returns the thread that runs Python for most of the time in which the training thread runs no op; None if there
+    is none, or if it runs a model, whose work is wanted there. Python runs one thread at a time, so the threads wait
+    for each other.
 
     train   op    [mm]          [mm]         [mm]      ops need no interpreter
     other   frame |---- data.py: make ----|--- make --|
     other   call       |len|    |sleep|                waits need none either
     held                   .    ..   .......    ....   the training's thread runs no op, and the other one runs Python
 
-    The profiler finds Python's functions that run as it starts, but no built-in one that these wait in. So nothing is
-    known of a thread until something on it returns, and nothing at all of one that waits from beginning to end.
+    The profiler finds Python functions that run when it starts, but not the built-in ones in which these wait. So
+    nothing is known of a thread until something on it returns, and nothing at all of a thread that waits from beginning
+    to end.
     """
     threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
     rows = events.rows(Kind.PYTHON)
@@ -360,14 +363,14 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
 
 
 def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
-    """Returns when this thread runs an op or a call of a runtime, or waits: then it needs no interpreter."""
+    """Returns when this thread needs no interpreter, because it runs an op or a call of a runtime, or waits."""
     frames = frames[trace.events.thread[frames] == thread]
     waits = frames[are_named(trace, frames, is_wait)]
     return recorded(trace, thread) | Intervals.of_events(trace.events, waits)
 
 
 def _holding(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
-    """Returns the innermost of the user's functions that holds most of this time."""
+    """Returns the innermost of the user's functions that contains most of this time; None if there is none."""
     frames = frames[are_named(trace, frames, is_named)]
     candidates = [
         (int(trace.events.dur_ns[calls].sum()), name)

@@ -1,4 +1,4 @@
-"""The reasons for which a GPU is idle, their names and meanings. How they are found: `idle_segments`."""
+"""The reasons for which a GPU is idle, their names and their meanings. `idle_segments` finds them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 
-#: Reasons that faster launching by the host, or a shorter launch, would remove. The first four are a single metric in
-#: the catalogue too: the launch call had not begun.
+#: Reasons that earlier launches by the host, or shorter ones, would remove. In the first four the launch call had not
+#: begun; they are also a metric of the catalogue.
 HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
 HOST_BOUND = (*HOST_LATE, "launch_latency")
 #: Reasons whose time does not characterise a step of the job.
@@ -20,11 +20,11 @@ EXCLUDED = ("before_recording", "once", "after_recording", "profiler")
 
 
 class IdleNs(msgspec.Struct, frozen=True):
-    """Idle time by reason, in ns; the sum is the whole idle time. The order is that of every picture: first those while
-    the launch call had not begun, by what the launching thread did then, then those after it had begun, then those left
-    out of judgement (`excluded_time`). `IDLE_MEANINGS` says what each one is.
+    """Idle time by reason, ns. The sum is the whole idle time. The order is that of every picture: first the reasons
+    before the launch call began, by what the launching thread did then, then those after it began, then those left out
+    of judgement (`excluded_time`). `IDLE_MEANINGS` says what each one is.
 
-    launch_latency     the call returned at most 50 us ago; later the work waits: `dependency`, `collective_wait`
+    launch_latency     the call returned at most 50 us ago; after that the work waits (`dependency`, `collective_wait`)
     queued             the work was launched before the gap began, and the gap is at most 10 us
     """
 
@@ -47,7 +47,7 @@ class IdleNs(msgspec.Struct, frozen=True):
 
     @property
     def judged(self) -> IdleNs:
-        """The time on which verdicts and gains are based: without the excluded time."""
+        """The time on which verdicts and gains are based, which excludes the time that is left out of judgement."""
         return msgspec.structs.replace(self, **dict.fromkeys(EXCLUDED, 0))
 
     @property
@@ -56,17 +56,18 @@ class IdleNs(msgspec.Struct, frozen=True):
 
     @property
     def late_ns(self) -> int:
-        """Idle because the next launch came late, or was slow to reach the device: the host's share."""
+        """The time in which the device is idle because the next launch came late, or was slow to reach the device. This
+        is the host's share."""
         return self.blocking_call + self.allocator + self.cpu_work + self.nothing_recorded + self.launch_latency
 
 
-#: Reasons in the order of display; a segment of idle time stores the place of its reason here.
+#: The reasons in the order of display. A segment of idle time stores the place of its reason here.
 REASONS = IdleNs.__struct_fields__
 
 
 @shared
 def devices_by_activity(trace: Trace) -> tuple[int, ...]:
-    """Devices with any activity, the one that is busy longest first."""
+    """Returns the devices with any activity, the one that is busy longest first."""
     ids = distinct_in(trace.events.device[trace.events.rows(*DEVICE_KINDS)] + 1) - 1  # -1: not recorded
     busy = {device: busy_intervals(trace, device).total_ns for device in ids.tolist()}
     return tuple(sorted(busy, key=lambda device: (-busy[device], device)))

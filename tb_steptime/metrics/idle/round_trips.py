@@ -1,12 +1,12 @@
-"""Work of the CPU between a copy from the device and a copy back to it, within a step: a part of the model that stays
-on the CPU, such as embeddings that do not fit on the device. It needs what is copied at once.
+"""Work of the CPU between a copy from the device and a copy back to it, within a step. It is a part of the model that
+stays on the CPU, such as embeddings that do not fit on the device, and it needs what is copied at once.
 
 thread   [launch]|-- copy to the host --|--- aten::embedding_bag ---|[copy to the device][launch]
 device   kkkkkkkkkkkkkkkkkccccccccccccccc                            cccccccc            kkkkkk
 
-Other work behind a copy lacks one of these signs: nothing goes back of metrics, results that are stored and logs; the
-next batch comes from the loader, or in the next step; and of an optimizer on the CPU, or of an environment that acts on
-a few values, the ops that compute are not most of what the CPU does, or few bytes are copied.
+Other work behind a copy lacks one of these signs. Of metrics, stored results and logs nothing is copied back. The next
+batch comes from the loader, or in the next step. With an optimizer on the CPU, or an environment that acts on a few
+values, the ops that compute are not most of what the CPU does, or few bytes are copied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tb_steptime.trace.nesting import Lane, lane, op_rows
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
-#: Minimum bytes of a copy to the host: fewer are values that a script reads.
+#: Minimum bytes of a copy to the host. Fewer are values that a script reads.
 LEAST_BYTES = 64 << 10
 #: Minimum share of the time between the copies in which ops run.
 COMPUTES_FRACTION = 0.5
@@ -30,8 +30,8 @@ COMPUTES_FRACTION = 0.5
 
 def computes_between(trace: Trace, groups: BlockingGroups, others: Intervals) -> Int64:
     """Returns for each group that copies to the host the row of the longest op that computes before the next launch of
-    the thread, a copy to the device; -1 for other groups. others: when the CPU does something else with copies, such as
-    an optimizer's step."""
+    the thread, if that is a copy to the device; -1 for all others. others: when the CPU does something else with
+    copies, such as an optimizer's step."""
     result, events, steps = np.full(len(groups), -1, np.int64), trace.events, find_steps(trace)
     words = directions(trace, groups.copy)
     is_result = np.array([*(text == "DtoH" for text in words.texts), False], bool)[words.number]
@@ -59,7 +59,7 @@ def computes_between(trace: Trace, groups: BlockingGroups, others: Intervals) ->
 
 
 def _longest_op(ops: Lane, begin: int, end: int) -> int:
-    """Returns the row of the longest op within these times; -1 where ops take little of it."""
+    """Returns the row of the longest op within these times; -1 if ops take little of them."""
     first, last = np.searchsorted(ops.start, (begin, end))
     inside = np.arange(first, last)[ops.end[first:last] <= end]
     busy_ns = Intervals.union(ops.start[inside], ops.end[inside]).total_ns

@@ -6,7 +6,7 @@ gpu1   .............  aaaaaaaaaaaaaaaa  blocked by the synchronize of gpu0      
 
 A group of blocking calls belongs to the device of its copy, or else to the one on which its thread launched last. While
 it lasts, it blocks every other device that is idle, except one that a group of its own blocks at that moment. If
-several groups last, the one that began first counts, so no idle time is counted twice.
+several groups last, the one that began first counts, so no idle time counts twice.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, distinct_in
 
-#: Maximum number of rows of the table.
+#: Maximum number of rows in the table.
 BLOCKERS = 20
-#: A device with less than this share of the busiest one's work is not driven: a library has merely been initialised
-#: there.
+#: A process does not drive a device with less than this share of the busiest one's work. A library has merely been
+#: initialised there.
 DRIVEN_FRACTION = 0.01
-#: Position between one device at a time (0) and all devices at once (1). Up to a quarter, the devices count as working
+#: Maximum position between one device at a time (0) and all devices at once (1) at which the devices count as working
 #: one after another.
 SERIAL_FRACTION = 0.25
 
 
 class Blocker(msgspec.Struct, frozen=True):
-    """An op for one device that blocked the launching thread while another device was idle. idle_ns: idle time of that
+    """An op for one device that blocks the launching thread while another device is idle. idle_ns: idle time of that
     other device per step."""
 
     op: str
@@ -46,10 +46,10 @@ class Blocker(msgspec.Struct, frozen=True):
 class SeveralDevices(msgspec.Struct, frozen=True):
     """How the devices of a process work together.
 
-    concurrency     mean number of devices that work, over the time in which any works
+    concurrency     mean number of devices that work, over the time in which any does
     busy_ns         time per step in which each device works
-    union_busy_ns   time per step in which any works
-    blockers        the ops that block, the most idle time first
+    union_busy_ns   time per step in which any of them works
+    blockers        the ops that block, most idle time first
     """
 
     devices: list[int]

@@ -1,4 +1,5 @@
-"""Sums of idle time: by step, place and reason; by the activity that ended it; and its longest segments as evidence."""
+"""Sums of idle time: by step, place and reason, and by the activity that ended it; and its longest segments as
+evidence."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ BUBBLE_TIME = Metric(
 )  # fmt: skip
 
 _LOADING = REASONS.index("data_loading")
-#: Reasons that are not attributed to a launch or a call.
+#: The reasons that are not attributed to a launch or a call.
 _OF_NOBODY = [_LOADING, *(REASONS.index(reason) for reason in EXCLUDED)]
 #: Reasons that are never caused by a blocking call.
 _NO_BUBBLE = [*_OF_NOBODY, REASONS.index("unrecorded_work")]
 
 
 class Idle(msgspec.Struct, frozen=True, eq=False):
-    """One device's idle time by reason: ns per step (int64)."""
+    """One device's idle time by reason, ns per step."""
 
     per_step_ns: Mapping[str, Int64]
 
@@ -44,8 +45,8 @@ class Idle(msgspec.Struct, frozen=True, eq=False):
 
 
 class IdleSums(msgspec.Struct, frozen=True, eq=False):
-    """Idle time of one device, ns by [step, place in SITES, place in REASONS]. bubble_ns: the part that lies in bubbles
-    behind blocking calls; data loading, unrecorded work and excluded time are not in bubbles."""
+    """The idle time of one device, ns by [step, place in SITES, place in REASONS]. bubble_ns: the part that lies in
+    bubbles behind blocking calls, which contain no data loading, unrecorded work or excluded time."""
 
     ns: Int64
     bubble_ns: Int64
@@ -65,7 +66,7 @@ def idle_partition(trace: Trace) -> Mapping[int, Idle]:
 
 
 def idle_of_activity(trace: Trace, device: int) -> Int64:
-    """Returns for each row of `find_launches` the idle time of the device that it ended, ns over all steps, without the
+    """Returns for each row of `find_launches` the device's idle time that it ended, ns over all steps, without the
     loader's waits.
 
     The rest of the idle time is the loader's, the tail, and excluded time.

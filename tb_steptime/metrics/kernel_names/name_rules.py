@@ -1,10 +1,9 @@
 # ruff: noqa: E501 - one family a line
-"""Whether a kernel runs on tensor cores (AMD: matrix cores), inferred from its name: the rules as data, and their reader.
+"""Whether a kernel runs on tensor cores (AMD: matrix cores), inferred from its name by rules, which are data.
 
-The first family whose pattern matches decides, so the order is part of the rules: helpers come before the kernels that
-they help, and plain cores before tensor cores (a plain kernel's name may contain a tensor-core kernel's words). A
-kernel of no family is "unknown", never "no". What an unknown kernel's op or achieved rate would show is considered
-elsewhere.
+The first family whose pattern matches decides, so the order is part of the rules. Helpers come before the kernels that
+they help, and plain cores before tensor cores, because a plain kernel's name may contain a tensor-core kernel's words.
+A kernel of no family is "unknown", never "no". What its op or its achieved rate shows is considered elsewhere.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from tb_steptime.metrics.kernel_names.short_names import function_name
 from tb_steptime.metrics.kernel_names.work_kinds import COLLECTIVE_KERNEL
 from tb_steptime.text.patterns import expression
 
-#: yes: on tensor cores; no: not; unknown: the name does not show it.
+#: "yes": on tensor cores; "no": on other cores; "unknown": the name does not show it.
 TensorCore = Literal["yes", "no", "unknown"]
 
-#: A kernel's role in matrix work: the product (or convolution, or attention) itself; a stage around one, such as a
-#: layout conversion or a transform; or none.
+#: A kernel's role in matrix work. It is the product (or convolution, or attention) itself, a stage around one, such as
+#: a layout conversion or a transform, or other work.
 Role = Literal["matmul", "stage", "other"]
 
-#: What a pattern is matched against: the function's name, without template arguments and parameters, or the whole name.
+#: A pattern is matched against the function's name, without template arguments and parameters, or the whole name.
 Where = Literal["function", "whole"]
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Kernels of one origin. `example` is a name that this family decides; `source`: the project whose naming the
-    pattern follows."""
+    """Kernels of one origin. example: a name that this family decides. source: the project whose naming the pattern
+    follows."""
 
     id: str
     answer: TensorCore
@@ -45,7 +44,7 @@ class Family(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The answer for a name. `family` is the deciding family's id; `reason` is text for the user."""
+    """The answer for a name. family: id of the deciding family. reason: text for the user."""
 
     answer: TensorCore
     family: str
@@ -54,17 +53,17 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def matmul_like(self) -> bool:
-        """Is the kernel a matrix product, a convolution or attention, on whatever cores?"""
+        """Whether the kernel is a matrix product, a convolution or attention, on whatever cores."""
         return self.role == "matmul"
 
     @property
     def products(self) -> int:
-        """The number of products on tensor cores for each one of the op; 0 without tensor cores. Three in TF32 keep the
-        digits of one in FP32."""
+        """The number of products on tensor cores for each product of the op; 0 without tensor cores. Three in TF32 keep
+        the digits of one in FP32."""
         return (3 if self.family == "fmha_cutlass_3xtf32" else 1) if self.answer == "yes" else 0
 
 
-#: Words of a fused kernel that also contains a matrix product: such a kernel is not a mere helper.
+#: Excludes names with words of a fused kernel that also contains a matrix product, which is not a mere helper.
 _NO_PRODUCT = r"^(?!.*(?:gemm(?!a)|matmul|attn|attention|conv|fmha|mlp|moe_kernel|(?<![a-z])(?:add|badd)?b?mm(?![a-z])|triton_tem))"
 
 # fmt: off
@@ -150,9 +149,9 @@ FAMILIES: tuple[Family, ...] = (
 NO_TENSOR_CORES = "this GPU has no tensor cores"
 
 #: The answer for a name of no family.
-UNTOLD = Answer("unknown", "unknown", "its name does not tell", "other")
+NO_FAMILY = Answer("unknown", "unknown", "its name does not tell", "other")
 
-#: Turing chips without tensor cores, although their compute capability is that of chips with them.
+#: Turing chips without tensor cores. Their compute capability is the same as that of chips with tensor cores.
 TURING_WITHOUT = expression(r"GTX 16|MX4[05]0|\bT(?:400|500|550|600|1000|1200|2000)\b")
 #: AMD chips older than matrix cores (CDNA) and WMMA (RDNA 3), as ROCm names them.
 AMD_WITHOUT = expression(r"Vega|Radeon VII|MI(?:25|50|60)\b|RX [56]\d{3}|gfx(?:[678]|90[0-6]|10)")
@@ -160,9 +159,9 @@ AMD_WITHOUT = expression(r"Vega|Radeon VII|MI(?:25|50|60)\b|RX [56]\d{3}|gfx(?:[
 
 @lru_cache(maxsize=8192)
 def classify(name: str, capability: tuple[int, int] | None = None, device: str = "") -> Answer:
-    """The answer for the name of a kernel, on a device of that compute capability and name.
+    """Returns the answer for the name of a kernel, on a device of that compute capability and name.
 
-    Where the device has no tensor cores the answer is "no" for every name, and only the role is read from it.
+    If the device has no tensor cores, the answer is "no" for every name, and only the role depends on it.
     """
     answer = _by_name(name)
     if has_tensor_cores(capability, device):
@@ -171,7 +170,7 @@ def classify(name: str, capability: tuple[int, int] | None = None, device: str =
 
 
 def has_tensor_cores(capability: tuple[int, int] | None, device: str) -> bool:
-    """Has the device tensor or matrix cores? Unless it is known to have none: yes."""
+    """Returns whether the device has tensor or matrix cores; True unless it is known to have none."""
     if AMD_WITHOUT.search(device):
         return False
     if capability is None or "AMD" in device:
@@ -181,8 +180,8 @@ def has_tensor_cores(capability: tuple[int, int] | None, device: str) -> bool:
 
 @cache
 def _compiled() -> tuple[tuple[Family, re.Pattern[str]], ...]:
-    """The compiled rules. Compiled on first use, not at import, since most commands read results and classify
-    nothing."""
+    """Returns the compiled rules. They are compiled on first use and not at import, because most commands read results
+    and classify nothing."""
     return tuple((family, expression(family.pattern)) for family in FAMILIES)
 
 
@@ -191,4 +190,4 @@ def _by_name(name: str) -> Answer:
     for family, pattern in _compiled():
         if pattern.search(function if family.where == "function" else name):
             return Answer(family.answer, family.id, family.reason, family.role)
-    return UNTOLD
+    return NO_FAMILY

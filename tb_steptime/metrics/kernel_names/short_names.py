@@ -1,12 +1,12 @@
-"""A kernel's short form: what it computes, on which type, and its tile size. The whole name stays beside it.
+"""A kernel's short form: what it computes, on which type, and its tile size. The whole name is always shown beside it.
 
 void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int)
     add<float>
 void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_tn_align8>(...)
     gemm bf16 128x256
 
-The short form is read from the name alone. Two kernels may share one: then
-`distinct_names` adds a suffix that tells them apart.
+The short form is read from the name alone. If two kernels share one, `distinct_names` adds a suffix that distinguishes
+them.
 
 gemm bf16 128x128     ...gemm_bf16_128x128_64x3_tn_align8      gemm bf16 128x128 (64x3 tn)
 gemm bf16 128x128     ...gemm_bf16_128x128_32x4_nn_align8      gemm bf16 128x128 (32x4 nn)
@@ -24,7 +24,8 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Kind, distinct_in
 
-# The function in a kernel's name, which compilers write with return type, namespaces, template arguments, parameters.
+# A kernel's name contains its function, which compilers write with return type, namespaces, template arguments and
+# parameters.
 #
 # void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>(float*, int)
 #      |------------ function name -------------------------||template||parameters|
@@ -32,17 +33,17 @@ from tb_steptime.trace.table import Kind, distinct_in
 ANONYMOUS = "(anonymous namespace)"
 
 _RETURN_TYPE = expression(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
-#: Wrapper functions, whose name does not show what they compute; their first template argument does.
+#: Wrapper functions. Their first template argument shows what they compute, and not their own name.
 _WRAPPER = expression(r"^(?:cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)|ck_tile::kentry)$")
-#: A wrapper that even the qualified name does not identify; a number precedes the wrapped function.
+#: A wrapper that even the qualified name does not identify. A number precedes the wrapped function.
 _ENTRY = expression(r"^ck_tile::kentry<(?:\d+, )?")
-#: A name in the Itanium ABI consists of its length and the name itself.
+#: A name in the Itanium ABI is its length followed by the name itself.
 _MANGLED_LENGTH = expression(r"\d+")
 _LITERAL = expression(r"L[a-z]n?\d+E|S[0-9A-Z]*_|T\d*_")
 
 
 def function_name(name: str) -> str:
-    """A kernel's qualified function name; mangled names come back whole.
+    """Returns a kernel's qualified function name. A mangled name is returned unchanged.
 
     >>> function_name("void cutlass::Kernel<cutlass_80_simt_sgemm>(Params)")
     'cutlass::Kernel'
@@ -58,7 +59,7 @@ def function_name(name: str) -> str:
 
 
 def own_name(name: str) -> str:
-    """The function's name without its namespaces; for a wrapper, that of the wrapped function; mangled names are
+    """Returns the function's name without its namespaces; for a wrapper that of the wrapped function. Mangled names are
     parsed.
 
     >>> own_name("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm>(cutlass_80_tensorop_s1688gemm::Params)")
@@ -80,7 +81,7 @@ def _own_of_path(first: str = "", second: str = "", *_: str) -> str:
 
 
 def _mangled_paths(name: str) -> Iterator[str]:
-    """The qualified names in a mangled name, in order."""
+    """Yields the qualified names in a mangled name, in order."""
     path: list[str] = []
     at = 2
     while at < len(name):
@@ -99,8 +100,8 @@ def _mangled_paths(name: str) -> Iterator[str]:
         yield "::".join(path)
 
 
-#: Spelling of a type in kernel names -> PyTorch users' name for it. The first match in the name of a product is the
-#: type of its inputs, since narrow types come first: they are stored, while wide ones only accumulate.
+#: Patterns of a type in kernel names, and PyTorch users' name for it. The first match in the name of a product is the
+#: type of its inputs. Narrow types come first, because they are stored, while wide ones only accumulate.
 _TYPES: tuple[tuple[str, str], ...] = (
     (r"(?i:e2m1|(?<![a-z])fp4)", "fp4"),
     (r"(?i:e4m3|e5m2|float8|fp8)", "fp8"),
@@ -112,18 +113,18 @@ _TYPES: tuple[tuple[str, str], ...] = (
     (r"float|f32", "f32"),
 )
 _PRODUCT_TYPES = tuple((expression(pattern), word) for pattern, word in _TYPES)
-#: Products whose type is one letter: "ampere_sgemm", "volta_h884gemm", "cudnn_volta_scudnn".
+#: Products whose type is one letter, such as "ampere_sgemm", "volta_h884gemm" and "cudnn_volta_scudnn".
 _LETTER = expression(r"(?<![a-zA-Z])g?([sdhcz])(?:884|1688|16816)?(?:gemm|cudnn)")
 _LETTERS = {"s": "f32", "d": "f64", "h": "f16", "c": "complex", "z": "complex f64"}
-#: Tensile (AMD): the first type after the operands' layout is the type of the inputs.
+#: In names of Tensile (AMD), the first type after the operands' layout is the type of the inputs.
 _TENSILE = expression(r"^Cijk_[A-Z]\w+?_B[a-z]+_(F8|I8|[BHSD])")
 _TENSILE_TYPES = {"B": "bf16", "H": "f16", "S": "f32", "D": "f64", "F8": "fp8", "I8": "int8"}
-#: cuBLAS's nvjet: a letter each for the types of input, sum and output.
+#: Names of cuBLAS's nvjet have a letter each for the types of input, sum and output.
 _NVJET = expression(r"nvjet_(?:sm\d+_)?([hts]|qq)")
 _NVJET_TYPES = {"h": "f16", "t": "bf16", "s": "f32", "qq": "fp8"}
 
-#: Size of the part of the result that one thread block computes: the size that the name marks as such, or else its
-#: first one.
+#: The size of the part of the result that one thread block computes. It is the size that the name marks as such, or
+#: else its first size.
 _TILES = tuple(
     expression(pattern)
     for pattern in (
@@ -142,7 +143,7 @@ _MATRIX_VECTOR = expression(r"gemv|gemmk1")
 _PASS = expression(r"fprop|dgrad|wgrad|igemm_(?:fwd|bwd|wrw)", re.IGNORECASE)
 _CONVOLUTION = expression(rf"{_PASS.pattern}|conv|[hds]cudnn_", re.IGNORECASE)
 _PASSES = {"igemm_fwd": "fprop", "igemm_bwd": "dgrad", "igemm_wrw": "wgrad"}
-#: Stages around a product or a convolution, and kernels with "conv" in their name that are not convolutions: they keep
+#: Stages around a product or a convolution, and kernels with "conv" in their names that are not convolutions. They keep
 #: their own names.
 _STAGE = expression(
     r"(?i:reduc|offset|pointers|transpose|im2col|col2im|nchwto|nhwcto|convert|depthwise|causal_conv)"
@@ -157,7 +158,7 @@ _NCCL = expression(r"^(?:void )?(?P<library>[a-z]+?)(?:Dev)?Kernel_(?P<what>[A-Z
 _NCCL_TYPE = expression(r"_(?:u?int\d+_t|[fui]\d+|bf16|half|float|double|__nv_bfloat16)(?=[_(]|$)")
 _INDUCTOR = expression(r"^triton_(?P<kind>[a-z]+)_(?:fused_)?(?P<ops>.*?)_?(?P<number>\d*)$")
 _INDUCTOR_KINDS = {"poi": "pointwise", "red": "reduction", "per": "reduction", "for": "foreach", "tem": "template"}
-#: Suffixes of Triton: the specialisation of a kernel, and hashes.
+#: Suffixes of Triton, which are the specialisation of a kernel, and hashes.
 _TRITON_TAIL = expression(r"(?:_(?:\d+(?:de|d|c|e)){2,}\w*|_[0-9a-f]{16,})+$|(?:_\d+(?:de|d|c)\w*)$")
 
 _HOST_FUNCTION = expression(
@@ -192,7 +193,7 @@ _TYPE_WORDS = {
 
 @lru_cache(maxsize=8192)
 def short_name(kernel: str) -> str:
-    """Short description of what a kernel computes.
+    """Returns a short description of what a kernel computes.
 
     >>> short_name("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_tn>(Params)")
     'gemm bf16 128x256'
@@ -216,7 +217,8 @@ def short_name(kernel: str) -> str:
 
 
 def _library(kernel: str, own: str) -> str:
-    """Short name for a kernel of a library or of a user: its kind if the name shows it, or else its own name."""
+    """Returns the short name of a kernel of a library or of a user: its kind if the name shows it, otherwise its own
+    name."""
     if _STAGE.search(own):
         return _plain(kernel, own)
     where = kernel if "Kernel" in own or "ImplicitGemm" in own or own == kernel or kernel.startswith("_Z") else own
@@ -239,7 +241,7 @@ def _library(kernel: str, own: str) -> str:
 
 
 def _aten(kernel: str, own: str) -> str:
-    """Short name for a kernel that applies a function to tensors: the function and its type."""
+    """Returns the short name of a kernel that applies a function to tensors: the function and its type."""
     applied = kernel.partition("<")[2].replace(f"{ANONYMOUS}::", "")
     functors = _FUNCTOR.findall(applied)
     inner = [each for each in functors if not _CARRIERS.match(each)]
@@ -250,7 +252,7 @@ def _aten(kernel: str, own: str) -> str:
 
 
 def _applied(own: str, applied: str, functors: list[str]) -> str | None:
-    """The operation: the innermost functor, or else the host function that contains the lambda."""
+    """Returns the operation: the innermost functor, or else the host function that contains the lambda."""
     if own.startswith("_scatter_gather"):
         return "scatter_gather"
     if "multi_tensor" in own and (listed := _LIST_FUNCTION.search(applied)):
@@ -260,13 +262,13 @@ def _applied(own: str, applied: str, functors: list[str]) -> str | None:
 
 
 def _element(arguments: str) -> str:
-    """The type on which a lambda computes; a bool beside another type is a mask."""
+    """Returns the type on which a lambda computes. A bool beside another type is a mask."""
     each = [argument.strip() for argument in arguments.split(",")]
     return _type_word(next((word for word in each if word != "bool"), "bool"))
 
 
 def _bare(word: str) -> str:
-    """The word without affixes that only mark a kernel or a functor."""
+    """Returns the word without affixes that only mark a kernel or a functor."""
     while (shorter := _AFFIXES.sub("", word)) != word and shorter:
         word = shorter
     word = word.removeprefix("direct_")
@@ -282,7 +284,7 @@ def _plain(kernel: str, own: str) -> str:
 
 
 def _argument_type(text: str) -> str | None:
-    """The first type among template arguments."""
+    """Returns the first type among template arguments."""
     match = _ARGUMENT_TYPE.search(text.replace(f"{ANONYMOUS}::", "").replace("at::native::", ""))
     return _type_word(match.group()) if match else None
 
@@ -303,8 +305,8 @@ def _product_type(kernel: str) -> str:
 
 
 def _by_letter(letter: re.Match[str] | None, kernel: str) -> str:
-    """The type by its letter. Tensor cores cannot read FP32: cutlass_80_tensorop_s1688gemm, which names no type,
-    multiplies TF32."""
+    """Returns the type by its letter. Tensor cores cannot read FP32, so cutlass_80_tensorop_s1688gemm, which names no
+    type, multiplies TF32."""
     if letter is None:
         return ""
     return "tf32" if "tensorop_s1688" in kernel else _LETTERS[letter[1]]
@@ -326,7 +328,7 @@ _KIND_ENDS = expression(r"<| \S*\d")
 
 
 def kind_of(short: str) -> str:
-    """The part of a kernel's short name that does not depend on type and tile size.
+    """Returns the part of a kernel's short name that does not depend on type and tile size.
 
     >>> kind_of("conv wgrad f32 128x128"), kind_of("batch_norm backward<float>"), kind_of("gemm tf32 64x64 (nn)")
     ('conv wgrad', 'batch_norm backward', 'gemm')
@@ -338,7 +340,7 @@ def kind_of(short: str) -> str:
 _MOST_WORDS, _MOST_LETTERS = 3, 18
 
 _WORD = expression(r"[^\W_]+")
-#: Words that do not describe what a kernel does.
+#: Words that do not say what a kernel does.
 _NOISE = frozenset(
     {"void", "at", "native", "detail", "const", "anonymous", "namespace", "true", "false", "std", "enable", "if"}
     | {"type", "gpu", "impl", "nocast", "kernel", "cutlass"}
@@ -347,13 +349,14 @@ _NOISE = frozenset(
 
 @shared
 def kernel_names(trace: Trace) -> Mapping[str, str]:
-    """Name -> short name, for every kernel of the recording: the same in all tables, and unique."""
+    """Returns the short name of every kernel of the recording, by name. Short names are unique, and the same in all
+    tables."""
     events = trace.events
     return distinct_names(trace.strings[name] for name in distinct_in(events.name[events.rows(Kind.KERNEL)]).tolist())
 
 
 def distinct_names(kernels: Iterable[str]) -> dict[str, str]:
-    """Name -> unique short name."""
+    """Returns a unique short name for each name."""
     alike: dict[str, list[str]] = {}
     for kernel in sorted(set(kernels)):
         alike.setdefault(short_name(kernel), []).append(kernel)
@@ -377,13 +380,13 @@ def _distinguished(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
 
 
 def _chosen(words: list[str], spread: Counter[str], most: int) -> str:
-    """The words that the fewest other names have, in order."""
+    """Returns the words that the fewest other names have, in order."""
     chosen = sorted(words, key=lambda word: spread[word])[:most]
     return " ".join(word for word in words if word in chosen)
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """Number the names that are still equal."""
+    """Returns the names, with a number after those that are still equal."""
     alike = Counter(names)
     seen: Counter[str] = Counter()
     distinct_names = []

@@ -18,7 +18,7 @@ from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64, distinct
 
-#: Number of bars of a distribution: enough to separate two peaks, few enough to read.
+#: Number of bars of a distribution. They are enough to separate two peaks, and few enough to read.
 LENGTH_BINS = 24
 #: Number of bins of a kernel's calls over the span.
 CALL_BINS = 120
@@ -27,9 +27,10 @@ SITES = 8
 
 
 class LaunchLengths(msgspec.Struct, frozen=True):
-    """A distribution: count[i] launches last edges_ns[i] or more and less than edges_ns[i + 1], the last edge included.
+    """A distribution. count[i] launches last at least edges_ns[i] and less than edges_ns[i + 1]; the last edge is
+    included.
 
-    Edges grow by one factor, as far as whole ns allow; one bin where all launches last equally long.
+    Edges grow by one factor, as far as whole ns allow. There is one bin if all launches last equally long.
     """
 
     edges_ns: list[int]
@@ -39,8 +40,8 @@ class LaunchLengths(msgspec.Struct, frozen=True):
 class LaunchTimes(msgspec.Struct, frozen=True):
     """Launches in equal bins of the span, the last of which may be shorter.
 
-    count: launches that start in the bin. busy_ns: their lengths within the bin, by exact overlap; what lasts beyond
-    the span's window is in no bin.
+    count: number of launches that start in the bin. busy_ns: their time within the bin, by exact overlap. What lasts
+    beyond the span's window is in no bin.
     """
 
     start_ns: int
@@ -50,17 +51,17 @@ class LaunchTimes(msgspec.Struct, frozen=True):
 
 
 class LaunchShape(msgspec.Struct, frozen=True):
-    """The most frequent launch shape of a kernel and how it fills the GPU: the blocks run in waves of at most sm_count
+    """The most frequent launch shape of a kernel, and how it fills the GPU. The blocks run in waves of at most sm_count
     x resident.
 
     grid            as recorded; some calls of ROCm count work-items
-    registers       per thread
+    registers       number of registers per thread
     shared_memory   bytes per block
     launches        number of launches with this shape
     shape_count     number of different shapes of the kernel
-    persistent      the name shows that the blocks loop over tiles
+    persistent      whether the name shows that the blocks loop over tiles
 
-    Values are None where the trace or the limits of the GPU do not show them.
+    Values are None if the trace or the limits of the GPU do not show them.
     """
 
     grid: list[int]
@@ -82,8 +83,8 @@ class LaunchShape(msgspec.Struct, frozen=True):
 
 
 class LaunchSite(msgspec.Struct, frozen=True):
-    """Where some launches come from: the innermost op and module around them, and the user's line; for a backward
-    kernel module and line of its forward op. None where there is none, or it is not recorded."""
+    """Where some launches come from: the innermost op and module around them, and the user's line. For a backward
+    kernel, module and line are those of its forward op. A field is None if there is none, or it is not recorded."""
 
     op: str | None
     module: str | None
@@ -93,7 +94,7 @@ class LaunchSite(msgspec.Struct, frozen=True):
 
 
 class KernelDetail(msgspec.Struct, frozen=True):
-    """A kernel's launches in detail. shape: None where the trace does not contain the kernel's grids; sites: those with
+    """A kernel's launches in detail. shape: None if the trace does not contain the kernel's grids. sites: those with
     the most time."""
 
     name: str
@@ -105,8 +106,8 @@ class KernelDetail(msgspec.Struct, frozen=True):
 
 
 def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
-    """Details of the kernels with the most time on the device, in this order. Only launches that start within the
-    span's window count."""
+    """Returns details of the kernels with the most time on the device, longest first. Only launches that start within
+    the span's window count."""
     rows = rows_in_window(trace)
     rows = rows[trace.events.device[trace.kernels.event[rows]] == device]
     event = trace.kernels.event[rows]
@@ -141,12 +142,12 @@ def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
 
 
 def lengths(dur_ns: Int64) -> LaunchLengths:
-    """The distribution of at least one length."""
+    """Returns the distribution of some lengths, of which there must be at least one."""
     low, high = int(dur_ns.min()), int(dur_ns.max())
     if low == high:
         return LaunchLengths([low, high], [len(dur_ns)])
     edges = distinct(np.rint(np.geomspace(max(low, 1), max(high, 1), LENGTH_BINS + 1)).astype(np.int64))
-    edges[0], edges[-1] = low, high  # so that rounding loses no launch
+    edges[0], edges[-1] = low, high  # rounding must lose no launch
     if len(edges) < 2:
         return LaunchLengths([low, high], [len(dur_ns)])
     place = np.searchsorted(edges[1:-1], dur_ns, side="right")
@@ -154,7 +155,7 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
 
 
 def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
-    """Says when these events, which must begin within the window, begin and run."""
+    """Returns when these events, which must begin within the window, begin and run."""
     low, high = window
     bin_ns, edges = equal_bins(low, high, CALL_BINS)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
@@ -175,7 +176,7 @@ def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
 
 @shared
 def _shape_numbers(trace: Trace) -> Int32:
-    """Number of each kernel's launch shape; -1 if the trace does not record its grid."""
+    """Returns the number of each kernel's launch shape; -1 if the trace does not record its grid."""
     kernels = trace.kernels
     if kernels.grid is None:
         return np.full(len(kernels), -1, np.int32)

@@ -1,10 +1,11 @@
-"""Kernels by place of origin, by which two recordings are matched even if a kernel has a different name in each.
+"""Kernels by place of origin. Two recordings are matched by it even if a kernel has a different name in each.
 
 base        aten::addmm [[128,768],[768,3072]]  module Linear_0   volta_sgemm_128x64_nn
 candidate   aten::addmm [[128,768],[768,3072]]  module Linear_0   sm80_xmma_gemm_f16f16_...
             the same place, another kernel: one row of the comparison
 
-Each kernel comes from a module and a line of the user's; a backward kernel from those of the op that created its node.
+Each kernel comes from a module and a line of the user's. A backward kernel comes from those of the op that created its
+node.
 
 thread     |- train.py(9): step, Linear_0 -|
              |- aten::linear -|                         k: Linear_0, train.py(9)
@@ -33,20 +34,20 @@ from tb_steptime.trace.ops import forward_of, kernel_modules, kernel_op_names, k
 from tb_steptime.trace.sources import Words, modules, sources, words_of
 from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int64, UInt8, values_at
 
-#: Number of places with the most time that are kept individually; the time of the others is one number.
+#: Maximum number of places that are kept, those with the most time. The time of the others is one number.
 PLACES = 400
 
 
 class LaunchPlace(msgspec.Struct, frozen=True):
-    """Launches of one kernel from one place; sums over the compared steps.
+    """The launches of one kernel from one place; sums over the compared steps.
 
     short          short name of the kernel
     op             the innermost op; None if there is none
     shapes         shapes of the op's inputs, as in the trace; "" if not recorded
     module         the innermost module; None if none is recorded
-    order          rank of the first launch among those of all places
+    order          rank of the place by its first launch
     deviation_ns   standard deviation of the time per step; None if there is one step
-    blocks         mean number of blocks of a launch; None where `shapes` say what it is for, or a grid is not recorded
+    blocks         mean number of blocks of a launch; None if `shapes` is known, or a grid is not recorded
     """
 
     name: str
@@ -63,8 +64,8 @@ class LaunchPlace(msgspec.Struct, frozen=True):
 
 
 def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPlace], int]:
-    """The kernels of a device that start within these steps, grouped by place, most time first; and the time of all
-    others."""
+    """Returns the kernels of a device that start within these steps, grouped by place, most time first; and the time of
+    all others."""
     keys = _Keys.of(trace, device, steps)
     groups = Groups.of(keys.name, keys.op, keys.shapes, keys.module, keys.phase)
     total = groups.sum(keys.dur_ns)
@@ -101,8 +102,9 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
 
 
 class _Keys(msgspec.Struct, frozen=True, eq=False):
-    """The keys of places, one entry per launch: rows of the string table; `shapes` of the inputs' table, `module` of
-    `modules`, -1 for none; phase: a place in PHASES; blocks: -1 where they are not recorded."""
+    """The keys of places, with one entry per launch. name, op: rows of the string table, -1 for none. shapes: rows of
+    the table of inputs, -1 for none. module: places in `modules`, -1 for none. phase: places in PHASES. blocks: -1 if
+    not recorded."""
 
     name: Int64
     op: Int64
@@ -137,8 +139,9 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
 
 
 def _launching_modules(trace: Trace) -> Words:
-    """For each kernel the innermost module around its launch; in a graph, around the eager launch. The backward pass
-    launches outside of modules, so its kernels in a graph get no module either: then both have the same place."""
+    """Returns for each kernel the innermost module around its launch, or in a graph that around the eager launch. The
+    eager backward pass launches outside of modules, so its kernels in a graph get no module either; both then have the
+    same place."""
     recorded = values_at(trace.events.name, kernel_modules(trace)).astype(np.int32)
     names, labels = words_of(recorded, trace.strings.strings, module_name), kernel_labels(trace)
     if labels is None:
@@ -148,9 +151,10 @@ def _launching_modules(trace: Trace) -> Words:
 
 
 class KernelMakers(msgspec.Struct, frozen=True, eq=False):
-    """One entry per row of the kernel table.
+    """What made each kernel. There is one entry per row of the kernel table.
 
-    module   the innermost nn.Module; line: the innermost one outside torch; -1 where there is none, or none is recorded
+    module   the innermost nn.Module; -1 if there is none, or none is recorded
+    line     the innermost source line outside torch; -1 likewise
     """
 
     module: Words
@@ -159,7 +163,7 @@ class KernelMakers(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def kernel_makers(trace: Trace) -> KernelMakers:
-    """The module and line of each kernel of the recording."""
+    """Returns the module and line of each kernel of the recording."""
     user, labels = _made_by(trace), kernel_labels(trace)
     module, line = modules(trace, user), sources(trace, user)
     if labels is None:
@@ -169,12 +173,13 @@ def kernel_makers(trace: Trace) -> KernelMakers:
 
 
 def kernel_module_rows(trace: Trace) -> Int64:
-    """For each kernel the row of the innermost module frame around its maker; -1 for none."""
+    """Returns for each kernel the row of the innermost module frame around its maker; -1 for none."""
     return innermost(trace, module_frames, _made_by(trace))
 
 
 def _made_by(trace: Trace) -> Int64:
-    """For each kernel the row of its launch or op; for a backward kernel, of the op that created its node."""
+    """Returns for each kernel the row of its launch or op; for a backward kernel, that of the op that created its
+    node."""
     place = kernel_origins(trace).place
     forward_ops = forward_of(trace, place)
     return np.where(forward_ops >= 0, forward_ops, place)

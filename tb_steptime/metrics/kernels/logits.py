@@ -5,8 +5,9 @@
     aten::_log_softmax    [8192,128256]                   each op reads and writes a tensor of 4.2 GB
     aten::nll_loss_forward, ..., and the same backward
 
-A loss that computes the logits in chunks holds none of these tensors (torch/nn/modules/linear_cross_entropy_options.py:
-a win if there are at least as many rows as features, and more classes than features).
+A loss that computes the logits in chunks stores none of these tensors. According to
+torch/nn/modules/linear_cross_entropy_options.py it is faster if there are at least as many rows as features, and more
+classes than features.
 """
 
 from __future__ import annotations
@@ -27,17 +28,16 @@ from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import Steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, values_at
 
-#: Minimum number of classes: that of a vocabulary. A classifier of images has 1,000 or 21,841.
+#: Minimum number of classes, which only a vocabulary has. A classifier of images has 1,000 or 21,841.
 MANY_CLASSES = 30_000
 FP32_BYTES = 4
 
 
 class LogitsLoss(msgspec.Struct, frozen=True):
-    """The largest logits of a loss: the classes of targets are numbers, and a product makes the logits of no more
-    features than there are rows.
+    """The largest logits of a loss whose targets are class numbers, made by a product with no more features than rows.
 
-    total_ns   time of kernels, apart from products, of ops on tensors of that size; mean per step
-    bytes      of such a tensor in FP32
+    total_ns   time of the kernels, except products, of ops on tensors of that size; mean per step
+    bytes      bytes of such a tensor in FP32
     site       where the kernels with the most time come from
     """
 
@@ -49,7 +49,7 @@ class LogitsLoss(msgspec.Struct, frozen=True):
 
 
 def logits_loss(trace: Trace, device: int, steps: Steps) -> LogitsLoss | None:
-    """Returns None without recorded shapes, and if no loss has many classes."""
+    """Returns the passes over the logits; None without recorded shapes, and if no loss has many classes."""
     size = _largest(trace)
     if size is None:
         return None
@@ -67,7 +67,7 @@ def logits_loss(trace: Trace, device: int, steps: Steps) -> LogitsLoss | None:
 
 
 def _largest(trace: Trace) -> tuple[int, int] | None:
-    """Rows and classes of the largest logits of a loss."""
+    """Returns the rows and classes of the largest logits of a loss."""
     losses = rows_named(trace, (Kind.CPU_OP,), lambda name: name == "aten::nll_loss_forward")
     if trace.events.shapes is None or not len(losses):
         return None
@@ -79,15 +79,15 @@ def _largest(trace: Trace) -> tuple[int, int] | None:
 
 
 def _features(trace: Trace, rows: int, classes: int) -> int:
-    """Returns the features of which a product makes such logits; 0 if there is none. Labels may be shifted, so that
-    the last row of each text has no loss."""
+    """Returns the number of features from which a product makes such logits; 0 if there is no such product. Labels may
+    be shifted, so that the last row of each text has no loss."""
     lengths = [each.work.lengths for each in find_products(trace).distinct if each.work and each.work.batch == 1]
     made = [each[2] for each in lengths if len(each) == 3 and each[0] >= rows and each[1] == classes]
     return max(made, default=0)
 
 
 def _on_logits(trace: Trace, rows: Int64, size: tuple[int, int]) -> Bool:
-    """Says which kernels are of ops with an input as large as the logits, whose last dimension are the classes."""
+    """Returns which kernels are of ops with an input as large as the logits, whose last dimension is the classes."""
     assert trace.events.shapes is not None
     place = values_at(trace.events.shapes, kernel_origins(trace).op[rows])
     large = [
@@ -99,5 +99,5 @@ def _on_logits(trace: Trace, rows: Int64, size: tuple[int, int]) -> Bool:
 
 
 def _shapes(trace: Trace, place: int) -> list[Shape]:
-    """The sizes of the inputs that are tensors, of a row of the table of inputs."""
+    """Returns the shapes of the inputs that are tensors, of a row of the table of inputs."""
     return [each for each in shapes_of(trace.inputs[place]) or () if each]

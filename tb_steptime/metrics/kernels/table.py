@@ -1,8 +1,8 @@
 """The table of kernels: launches grouped by name, op, module or line of code, with properties of each group.
 
 The kernels are those that start within the span's window, as in the tensor-core split, so that the totals of any
-grouping add up to the device's kernel time. The meaning of its columns is in `tables/kernels.py`; occupancy and tensor
-cores are measured by their own modules.
+grouping sum to the device's kernel time. `tables/kernels.py` has the meaning of its columns. Other modules measure
+occupancy and tensor cores.
 """
 
 from __future__ import annotations
@@ -26,22 +26,26 @@ from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_op_names
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64, distinct, is_in
 
-# Sums over launches with equal kernel, op, module, line, bin and reason for not running on tensor cores.
+# An aggregate is a sum over launches with equal kernel, op, module, line, bin and reason for not running on tensor
+# cores.
 #
-# Every kernel table is made of these aggregates: a span has tens of thousands of launches and hundreds of aggregates,
+# Every kernel table is made of these aggregates. A span has tens of thousands of launches and hundreds of aggregates,
 # so launches are summed once.
 
 
 class KernelAggregates(msgspec.Struct, frozen=True, eq=False):
-    """One entry per aggregate of the kernels that start within the span's window; int64.
+    """The aggregates of the kernels that start within the span's window, one entry each.
 
-    device, name       name: row of the string table
+    device, name       the device, and the name as a row of the string table
     answer, bin        the rules' answer for the kernel: places in `kernel_answers(trace).distinct` and in `BINS`
-    op                 name of the innermost op, or minus the `NoOp` that explains why there is none
+    op                 name of the innermost op, a row of the string table, or minus the `NoOp` that says why there is
+                       none
     module, line       places in the texts of `kernel_makers(trace)`; -1 for none
-    why                why they are not on tensor cores: place in `reason_ids(trace)`; -1: they are, or are not products
-    gain_ns            the most by which tensor cores would shorten them
-    count, total_ns, shortest_ns, longest_ns of its launches; with_tail: those of kernels that are not persistent
+    why                place in `reason_ids(trace)` of why they are not on tensor cores; -1 if they are, or are no
+                       products
+    gain_ns            upper bound of the time that tensor cores would save
+    count, total_ns, shortest_ns, longest_ns   number and times of its launches
+    with_tail          number of its launches of kernels that are not persistent
     weight, weighted   per column of `launch_columns`: summed lengths of the launches with a value, and of lengths x
                        value
     """
@@ -66,14 +70,15 @@ class KernelAggregates(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def rows_in_window(trace: Trace) -> Int32:
-    """Rows of the kernel table that start within the span's window, of all devices."""
+    """Returns the rows of the kernel table that start within the span's window, of all devices."""
     start = trace.events.start_ns[trace.kernels.event]
     low, high = find_steps(trace).window
     return np.flatnonzero((start >= low) & (start < high)).astype(np.int32)
 
 
 def reason_ids(trace: Trace) -> list[str]:
-    """Ids of the reasons for which kernels of this trace are not on tensor cores. Several reasons may share one id."""
+    """Returns the ids of the reasons for which kernels of this trace are not on tensor cores. Several reasons may share
+    one id."""
     return sorted({reason.id for reason in eligibility(trace).reasons})
 
 
@@ -114,7 +119,7 @@ def kernel_aggregates(trace: Trace) -> KernelAggregates:
 def _weighted(
     trace: Trace, rows: Int32, groups: Groups, dur_ns: Int64
 ) -> tuple[dict[str, Float64], dict[str, Float64]]:
-    lengths = np.maximum(dur_ns, 1).astype(np.float64)  # at microsecond resolution lengths may be 0
+    lengths = np.maximum(dur_ns, 1).astype(np.float64)  # at a resolution of microseconds lengths may be 0
     weight, weighted = {}, {}
     for column, values in launch_columns(trace):
         is_finite = np.isfinite(values[rows])
@@ -124,7 +129,7 @@ def _weighted(
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
-    """Properties of each kernel's launch, one column after another with its id; NaN where unknown."""
+    """Yields properties of each kernel's launch, one column after another with its id; NaN if unknown."""
     fill, occupancy = filling(trace), trace.kernels.kineto_occupancy
     yield "blocks_per_sm", _blocks_per_sm(trace)
     yield "waves", np.where(fill.waves > 0, fill.waves, np.nan)
@@ -136,7 +141,7 @@ def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
 
 
 def _blocks_per_sm(trace: Trace) -> Float64:
-    """From the grid if it is known, even if the file itself has no blocks per SM."""
+    """Returns the blocks per SM from the grid if it is known, even if the file itself has no blocks per SM."""
     counted, sms = blocks(trace), sm_counts(trace)
     if counted is None:
         return blocks_per_sm(trace)
@@ -145,18 +150,18 @@ def _blocks_per_sm(trace: Trace) -> Float64:
 
 ANSWERS: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 
-#: Keys by which launches are grouped. A group never contains kernels of two devices.
+#: The keys by which launches are grouped. A group never contains kernels of two devices.
 By = Literal["name", "name,op", "name,module", "name,line", "op", "module", "line"]
-#: Groupings in which each group has a single kernel.
+#: The groupings in which each group has a single kernel.
 OF_ONE_KERNEL: tuple[By, ...] = ("name", "name,op", "name,module", "name,line")
 
-#: Text shown in place of a module's name, and of a line.
+#: Texts that are shown in place of a module's name, and of a line.
 NO_MODULE_WORDS = "outside any module"
 NO_LINE_WORDS = "no recorded line"
 
 
 class KernelGroup(msgspec.Struct, frozen=True):
-    """Launches of one group on one device. Times are ns, shares and occupancies fractions.
+    """The launches of one group on one device. Times are ns, shares and occupancies fractions.
 
     If the launches of a row differ in a text, the row has the text with the most time.
 
@@ -169,11 +174,12 @@ class KernelGroup(msgspec.Struct, frozen=True):
                         the row could move there
     op                  the innermost op around the launches, one of op_count; None if most time has no op, for the
                         reason no_op
-    module, source      module and line of the user around the launches, for backward kernels around their forward op;
+    module, source      the user's module and line around the launches, for backward kernels around their forward op;
                         one of source_count lines; None if most time has none, or none is recorded
     blocks_per_sm ...   means over the launches, weighted by their lengths; None if not measurable on this GPU or for
                         these kernels
-    persistent          the name shows that the blocks loop over tiles until all is done: then the grid shows no tail
+    persistent          whether the name shows that the blocks loop over tiles until all is done, so that the grid shows
+                        no tail
     short               a kernel's short name, which no other kernel of the recording has; for other rows the name;
                         empty in summaries of older releases, as in all rows of kernels
     """
@@ -214,12 +220,12 @@ class KernelGroup(msgspec.Struct, frozen=True):
 
 
 def kernel_table(trace: Trace, by: By) -> list[KernelGroup]:
-    """All groups of all devices, those with most time first."""
+    """Returns all groups of all devices, most time first."""
     return sorted(_rows(trace, by), key=order_of)
 
 
 def order_of(row: KernelGroup) -> tuple[int, int, str, str, str, str]:
-    """Sort key: most time first; the rest makes the order of equals deterministic."""
+    """Returns the sort key, most time first. The rest makes the order of equals deterministic."""
     return -row.total_ns, row.device, row.name, row.op or "", row.module or "", row.source or ""
 
 
@@ -281,7 +287,7 @@ def _times(parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
 
 
 def _means(groups: Groups, weighted: Float64, weight: Float64) -> list[float | None]:
-    """Weighted means; None if no launch of the group has the value."""
+    """Returns weighted means; None if no launch of the group has the value."""
     parts, wholes = groups.total(weighted).tolist(), groups.total(weight).tolist()
     return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]
 
@@ -304,18 +310,20 @@ def _tensor_cores(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict
 
 
 def _leading_answers(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[Answer]:
-    """For each group the answer with most of its time, and of the rules that give it the one with most of that time."""
+    """Returns for each group the answer with most of its time, by the rule with most of that time among those that give
+    it."""
     distinct = kernel_answers(trace).distinct
     answer_numbers = np.array([ANSWERS.index(answer.answer) for answer in distinct], np.int64)[parts.answer]
     main = answer_numbers == np.array(groups.leading(answer_numbers, parts.total_ns)[0], np.int64)[groups.place]
-    of_main = Groups.of(groups.place[main])  # every group has some, so the numbers do not change
+    of_main = Groups.of(groups.place[main])  # every group has some launches, so the numbers do not change
     return [distinct[place] for place in of_main.leading(parts.answer[main], parts.total_ns[main])[0]]
 
 
 def _leading_reasons(
     trace: Trace, parts: KernelAggregates, groups: Groups, eligible: list[bool | None]
 ) -> list[str | None]:
-    """Per group the reason with most time, of its kernels that have one; None where the group is not eligible."""
+    """Returns for each group the reason with most time, of its kernels that have one; None if the group is not
+    eligible."""
     ids, has_reason = reason_ids(trace), parts.why >= 0
     with_reason = Groups.of(groups.place[has_reason])
     reasons: list[str | None] = [None] * len(groups)
@@ -329,7 +337,8 @@ def _leading_reasons(
 
 
 def _eligible(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[bool | None]:
-    """Whether each group has products, or stages around products that could have run on tensor cores."""
+    """Returns whether each group has products, or stages around products that could have run on tensor cores; None if
+    names do not show it."""
     product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[parts.answer]
     on_products = is_in(parts.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
     could = groups.sum((product | on_products).astype(np.int64)).tolist()

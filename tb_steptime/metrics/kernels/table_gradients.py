@@ -1,4 +1,5 @@
-"""Dense gradients of embeddings on a GPU: kernel time that goes into rows of their tables that a batch does not need.
+"""Dense gradients of embeddings on a GPU, and the kernel time that goes into rows of their tables that a batch does not
+need.
 
 node      |- EmbeddingBackward0 -|
 op           |- fill_ [V,64] -|      |- _foreach_lerp_ [[V,64], ...] -| |- _foreach_mul_ ...    of the optimizer
@@ -22,24 +23,24 @@ from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Kind, is_in
 
-#: By optimizer, ops of an update that need all rows of a table. Weight decay, by `add` out of place, changes each of
-#: them; AMSGrad keeps a maximum of each. SGD with momentum multiplies its averages.
+#: Ops of an update that need all rows of a table, by optimizer. Weight decay, which uses an out-of-place `add`, changes
+#: each row, and AMSGrad keeps a maximum of each. SGD with momentum multiplies its averages.
 _NEEDS_ALL_ROWS = {
     "Adam": expression(r"aten::(_foreach_)?(add|maximum_?)$"),
     "SGD": expression(r"(?!aten::(_foreach_)?add_$)"),
 }
-#: Norms of gradients, as for clipping, which sparse ones do not have. Those of a model run in its passes.
+#: Norms of gradients, as for clipping, which sparse gradients do not support. A model's own norms run in its passes.
 _NORM = expression(r"aten::(linalg_vector_norm|norm|_foreach_norm)$")
 _PASSES = tuple(PHASES.index(phase) for phase in ("forward", "backward"))
 
 
 class TableGradients(msgspec.Struct, frozen=True):
-    """Kernels that fill gradients of tables with zeros, or update tables by these; means per step.
+    """Kernels that fill gradients of tables with zeros, or update tables by these gradients; means per step.
 
     saved_ns    part of their time that sparse gradients save
     tables      number of these gradients
-    rows        of the largest table
-    indices     of a batch in that table
+    rows        number of rows of the largest table
+    indices     number of indices of a batch in that table
     site        where the kernels come from
     """
 
@@ -51,8 +52,8 @@ class TableGradients(msgspec.Struct, frozen=True):
 
 
 def table_gradients(trace: Trace, device: int, steps: Steps | None = None) -> TableGradients | None:
-    """Returns what starts in the steps; None without such gradients, without recorded shapes, and where a norm or the
-    update needs all rows. steps: None for all."""
+    """Returns the kernels that start in the steps; None without such gradients, without recorded shapes, and if a norm
+    or the update needs all rows. steps: None for all."""
     needs_all_rows, chosen = _NEEDS_ALL_ROWS.get(optimizer_class(trace) or ""), steps or find_steps(trace)
     if needs_all_rows is None or trace.events.shapes is None or not has_tables(trace) or _takes_norms(trace):
         return None

@@ -1,4 +1,5 @@
-"""A device's figures over time: exact overlap in bins, kept as part and whole so that bins can be merged without loss.
+"""A device's figures over time. They are exact overlaps in bins, kept as part and whole so that bins can be merged
+without loss.
 
 kernels     |  kkkkkk  |kk      jj|          a bin's figure is part / whole; where the whole is nothing (no kernel
 bins        |----------|----------|          runs, for figures of running kernels) the figure has no value
@@ -67,7 +68,7 @@ COPIES_SHARE = Metric(
 
 
 class Bins(msgspec.Struct, frozen=True, eq=False):
-    """part / whole is the figure of each bin, ns (weighted by a fraction, for part)."""
+    """The figure of each bin is part / whole, in ns; the part is weighted by a fraction."""
 
     part: Float64
     whole: Float64
@@ -89,7 +90,7 @@ class Bins(msgspec.Struct, frozen=True, eq=False):
         return [value if is_measured else None for value, is_measured in zip(rounded, finite.tolist(), strict=True)]
 
     def joined(self, count: int) -> Bins:
-        """Every `count` neighbouring bins merged into one; the last may have fewer."""
+        """Returns bins of which each merges `count` neighbouring ones; the last one may merge fewer."""
         starts = np.arange(0, len(self.part), count)
         return Bins(np.add.reduceat(self.part, starts), np.add.reduceat(self.whole, starts))
 
@@ -98,7 +99,7 @@ InBins = Callable[[Trace, int, Int64], Bins | None]
 
 
 def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[Metric, Bins]]:
-    """Every figure that can be measured for the device in the bins [edges[i], edges[i+1])."""
+    """Yields every figure that can be measured for the device in the bins [edges[i], edges[i+1])."""
     for metric, in_bins in TIME_BIN_METRICS.items():
         bins = in_bins(trace, device, edges)
         if bins is not None:
@@ -106,7 +107,7 @@ def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[M
 
 
 def _covered(intervals: Intervals, edges: Int64, events: int = 1) -> Bins | None:
-    """The share of each bin in which an interval lasts; None if the recording has no such events."""
+    """Returns the share of each bin in which an interval lasts; None if the recording has no such events."""
     part = intervals.overlap_ns(edges[:-1], edges[1:])
     return Bins(part.astype(np.float64), np.diff(edges).astype(np.float64)) if events else None
 
@@ -123,7 +124,8 @@ def _communication(trace: Trace, device: int, edges: Int64) -> Bins | None:
 
 
 def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
-    """The mean over the running kernels, weighted by time; concurrent kernels both count, kernels with NaN do not."""
+    """Returns a function that measures the mean over the running kernels, weighted by time. Concurrent kernels both
+    count, kernels with NaN do not."""
 
     def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
         rows, values = kernel_rows(trace, device), values_of(trace)
@@ -132,7 +134,7 @@ def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
             return None
         event = trace.kernels.event[rows]
         start, end = trace.events.start_ns[event], trace.events.ends(event)
-        # sums may leave a rest where nothing runs
+        # Rounding of sums may leave a rest where nothing runs.
         is_covered = Intervals.union(start, end).overlap_ns(edges[:-1], edges[1:]) > 0
         whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
         part = weighted_overlap(start, end, values[rows], edges)
@@ -142,7 +144,8 @@ def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
 
 
 def _share_of(bin: str) -> InBins:
-    """The share of kernel time in a bin of `BINS`; None if the names of most kernels do not tell their bin."""
+    """Returns a function that measures the share of kernel time in a bin of `BINS`. It returns None if the names of
+    most kernels do not show their bin, or the device has no tensor cores."""
     of_kernels = _of_kernels(lambda trace: (kernel_bins(trace) == BINS.index(bin)).astype(np.float64))
 
     def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
@@ -163,7 +166,7 @@ def _measured(id: str) -> InBins:
 #: Figures from sampled GPU counters.
 MEASURED_BINS: Mapping[Metric, InBins] = {metric: _measured(metric.id) for metric in (SM_ACTIVE, TENSOR_ACTIVE, DRAM)}
 _COPIES = (Kind.MEMCPY, Kind.MEMSET)
-#: Figures in drawing order: each measured one below its estimate.
+#: The figures in drawing order. Each measured one is below its estimate.
 TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     EXPOSED_WAIT: lambda trace, _, edges: _covered(exposed_waits(trace), edges, len(loader_intervals(trace))),
     HIDDEN_WAIT: lambda trace, _, edges: _covered(

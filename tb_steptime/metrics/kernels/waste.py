@@ -1,4 +1,4 @@
-"""Costs of launches due to shape and number: grids that leave the GPU empty, conversions, unfused optimizers.
+"""The costs of launches due to their shape and number: grids that leave the GPU empty, conversions, unfused optimizers.
 
     small grid    10 blocks on 108 SMs     98 SMs have nothing to do
     small tail    2 waves, the second with 5 blocks     a wave for 5 blocks, places half empty
@@ -62,7 +62,7 @@ from tb_steptime.trace.ops import kernel_op_names, kernel_origins, op_at
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
-# Copies from one place of a GPU to another, by purpose: another layout, another type, concatenation of tensors.
+# Copies within a GPU are distinguished by purpose: another layout, another type, concatenation of tensors.
 #
 #     aten::reshape > aten::clone > aten::copy_    float [8,12,3137,64] from float       layout
 #     aten::to > aten::_to_copy > aten::copy_      bfloat16 [512,512] from float         type
@@ -70,22 +70,22 @@ from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_
 #     aten::slice_backward > aten::copy_           gradients of a part                   assignment
 #
 # Copies between host and device, those of optimizers and of gradient exchange, those of the weights of attention, and a
-# library's own conversions between NCHW and NHWC have other causes and are left out. So are copies that no other op
-# requests: they fill the buffers of a framework or of a captured graph.
+# library's own conversions between NCHW and NHWC have other causes and are left out. Copies that no other op requests
+# are left out too, because they fill the buffers of a framework or of a captured graph.
 
 CopyKind = Literal["layout", "type", "concatenation", "assignment"]
 KINDS: tuple[CopyKind, ...] = get_args(CopyKind)
 
-#: Ops that request another layout or size, and so copy if the tensor does not have it; and ops that request another
-#: type. Ops that a user writes come first, then the ops inside them.
+#: Ops that request another layout or size, and so copy if the tensor does not have it, and ops that request another
+#: type. Ops that a user calls come first, then the ops inside them.
 _LAYOUT_OPS = (expression(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), expression(r"^aten::clone$"))
 _ASSIGNING_OPS = (expression(r"^aten::_?(?:slice|select|index|narrow|split|unfold|diagonal|scatter)"),)
 _TYPE_OPS = (expression(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), expression(r"^aten::_to_copy$"))
 
 
 class CopiesOfKind(msgspec.Struct, frozen=True):
-    """Copies for one purpose; means per step. op: the op that requests most of the copies; site: where the copies with
-    the most time come from."""
+    """The copies for one purpose; means per step. op: the op that requests most of the copies. site: where the copies
+    with the most time come from."""
 
     kind: CopyKind
     op: str
@@ -95,8 +95,8 @@ class CopiesOfKind(msgspec.Struct, frozen=True):
 
 
 class _Copies(msgspec.Struct, frozen=True, eq=False):
-    """Kernels and copies, as rows of the event table: of the activity, of its launching call, of its op. joins: by
-    cat."""
+    """Kernels and copies, as rows of the event table: the activity, its launching call, and its op. joins: whether
+    `cat` made it."""
 
     event: Int64
     call: Int64
@@ -116,7 +116,7 @@ class _Copies(msgspec.Struct, frozen=True, eq=False):
 
 
 def device_copies(trace: Trace, device: int, steps: Steps | None = None) -> list[CopiesOfKind]:
-    """The copies within the device that start in the steps, those with the most time first. steps: None for all."""
+    """Returns the copies within the device that start in the steps, most time first. steps: None for all."""
     chosen = steps or find_steps(trace)
     copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
     copies = copies.chosen(chosen.holding(trace.events.start_ns[copies.event]) >= 0)
@@ -139,7 +139,7 @@ def _by_kernels(trace: Trace, device: int) -> _Copies:
 
 
 def _by_copy_engines(trace: Trace, device: int) -> _Copies:
-    """Copies by the copy engine: contiguous() and clone() use it if the layout stays the same."""
+    """Returns the copies by the copy engine, which contiguous() and clone() use if the layout stays the same."""
     within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
     event = within[trace.events.device[within] == device]
     call = find_launches(trace).calls_of(event)
@@ -150,7 +150,7 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
-    """For each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
+    """Returns for each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
     layout, cast, assigning = (_requesting_op(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
     is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]
@@ -159,8 +159,8 @@ def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
 
 
 def _requesting_op(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
-    """The innermost op around each copy whose name matches the first of the patterns that any of them does; -1 for
-    none."""
+    """Returns for each copy an op that requests it, the innermost one around it that matches a pattern; -1 for none.
+    Earlier patterns take precedence."""
     requesting = np.full(len(op), -1, np.int64)
     for pattern in patterns:
         around = rows_named(trace, (Kind.CPU_OP,), pattern.match)
@@ -169,7 +169,7 @@ def _requesting_op(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]])
 
 
 def _changes_type(trace: Trace, op: Int64) -> Bool:
-    """Whether source and target differ in type; False if not recorded."""
+    """Returns whether source and target differ in type; False if types are not recorded."""
     if trace.events.dtypes is None:
         return np.zeros(len(op), bool)
     row = trace.events.dtypes[op].astype(np.int64)
@@ -187,20 +187,20 @@ def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64, step
     return CopiesOfKind(kind, trace.strings[leading], site, len(dur) / steps, int(dur.sum()) / steps)
 
 
-#: The time of shorter kernels is mostly that of starting and ending, whatever their grids.
+#: Shorter kernels mostly take time to start and end, whatever their grids.
 SHORT_NS = 10_000
 
 #: A grid is small if it leaves more than half of the SMs without a block.
 SMALL_GRID_FRACTION = 0.5
 
-#: A tail is reported if less than two thirds of the slots for blocks are filled over all waves; with two waves, if the
-#: second one fills less than a third.
+#: A tail is reported if less than two thirds of the slots for blocks are filled over all waves. With two waves this
+#: means that the second one fills less than a third.
 MOSTLY_FILLED = 2 / 3
 
 
 class Waste(msgspec.Struct, frozen=True):
-    """Kernels with the same fault; means per step. name: the kernel with most of the gain, None without any; site:
-    where it is launched. gain_ns: the largest possible gain if the fault were fixed."""
+    """Kernels with the same fault; means per step. name: the kernel with most of the gain, None without any. gain_ns:
+    upper bound of the gain if the fault were fixed. site: where the kernel is launched."""
 
     name: str | None
     count: float
@@ -212,10 +212,10 @@ class Waste(msgspec.Struct, frozen=True):
 class VectorProducts(msgspec.Struct, frozen=True):
     """Products of a matrix and a vector, with weights of 16 bits or more; means per step.
 
-    share          of the kernel time
-    one_row        part of their time in products with one row of input; None if shapes of most of it are not recorded
+    share          share of the kernel time
+    one_row        share of their time in products with one row of input; None if shapes of most of it are not recorded
     attention_ns   time of products whose ops are those of attention, which have no weights
-    named_ns       time of all kernels whose op is known
+    named_ns       time of all kernels with a known op
     """
 
     share: float
@@ -230,23 +230,23 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     """Kernel time that is wasted by the shape or the number of launches; means per step.
 
     small_grids, small_tails   None if the trace does not contain the shapes of launches
-    optimizer       short kernels of the elements of one tensor each that optimizers launch; the gain is the time in
+    optimizer       short kernels of optimizers that each process the elements of one tensor; the gain is the time in
                     which the GPU is idle while an optimizer runs
     attention       attention that is computed by separate ops; None if there is none
     chains          chains of kernels that a compiler would fuse
     copies          copies within the GPU
-    fused           the optimizer has kernels that make a whole update of many tensors
+    fused           whether the optimizer has kernels that make a whole update of many tensors
     update          kernels of optimizers that make a part of an update and are not generated by a compiler; the gain is
                     all of their time
     indexing        kernels of ops that add up the gradient of an indexed tensor; the gain is all of their time; None if
                     there are none
     double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
-    vectors         None if there are none
+    vectors         products of a matrix and a vector; None if there are none
     double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
                     moves half of the bytes
     compared        kernels that convolutions launch only to compare algorithms, which nothing else here counts; the
                     gain is all of their time; None if there are none
-    naive           convolutions by kernels that MIOpen has for what no other takes; the gain is all of their time; None
+    naive           convolutions by MIOpen's kernels of last resort; the gain is all of their time; None
                     if there are none
     loss            passes over the logits of a loss with many classes; None if there is none
     tables          dense gradients of embeddings that could be sparse; None if there are none
@@ -272,8 +272,8 @@ class LaunchWaste(msgspec.Struct, frozen=True):
 
 
 class _Kernels(msgspec.Struct, frozen=True, eq=False):
-    """Kernels of a device in the window, as rows of the kernel table; the time of each in a steady step; the steps over
-    which `waste` averages, and which kernels start in these."""
+    """Kernels of a device in the window, as rows of the kernel table. dur: the time of each in a steady step. steps:
+    those over which `waste` averages. within: which kernels start in these."""
 
     trace: Trace
     rows: Int64
@@ -286,7 +286,7 @@ class _Kernels(msgspec.Struct, frozen=True, eq=False):
         return np.asarray(kernel_phases(self.trace)[self.rows] == PHASES.index("optimizer"), bool)
 
     def waste(self, chosen: Bool, gain: Float64 | None = None) -> Waste:
-        """The waste of the chosen kernels. gain: of each kernel, ns; None for all of its time."""
+        """Returns the waste of the chosen kernels. gain: that of each kernel, ns; None for all of its time."""
         chosen, gain = chosen & self.within, self.dur.astype(np.float64) if gain is None else gain
         names = self.trace.events.name[self.trace.kernels.event[self.rows[chosen]]]
         leading = int(names[np.bincount(names, gain[chosen])[names].argmax()]) if chosen.any() else None
@@ -299,8 +299,8 @@ class _Kernels(msgspec.Struct, frozen=True, eq=False):
 
 
 def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> LaunchWaste:
-    """The waste of a device. steps: None for all. What one kernel needs of others, as of those beside it, is looked up
-    in the whole window."""
+    """Returns the waste of a device. steps: None for all. What a kernel needs to know about others, such as those
+    beside it, is found in the whole window."""
     rows, chosen = kernel_rows_in_window(trace, device), steps or find_steps(trace)
     dur, within = steady_activity_ns(trace, trace.kernels.event[rows]), begin_in(trace, chosen, rows)
     compared = only_compared(trace)[rows]
@@ -328,8 +328,9 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
 
 
 def _small_grids(kernels: _Kernels) -> Waste | None:
-    """Gain: the time x the share of the SMs without a block, as if the work were spread over all of them; without the
-    time that memory needs at least, which more blocks do not shorten."""
+    """Returns the kernels with small grids. The gain is their time x the share of the SMs without a block, as if the
+    work were spread over all of them. It excludes the time that memory needs at least, which more blocks do not
+    shorten."""
     counted, sms = blocks(kernels.trace), sm_counts(kernels.trace)[kernels.rows]
     if counted is None or not sms.any():
         return None
@@ -340,8 +341,9 @@ def _small_grids(kernels: _Kernels) -> Waste | None:
 
 
 def _small_tails(kernels: _Kernels) -> Waste | None:
-    """Gain: the time x the share of the slots for blocks that stay empty over all waves, as for small grids. Only for
-    products, convolutions and attention: other kernels wait for memory, which few blocks keep as busy as many."""
+    """Returns the kernels with small tails. The gain is their time x the share of the slots for blocks that stay empty
+    over all waves, as for small grids. Only products, convolutions and attention count, because other kernels wait for
+    memory, which few blocks keep as busy as many."""
     trace, rows = kernels.trace, kernels.rows
     fill = filling(trace)
     if not (fill.waves[rows] > 0).any():
@@ -354,8 +356,8 @@ def _small_tails(kernels: _Kernels) -> Waste | None:
 
 
 def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
-    """The time of each kernel x the share of its slots that stay empty; for the chosen ones at most the time beyond
-    what the memory bandwidth needs for the least bytes of their op."""
+    """Returns the time of each kernel x the share of its slots that stay empty. For the chosen kernels it is at most
+    the time beyond what the memory bandwidth needs for the least bytes of their op."""
     of_all = np.zeros(len(kernels.trace.kernels), bool)
     of_all[kernels.rows[chosen]] = True
     left = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
@@ -363,7 +365,8 @@ def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
 
 
 def _conversions(kernels: _Kernels) -> Waste:
-    """Layout conversions of ops on tensor cores; those around plain products belong to work that could move there."""
+    """Returns the layout conversions of ops on tensor cores. Those around plain products belong to work that could move
+    there."""
     trace, rows = kernels.trace, kernels.rows
     layout = kernel_answers(trace).where(lambda answer: answer.family == "layout")[rows]
     layout &= ~_named(kernels, SAME_LAYOUT.search)
@@ -372,7 +375,8 @@ def _conversions(kernels: _Kernels) -> Waste:
 
 
 def _double(kernels: _Kernels, device: int) -> Waste | None:
-    """Gain: the time x (1 - the peak of FP64 / that of FP32); all of it if the data sheet has no value."""
+    """Returns the products in FP64; None if there are none. The gain is their time x (1 - the peak of FP64 / that of
+    FP32), or all of it if the data sheet has no value."""
     trace, rows = kernels.trace, kernels.rows
     chosen = eligibility(trace).double[rows] & kernels.within
     if not chosen.any():
@@ -395,7 +399,7 @@ def _double_others(kernels: _Kernels) -> Waste | None:
 
 
 def _all_double(dtypes: str) -> bool:
-    """Whether the numeric inputs are all FP64, ignoring scalars and settings.
+    """Returns whether the numeric inputs are all FP64, ignoring scalars and settings.
 
     >>> _all_double('["double","double","Scalar"]'), _all_double('["double","long int"]'), _all_double('["Scalar"]')
     (True, False, False)
@@ -404,13 +408,13 @@ def _all_double(dtypes: str) -> bool:
 
 
 def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:
-    """Largest share of an FP64 product's time that FP32 saves, as TF32 if available; 1 if unknown."""
+    """Returns the largest share of an FP64 product's time that FP32 saves, as TF32 if available; 1 if it is unknown."""
     double = (peaks.fp64_tensor if tensor_cores else peaks.fp64) if peaks else None
     return 1.0 - double / (peaks.tf32 or peaks.fp32) if peaks and double else 1.0
 
 
-#: Families of kernels that compute the elements of one tensor, which one kernel can do for many tensors. Others it
-#: cannot: products (Muon, Shampoo), and those that hold the whole update of a tensor already (bitsandbytes).
+#: Families of kernels that compute the elements of one tensor, which one kernel can do for many tensors. This does not
+#: hold for products (Muon, Shampoo), and for kernels that contain the whole update of a tensor already (bitsandbytes).
 _OF_ELEMENTS = ("aten", "elementwise")
 
 
@@ -423,7 +427,8 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
 
 
 def _indexing(kernels: _Kernels) -> Waste | None:
-    """The sort before the sum belongs to the same op."""
+    """Returns the kernels that sum the gradient of an indexed tensor, and the sort before, which belongs to the same
+    op; None if there are none."""
     sums = _named(kernels, INDEXED_GRADIENT_KERNEL.search)
     if not (sums & kernels.within).any():
         return None
@@ -432,7 +437,8 @@ def _indexing(kernels: _Kernels) -> Waste | None:
 
 
 def _naive(kernels: _Kernels) -> Waste | None:
-    """A search for an algorithm runs other kernels in the same op."""
+    """Returns the naive convolutions; None if there are none. A search for an algorithm, which runs other kernels in
+    the same op, does not count."""
     trace, rows, naive = kernels.trace, kernels.rows, _named(kernels, NAIVE_CONVOLUTION.match)
     if not (naive & kernels.within).any():
         return None
@@ -442,7 +448,7 @@ def _naive(kernels: _Kernels) -> Waste | None:
     return kernels.waste(naive) if (naive & kernels.within).any() else None
 
 
-#: Short names of products of a matrix and a vector whose weights have 16 bits or more.
+#: The short names of products of a matrix and a vector whose weights have 16 bits or more.
 _VECTOR_PRODUCT = expression(r"^gemv (?:f16|bf16|f32)\b")
 _OF_ATTENTION = ("aten::bmm", "aten::baddbmm")
 
@@ -476,9 +482,10 @@ def _update(kernels: _Kernels) -> Waste:
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:
-    """All kernels except persistent ones, collectives (which leave the SMs to others), waits, reductions over the
-    batch, gradients of weights, optimizers (whose work depends on the parameters), and decompositions of matrices,
-    which work through a matrix block by block: most of them take the matrices of a batch one after another."""
+    """Returns which kernels get more blocks with a larger batch. Persistent kernels, collectives (which leave the SMs
+    to others), waits, reductions over the batch, gradients of weights and optimizers do not, and neither do
+    decompositions of matrices, of which most take the matrices of a batch one after another and work through each block
+    by block."""
     grows = ~kernels.in_optimizer & ~_named(kernels, _keeps_its_grid)
     grows &= ~in_decompositions(kernels.trace)[kernels.rows]
     return grows & ~of_weights(kernels.trace, kernels.rows)

@@ -1,4 +1,4 @@
-"""Products that make the gradient of weights: the result has the size of the weights, whatever the batch is.
+"""Products that make the gradient of weights. The result has the size of the weights, whatever the batch is.
 
 forward    aten::addmm  [8192,1024] x [1024,4096]    a batch of 8192 rows
 backward   aten::mm     [8192,4096] x [4096,1024]    gradient of the inputs: as many rows
@@ -20,8 +20,8 @@ from tb_steptime.trace.table import Bool, Int64, values_at
 
 
 def of_weights(trace: Trace, rows: Int64) -> Bool:
-    """Says which of these rows of the kernel table make the gradient of weights. None do without recorded shapes, nor
-    where the batch has as many rows as the weights, so that sizes do not tell."""
+    """Returns which of these rows of the kernel table make the gradient of weights; none without recorded shapes. If
+    the batch has as many rows as the weights, sizes do not show it, and the result is False."""
     chosen, shapes, products = np.zeros(len(rows), bool), trace.events.shapes, find_products(trace)
     if shapes is None:
         return chosen
@@ -40,7 +40,8 @@ def of_weights(trace: Trace, rows: Int64) -> Bool:
 
 
 def _sums_over_rows(product: Product, forward: str) -> bool:
-    """Whether the product sums over the rows that its forward op had, and its result has the size of the weights."""
+    """Returns whether the product sums over the rows that its forward op had, and its result has the size of the
+    weights."""
     lengths = product.work.lengths if product.work is not None and product.work.batch == 1 else ()
     matrices = [shape for shape in shapes_of(forward) or () if len(shape) > 1]
     if len(lengths) != 3 or len(matrices) != 2 or len(matrices[1]) != 2:

@@ -9,7 +9,7 @@ thread   |---- aten::linear ----|          outer op
            |-- aten::addmm --|             innermost op
                  +4096                     born in aten::addmm in aten::linear, forward, step 3
 
-The devices whose memory was recorded, and how much of it is allocated and reserved over time.
+Memory is recorded by device: how much of it is allocated and reserved over time.
 
 event      +4   +4   -4   +8   -8
 allocated   4    8    4   12    4          as the allocator said it after each event
@@ -22,12 +22,12 @@ event      +4  map +9   +4  unmap -9   -8
 said        4       0    8         0    0
 allocated   4      13   17         8    0   what the allocator said last, and what is mapped
 
-Bins of the curve have its exact minimum and maximum, at any zoom.
+The bins of a curve have its exact minimum and maximum, at any zoom.
 
 allocated   2 2 5 5 9 1 1 1
 bins        |--a--|--b--|--c--|         a: 2-5, b: 1-9, c: 1-1; a bin begins with what is allocated before it
 
-Memory that each op allocates, by itself and including the ops inside it.
+Each op allocates memory by itself and in the ops inside it.
 
 thread   |------- aten::linear -------|     self 0, with children 12
            |-- aten::addmm --|              self 12
@@ -61,27 +61,27 @@ from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct, distinc
 NOT_RECORDED = Reason("memory_not_recorded")
 NO_TOTALS = Reason("memory_without_totals")
 
-#: torch's number of the CPU device type.
+#: The number that torch gives the CPU device type.
 CPU = 0
 
 
 class Place(NamedTuple):
-    """A device with memory of its own: torch's number of its type, and its number among devices of that type; -1 for
-    the CPU."""
+    """A device with memory of its own: torch's number of its type, and its number among devices of that type, which is
+    -1 for the CPU."""
 
     type: int
     device: int
 
 
 class Curve(msgspec.Struct, frozen=True, eq=False):
-    """Memory over the events of a device, in time order.
+    """The memory over the events of a device, in time order.
 
-    row        int64, of the memory table
+    row        int64, row of the memory table
     ts         int64, ns
     allocated  int64, bytes from each event on
     reserved   likewise; None for a device without a caching allocator
-    whole      allocated includes all memory of the device; False if the file has no totals: it then counts from the
-               first event
+    whole      whether allocated includes all memory of the device; False if the file has no totals, so that it counts
+               from the first event
     """
 
     row: Int64
@@ -93,17 +93,17 @@ class Curve(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def before(self) -> int:
-        """Bytes allocated before the first event; 0 if unknown."""
+        """The bytes allocated before the first event; 0 if unknown."""
         return int(self.allocated[0] - self.first_bytes) if len(self.row) else 0
 
     def at(self, instants: Int64) -> Int64:
-        """Bytes allocated at each instant, including the events at that instant."""
+        """Returns the bytes allocated at each instant, including the events at that instant."""
         place = np.searchsorted(self.ts, instants, side="right") - 1
         return np.where(place >= 0, self.allocated[place], self.before)
 
 
 def memory_devices(trace: Trace) -> tuple[Place, ...]:
-    """GPUs by number, then the CPU; empty if memory was not recorded."""
+    """Returns the GPUs by number, then the CPU; none if memory was not recorded."""
     table = trace.memory
     places = [
         Place(kind, device)
@@ -114,13 +114,13 @@ def memory_devices(trace: Trace) -> tuple[Place, ...]:
 
 
 def memory_name(trace: Trace, place: Place) -> str:
-    """The device's name: "CPU", or as in the trace."""
+    """Returns the device's name, which is "CPU" or the name in the trace."""
     return "CPU" if place.type == CPU else trace.device_name(place.device)
 
 
 @shared
 def curve(trace: Trace, place: Place) -> Curve:
-    """The curve of one of `memory_devices`."""
+    """Returns the curve of one of `memory_devices`."""
     table = trace.memory
     row = np.flatnonzero((table.device_type == place.type) & (table.device == place.device))
     size, allocated, reserved = table.bytes[row], table.allocated[row], table.reserved[row]
@@ -138,8 +138,8 @@ def curve(trace: Trace, place: Place) -> Curve:
 
 
 def _with_mapped(size: Int64, recorded: Int64, addr: Int64) -> Int64:
-    """The recorded totals of the CPU's allocator, each with the shared memory that is mapped at that time. An
-    allocation never leaves a total of 0, and a free does so only if it frees everything. Memory that is unmapped at an
+    """Returns the recorded totals of the CPU's allocator, each with the shared memory that is mapped at that time. An
+    allocation never leaves a total of 0, and a free only does if it frees everything. Memory that is unmapped at an
     address without an earlier map was there from the start."""
     last = np.maximum.accumulate(np.where(recorded > 0, np.arange(len(recorded)), -1))
     mapped = (recorded == 0) & ((size > 0) | (np.where(last >= 0, recorded[last], 0) + size != 0))
@@ -156,8 +156,8 @@ def _with_mapped(size: Int64, recorded: Int64, addr: Int64) -> Int64:
 
 
 class MemoryBins(msgspec.Struct, frozen=True):
-    """[start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins. Least and most allocated,
-    and most reserved (empty without a caching allocator), bytes."""
+    """[start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins. least, most: minimum and
+    maximum allocated bytes. reserved_most: maximum reserved bytes; empty without a caching allocator."""
 
     start_ns: int
     end_ns: int
@@ -167,7 +167,7 @@ class MemoryBins(msgspec.Struct, frozen=True):
 
 
 def memory_bins(memory: Curve, start_ns: int, end_ns: int, bins: int) -> MemoryBins:
-    """Bins of the window, at most this many, none shorter than a nanosecond."""
+    """Returns the bins of the window, at most this many, none shorter than a nanosecond."""
     edges = bin_edges(start_ns, end_ns, max(1, min(bins, end_ns - start_ns)))
     least, most = extremes(memory.ts, memory.allocated, memory.before, edges)
     if memory.reserved is None:
@@ -177,14 +177,15 @@ def memory_bins(memory: Curve, start_ns: int, end_ns: int, bins: int) -> MemoryB
 
 
 def bin_edges(start_ns: int, end_ns: int, bins: int) -> Int64:
-    """Edges of the bins, computed without products that would overflow for a window of years."""
+    """Returns the edges of the bins, computed without products that would overflow for a window of years."""
     whole, rest = divmod(end_ns - start_ns, bins)
     number = np.arange(bins + 1, dtype=np.int64)
     return start_ns + number * whole + number * rest // bins
 
 
 def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64, Int64]:
-    """(least, most) of each bin. values[i] holds from ts[i] on, `before` until the first of them."""
+    """Returns the least and the most of each bin. values[i] holds from ts[i] on, and `before` until the first of
+    them."""
     all_of = np.append(before, values)
     first = np.searchsorted(ts, edges[:-1], side="right")  # an event on an edge belongs to the bin that begins there
     end = np.maximum(np.searchsorted(ts, edges[1:], side="left"), first) + 1
@@ -194,7 +195,7 @@ def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64
 
 
 class Allocations(msgspec.Struct, frozen=True, eq=False):
-    """Rows of the memory table, ascending by birth.
+    """Allocations as rows of the memory table, ascending by birth.
 
     born   int32, row of the allocation
     died   int32, row of its free; -1 if it was not freed while recording. If the address was allocated again without a
@@ -209,14 +210,14 @@ class Allocations(msgspec.Struct, frozen=True, eq=False):
 
 
 def are_on(trace: Trace, place: Place) -> Bool:
-    """Says which of the allocations are of this device's memory."""
+    """Returns which of the allocations are of this device's memory."""
     rows, table = allocations(trace).born, trace.memory
     return np.asarray((table.device_type[rows] == place.type) & (table.device[rows] == place.device), bool)
 
 
 @shared
 def allocations(trace: Trace) -> Allocations:
-    """Every allocation whose address was recorded; none in a file of 2021."""
+    """Returns every allocation whose address was recorded; none in a file of 2021."""
     table = trace.memory
     rows = np.flatnonzero((table.addr >= 0) & (table.bytes != 0))
     order = rows[np.lexsort((rows, table.addr[rows], table.device[rows], table.device_type[rows]))]
@@ -231,19 +232,19 @@ def allocations(trace: Trace) -> Allocations:
 
 
 def sizes(trace: Trace) -> Int64:
-    """Bytes of each allocation."""
+    """Returns the bytes of each allocation."""
     return trace.memory.bytes[allocations(trace).born]
 
 
 @shared
 def ends_ns(trace: Trace) -> Int64:
-    """Says when each allocation is freed; NEVER for one that outlives the recording."""
+    """Returns when each allocation is freed; NEVER for one that outlives the recording."""
     died = allocations(trace).died
     return np.where(died >= 0, trace.memory.ts[died], NEVER)
 
 
 def alive(trace: Trace, row: int) -> Bool:
-    """Says which allocations of its device are alive after this row of the memory table."""
+    """Returns which allocations are alive after this row of the memory table, on its device."""
     table, lives = trace.memory, allocations(trace)
     on_device = (table.device_type[lives.born] == table.device_type[row]) & (
         table.device[lives.born] == table.device[row]
@@ -271,12 +272,12 @@ class HostPositions(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def births(trace: Trace) -> HostPositions:
-    """The moments at which `allocations` are made."""
+    """Returns the host's positions when `allocations` are made."""
     return moments(trace, allocations(trace).born)
 
 
 def moments(trace: Trace, rows: Int32 | Int64) -> HostPositions:
-    """The moments of these rows of the memory table."""
+    """Returns the host's positions at these rows of the memory table."""
     op = ops_at(trace, rows)
     outer = outermost(trace, op_rows, op)
     table = trace.memory
@@ -285,31 +286,32 @@ def moments(trace: Trace, rows: Int32 | Int64) -> HostPositions:
 
 
 def ops_at(trace: Trace, rows: Int32 | Int64) -> Int64:
-    """The innermost op that is open on the thread at each of these rows of the memory table; -1 for none."""
+    """Returns the innermost op that is open on the thread at each of these rows of the memory table; -1 for none."""
     return rows_at(trace, op_rows, rows)
 
 
 def rows_at(trace: Trace, around: Around, rows: Int32 | Int64) -> Int64:
-    """The innermost of `around`, rows of the event table, that is open on the thread at each of these rows of the
-    memory table; -1 for none."""
+    """Returns the innermost of `around`, rows of the event table, that is open on the thread at each of these rows of
+    the memory table; -1 for none."""
     return innermost_at(trace, around, trace.memory.thread.take(rows), trace.memory.ts.take(rows))
 
 
 def steps_at(trace: Trace, instants: Int64) -> Int32:
-    """The place of the step that the host is in at each instant, -1 outside of all: memory is allocated when the host
-    requests it, not when the device runs."""
+    """Returns the place of the step that the host is in at each instant, -1 outside of all. Memory is allocated when
+    the host requests it, not when the device runs."""
     return find_steps(trace).holding_on_host(instants).astype(np.int32)
 
 
 class Makers(msgspec.Struct, frozen=True):
-    """For each of some ops, a text or None."""
+    """The module and the line that made each of some ops; None if there is none."""
 
     modules: list[str | None]
     lines: list[str | None]
 
 
 def makers(trace: Trace, ops: Rows) -> Makers:
-    """The makers of these ops, which are rows of the event table; -1 for none."""
+    """Returns the makers of these ops, rows of the event table, -1 for none. In the backward pass they are those of the
+    forward op."""
     ops = ops.astype(np.int64)
     forward = np.where(ops >= 0, forward_of(trace, ops), -1)
     anchor = np.where(forward >= 0, forward, ops)
@@ -318,12 +320,13 @@ def makers(trace: Trace, ops: Rows) -> Makers:
     return Makers([found_modules[place] for place in places], [found_lines[place] for place in places])
 
 
-#: Maximum number of ops in a table, those that allocate most.
+#: Maximum number of ops in a table. Those that allocate most are kept.
 MOST_OPS = 50
 
 
 class OpBytes(msgspec.Struct, frozen=True, eq=False):
-    """What ops allocate on a device, one entry for each op of the trace; a free while it runs counts as a decrease.
+    """What ops allocate on a device. There is one entry for each op of the trace. A free while an op runs counts as a
+    decrease.
 
     op             rows of the event table, ascending: all ops
     allocated      int64, bytes of the allocations while no op inside it was open, whether or not freed later
@@ -341,8 +344,8 @@ class OpBytes(msgspec.Struct, frozen=True, eq=False):
 
 
 class OpMemory(msgspec.Struct, frozen=True):
-    """Ops of one name: sums over the recording, bytes. all_increase_bytes: allocated minus freed while they ran. An op
-    inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
+    """The ops of one name: sums over the recording, bytes. all_increase_bytes: allocated minus freed while they ran. An
+    op inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
     children."""
 
     op: str
@@ -355,7 +358,7 @@ class OpMemory(msgspec.Struct, frozen=True):
 
 
 def op_bytes(trace: Trace, place: Place) -> OpBytes:
-    """Memory of each op; if an op is inside another of the same name, it counts for both."""
+    """Returns the memory of each op. An op inside another of the same name counts for both."""
     rows = curve(trace, place).row
     ops = op_rows(trace)
     op, size = ops_at(trace, rows), trace.memory.bytes[rows]
@@ -367,11 +370,11 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
 
 
 class _During(msgspec.Struct, frozen=True, eq=False):
-    """The allocator's events on a thread while each of its ops was open: rows[first:past].
+    """The allocator's events on a thread while each of its ops was open, which are rows[first:past].
 
-    op            int32, places among all ops of those with any events
-    rows          int64, of the memory table, in time order
-    first, past   int32, of each op places in `rows`
+    op            int32, places of the ops with any events, among all ops
+    rows          int64, rows of the memory table, in time order
+    first, past   int32, places in `rows`, for each op
     """
 
     op: Int32
@@ -382,7 +385,7 @@ class _During(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def _during_ops(trace: Trace) -> tuple[_During, ...]:
-    """The events during ops for each thread, on all devices."""
+    """Returns the events during ops for each thread, on all devices."""
     events, table, during = trace.events, trace.memory, list[_During]()
     on = events.thread.take(op_rows(trace))
     for thread in distinct_in(table.thread).tolist():
@@ -396,7 +399,7 @@ def _during_ops(trace: Trace) -> tuple[_During, ...]:
 
 
 def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, ...]) -> list[Int64]:
-    """For each op the sums of the values of the rows on its thread while it is open."""
+    """Returns for each op the sums of the values of the rows on its thread while it is open."""
     sums = [np.zeros(len(ops), np.int64) for _ in values]
     for total, value in zip(sums, values, strict=True):
         every = np.zeros(len(trace.memory), np.int64)
@@ -408,7 +411,7 @@ def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, .
 
 
 def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
-    """Memory by op name, for names that allocate or free anything; most bytes of their own first."""
+    """Returns the memory by op name, for names that allocate or free anything; most bytes of their own first."""
     bytes_of_ops, names = op_bytes(trace, place), trace.events.name
     name, number, outer = names.take(bytes_of_ops.op), len(trace.strings), _outermost_of_name(trace)
     outer_name = name[outer]
@@ -424,19 +427,19 @@ def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
 
 
 def _by_name(name: Int32, values: Int64, size: int) -> Int64:
-    """Sums by name; fast, since most ops allocate nothing."""
+    """Returns sums by name. Only ops that allocate anything are summed, because most do not."""
     not_zero = np.flatnonzero(values)
     return exact_sums(name.take(not_zero), values.take(not_zero), size)
 
 
 @shared
 def _outermost_of_name(trace: Trace) -> Bool:
-    """Says which ops are inside no other op of the same name."""
+    """Returns which ops are inside no other op of the same name."""
     events, ops = trace.events, op_rows(trace)
     key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
     order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")
     start, end, group = events.start_ns.take(ops[order]), events.ends(ops[order]), key.take(order)
-    offset = group * (int(end.max(initial=0)) + 1)  # so that groups do not overlap
+    offset = group * (int(end.max(initial=0)) + 1)  # with this offset, groups do not overlap
     reach = np.maximum.accumulate(end + offset)
     outer = np.ones(len(ops), bool)
     outer[order[1:]] = reach[:-1] <= (start + offset)[1:]
@@ -444,7 +447,7 @@ def _outermost_of_name(trace: Trace) -> Bool:
 
 
 class ChurnRow(msgspec.Struct, frozen=True):
-    """What an op allocates and frees within a step; means per step. op: None outside of ops; largest_bytes: size of the
+    """What an op allocates and frees within a step; means per step. op: None outside of ops. largest_bytes: size of the
     largest allocation."""
 
     op: str | None
@@ -454,7 +457,7 @@ class ChurnRow(msgspec.Struct, frozen=True):
 
 
 def churn(trace: Trace, place: Place) -> list[ChurnRow]:
-    """Allocations that are made and freed in the same step, by op."""
+    """Returns the allocations that are made and freed in the same step, by op."""
     lives, made_by, table = allocations(trace), births(trace), trace.memory
     on_device = are_on(trace, place)
     freed_in = np.where(lives.died >= 0, steps_at(trace, ends_ns(trace)), -1)

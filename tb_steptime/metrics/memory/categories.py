@@ -42,11 +42,11 @@ CategoryId = Literal[
     "before_recording",
 ]
 
-#: Categories in the order of tables; the last one is for memory without a recorded allocation.
+#: The categories in the order of tables. The last one is for memory without a recorded allocation.
 CATEGORIES: tuple[CategoryId, ...] = get_args(CategoryId)
 _PLACE = {category: place for place, category in enumerate(CATEGORIES)}
 
-#: Functions of modules that make or move parameters and buffers, and their Python frames.
+#: The functions of modules that make or move parameters and buffers, and their Python frames.
 MODULE_STATE = r"(?:__init__|reset_parameters|_apply|__setstate__)$"
 _MODULE_STATE = expression(r"torch/nn/modules/\S+\.py\(\d+\): " + MODULE_STATE)
 #: A batch may be read up to this many steps before it is used.
@@ -55,12 +55,13 @@ _PREFETCHED_STEPS = 3
 
 @shared
 def categories(trace: Trace) -> UInt8:
-    """For each of `allocations` the place in `CATEGORIES`."""
+    """Returns for each of `allocations` the place in `CATEGORIES`."""
     return _AllocationColumns(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)
 
 
 class _AllocationColumns:
-    """Columns of all allocations. start, end: ns, NEVER if it outlives the recording; step: -1 outside of all."""
+    """Columns of all allocations. start, end: ns, NEVER for one that outlives the recording. step: -1 outside of all
+    steps."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace, lives, made_by = trace, allocations(trace), births(trace)
@@ -73,7 +74,7 @@ class _AllocationColumns:
         self.passes = _passes(trace)
 
     def categories(self) -> UInt8:
-        """The categories. Later rules overrule earlier ones."""
+        """Returns the categories. Later rules override earlier ones."""
         in_pass, pass_end = self._pass_of()
         needed = self._needed_by_backward()
         backward = in_pass | (self.phase == PHASE["backward"])
@@ -89,38 +90,41 @@ class _AllocationColumns:
         return result
 
     def _pass_of(self) -> tuple[Bool, Int64]:
-        """Whether each is made within a backward pass, and when that pass ends."""
+        """Returns whether each allocation is made within a backward pass, and when that pass ends."""
         place = np.searchsorted(self.passes.start, self.start, side="right") - 1
         end = np.append(self.passes.end, -1)[place]
         return self.start < end, end
 
     def _needed_by_backward(self) -> Bool:
-        """Whether it is alive when the next backward pass of its step begins."""
+        """Returns whether each allocation is alive when the next backward pass of its step begins."""
         place = np.searchsorted(self.passes.start, self.start, side="left")
         begins = np.append(self.passes.start, NEVER)[place]
         step_end = np.append(find_steps(self.trace).host_end_ns, -1)[self.step]
         return (begins < step_end) & (self.end > begins)
 
     def _gone_by_next_step(self) -> Bool:
-        """Whether it is freed in its step or the next one, or the recording ends before that can be seen."""
+        """Returns whether each allocation is freed in its step or the next one, or the recording ends before that can
+        be seen."""
         freed = self.end_step - self.step <= 1
         return np.where(self.end == NEVER, self.step >= self.last_step, freed & (self.end_step >= 0))
 
     def _before_first_node(self) -> Bool:
-        """Whether it is made in its step before the first op that has a node in the backward pass."""
+        """Returns whether each allocation is made in its step before the first op that has a node in the backward
+        pass."""
         forward = backward_nodes(self.trace).forward
         first = np.sort(self.trace.events.start_ns[distinct_in(forward[forward >= 0])])
         place = np.searchsorted(first, np.append(find_steps(self.trace).host_start_ns, NEVER)[self.step])
         return (self.step >= 0) & (self.start < np.append(first, 0)[place])
 
     def _from_loader(self) -> Bool:
-        """Whether it is made while a batch is read, and still alive after that."""
+        """Returns whether each allocation is made while a batch is read, and is still alive after that."""
         is_recent = np.where(self.end == NEVER, self.step >= self.last_step - _PREFETCHED_STEPS, True)
         of_loader: Bool = (self.phase == PHASE["data_loading"]) & is_recent & ~self._freed_in_phase()
         return of_loader
 
     def _copied_from_host(self) -> Bool:
-        """Whether the outermost op around it launches a copy from the host to the device, and it outlives that op."""
+        """Returns whether the outermost op around each allocation launches a copy from the host to the device, and the
+        allocation outlives that op."""
         trace, launches = self.trace, find_launches(self.trace)
         to_device = rows_named(trace, (Kind.MEMCPY,), lambda name: "HtoD" in name or "HOST_TO_DEVICE" in name)
         calls = launches.call[is_in(launches.activity, to_device)].astype(np.int64)
@@ -131,14 +135,16 @@ class _AllocationColumns:
         return copies[self.outer] & outlives & self._gone_by_next_step()
 
     def _made_once(self) -> Bool:
-        """Whether it is never freed, and made in the first step in which the optimizer makes anything that stays."""
+        """Returns whether each allocation is never freed, and is made in the first step in which the optimizer makes
+        anything that stays."""
         stays = (self.end == NEVER) & (self.phase == PHASE["optimizer"]) & (self.step >= 0)
         first = int(self.step[stays].min(initial=self.last_step + 1))
         once: Bool = stays & (self.step == first) & ((first < self.last_step) | (self.last_step == 0))
         return once
 
     def _of_modules(self) -> Bool:
-        """Whether it is made in the code with which modules create or move their parameters, and never freed."""
+        """Returns whether each allocation is made in the code with which modules create or move their parameters, and
+        is never freed."""
         trace = self.trace
         frames = rows_named(trace, (Kind.PYTHON,), _MODULE_STATE.search)
         inside: Bool = np.zeros(len(self.start), bool)
@@ -157,12 +163,12 @@ class _AllocationColumns:
 
 
 def _passes(trace: Trace) -> Intervals:
-    """The engine's backward passes; if the engine left no marks, the user's ranges with such names."""
+    """Returns the engine's backward passes; if the engine left no marks, the user's ranges with such names."""
     passes = backward_passes(trace)
     return passes if len(passes) else host_phases(trace)["backward"]
 
 
-#: In the order of `CATEGORIES`.
+#: The meanings of the categories, in the order of `CATEGORIES`.
 MEMORY_PARTS = (
     PartMeaning(
         "parameters", "Parameters",

@@ -1,5 +1,5 @@
-"""The peak memory of a training, in the recording and in each step: the instants at which most is allocated and most
-is reserved, with the step and phase of the host.
+"""The peak memory of a training, in the recording and in each step. These are the instants at which most is allocated
+and most is reserved, with the step and phase of the host.
 
 step        0000  1111
 allocated   2  5  9  4        peak: 9, at its first instant; of the steps 5, 9
@@ -40,8 +40,8 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.windows import Step
 from tb_steptime.trace.table import Int64, UInt8
 
-# Memory that is alive at an instant: bytes by category, which add up to the allocator's total, and the largest
-# allocations.
+# The memory that is alive at an instant is shown as bytes by category, which sum to the allocator's total, and as the
+# largest allocations.
 #
 # total of the allocator at t   100
 # alive at t                     60  =  activations 40 + gradients 20
@@ -50,12 +50,12 @@ from tb_steptime.trace.table import Int64, UInt8
 _INCONSISTENT = Reason("memory_inconsistent")
 
 
-#: Maximum number of allocations in a table, the largest first.
+#: Maximum number of allocations in a table, largest first.
 MOST_ROWS = 50
 
 
 class CategoryBytes(msgspec.Struct, frozen=True):
-    """Bytes of a category. count: number of allocations; 0 for memory from before the recording."""
+    """The bytes of a category. count: number of allocations; 0 for memory from before the recording."""
 
     category: CategoryId
     bytes: int
@@ -66,7 +66,7 @@ class AllocationRow(msgspec.Struct, frozen=True):
     """An allocation.
 
     op, outer_op   the innermost and the outermost op around it; None outside of ops
-    module, line   module and line of the user around it; in the backward pass those of the forward op that created the
+    module, line   the user's module and line around it; in the backward pass those of the forward op that created the
                    node
     died_ns        when it is freed; None if it outlives the recording
     lives_steps    number of steps after its own in which it is freed; None if either step is not known
@@ -86,14 +86,16 @@ class AllocationRow(msgspec.Struct, frozen=True):
 
 
 def by_category(trace: Trace, row: int, allocated: int) -> list[CategoryBytes] | None:
-    """Bytes by category on the row's device after this row of the memory table: parts that sum to `allocated`, in the
-    order of `CATEGORIES`. None if the live allocations exceed that, since frees are then missing."""
+    """Returns the bytes by category on the row's device after this row of the memory table. The parts sum to
+    `allocated`, in the order of `CATEGORIES`. The result is None if the live allocations exceed that, because frees are
+    then missing."""
     is_alive = alive(trace, row)
     return parts_of(categories(trace)[is_alive], trace.memory.bytes[allocations(trace).born[is_alive]], allocated)
 
 
 def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] | None:
-    """Parts of the live allocations, given as places in `CATEGORIES` and bytes, and of the rest up to `allocated`."""
+    """Returns the parts of the live allocations, given as places in `CATEGORIES` and bytes, and of the rest up to
+    `allocated`; None if they exceed `allocated`."""
     sums = exact_sums(kinds.astype(np.int64), size, len(CATEGORIES))
     sums[CATEGORIES.index("before_recording")] = allocated - int(size.sum())
     counts = np.bincount(kinds, minlength=len(CATEGORIES))
@@ -104,19 +106,19 @@ def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] |
 
 
 def why_no_parts(of_device: Curve) -> Reason:
-    """Returns why what is alive cannot be shared out among categories, where it cannot."""
+    """Returns why the live memory cannot be divided among categories, if it cannot."""
     return _INCONSISTENT if of_device.whole else NO_TOTALS
 
 
 def largest(trace: Trace, row: int) -> list[AllocationRow]:
-    """The largest allocations that are alive after this row of the memory table."""
+    """Returns the largest allocations that are alive after this row of the memory table."""
     alive_rows = np.flatnonzero(alive(trace, row))
     size = trace.memory.bytes[allocations(trace).born[alive_rows]]
     return rows_of(trace, alive_rows[np.argsort(-size, kind="stable")[:MOST_ROWS]])
 
 
 def rows_of(trace: Trace, chosen: Int64) -> list[AllocationRow]:
-    """Table rows for these of `allocations`."""
+    """Returns table rows for these of `allocations`."""
     table_rows, made_by, end = allocations(trace).born[chosen], births(trace), ends_ns(trace)[chosen]
     names_of_makers, names = makers(trace, made_by.op[chosen]), [step.name for step in find_steps(trace).steps]
     died, later = allocations(trace).died[chosen], later_steps(trace, chosen).tolist()
@@ -142,7 +144,8 @@ def rows_of(trace: Trace, chosen: Int64) -> list[AllocationRow]:
 
 
 def later_steps(trace: Trace, chosen: Int64) -> Int64:
-    """For each of these of `allocations`, how many steps after its own it is freed; -1 if either is in no step."""
+    """Returns for each of these of `allocations` how many steps after its own it is freed; -1 if it is made or freed in
+    no step."""
     made_in, freed = births(trace).step[chosen], steps_at(trace, ends_ns(trace)[chosen])
     return np.where((made_in >= 0) & (freed >= 0), freed - made_in, -1).astype(np.int64)
 
@@ -151,16 +154,16 @@ def _name(trace: Trace, row: int) -> str | None:
     return without_engine(trace.name_of(row)) if row >= 0 else None
 
 
-# Memory that stays allocated from step to step, and the code that allocates it.
+# Memory may stay allocated from step to step. This finds it, and the code that allocates it.
 #
 #     allocated at the end of the steps   10  14  18  22        growth: (22 - 10) / 3 = 4 bytes a step
 #     born in steps, never freed           4   4   4   4        made by one op in every step: the maker
 #
-# The first step may allocate what stays permanently (optimizer state, gradients); this does not count as growth.
+# The first step may allocate what stays permanently (optimizer state, gradients), which does not count as growth.
 
-#: Minimum number of steps; with fewer, a difference does not show growth.
+#: Minimum number of steps. With fewer, a difference does not show growth.
 FEWEST_STEPS = 3
-#: Memory that stays in this many steps in a row is allocated in every step.
+#: Memory that stays in at least this many steps in a row is allocated in every step.
 FEWEST_MADE = 3
 #: Maximum number of makers in the result, most bytes first.
 MOST_MAKERS = 10
@@ -169,8 +172,8 @@ MOST_MAKERS = 10
 class Growth(msgspec.Struct, frozen=True):
     """How much more memory is allocated at the end of each step.
 
-    bytes_per_step   mean difference from the first of at_step_ends to the last; None with a reason
-    every_step       each step ends with more than the one before
+    bytes_per_step   mean difference from the first of at_step_ends to the last; where it is None, `reason` says why
+    every_step       whether each step ends with more than the one before
     at_step_ends     bytes allocated when the host ends each step
     """
 
@@ -182,7 +185,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 class Maker(msgspec.Struct, frozen=True):
     """Code that allocates memory which is never freed, in each of `steps` steps from the step `since` on.
-    bytes_per_step: mean over these steps; example: one of the allocations."""
+    bytes_per_step: mean over these steps. example: one of the allocations."""
 
     bytes_per_step: float
     since: str
@@ -199,8 +202,8 @@ def growth(trace: Trace, place: Place) -> Growth:
 
 
 def leak_makers(trace: Trace, place: Place) -> list[Maker]:
-    """The makers whose allocations stay in each step up to the last but one: the next step may free what the last one
-    allocated. Most bytes per step first."""
+    """Returns the makers whose allocations stay in each step up to the last but one, most bytes per step first. The
+    last step does not count, because the next step might free what it allocated."""
     lives, made_by = allocations(trace), births(trace)
     last = len(find_steps(trace).steps) - 1
     on_device = are_on(trace, place)
@@ -210,7 +213,7 @@ def leak_makers(trace: Trace, place: Place) -> list[Maker]:
 
 
 def _by_maker(trace: Trace, chosen: Int64) -> list[Int64]:
-    """Groups of allocations with the same op, phase, module and line."""
+    """Groups the allocations by op, phase, module and line."""
     made_by = births(trace)
     names_of_makers = makers(trace, made_by.op[chosen])
     ops = [np.append(trace.events.name, -1)[op[chosen]].tolist() for op in (made_by.op, made_by.outer_op)]
@@ -228,7 +231,7 @@ def _by_maker(trace: Trace, chosen: Int64) -> list[Int64]:
 
 
 def _maker(trace: Trace, chosen: Int64, last: int) -> Maker | None:
-    """The maker; None if the allocations do not occur in every step from some step on."""
+    """Returns the maker; None if the allocations do not occur in every step from some step on."""
     step = births(trace).step[chosen]
     since = last - 1
     steps_with = set(step.tolist())
@@ -265,13 +268,13 @@ def allocated_peak(trace: Trace, place: Place) -> MemoryPeak:
 
 
 def reserved_peak(trace: Trace, place: Place) -> MemoryPeak | None:
-    """The reserved peak; None without a caching allocator."""
+    """Returns the reserved peak; None without a caching allocator."""
     reserved = curve(trace, place).reserved
     return None if reserved is None else _peak_of(trace, place, int(reserved.argmax()))
 
 
 def step_peaks(trace: Trace, place: Place) -> list[int]:
-    """Maximum allocated bytes in each step, by the host's marks."""
+    """Returns the maximum allocated bytes in each step, by the host's marks."""
     memory = curve(trace, place)
     steps = find_steps(trace).steps
     return [
@@ -280,7 +283,8 @@ def step_peaks(trace: Trace, place: Place) -> list[int]:
 
 
 def step_reserved_peaks(trace: Trace, place: Place) -> list[int | None]:
-    """Maximum reserved bytes in each step; None before the allocator's first event, and without a caching allocator."""
+    """Returns the maximum reserved bytes in each step; None before the allocator's first event, and without a caching
+    allocator."""
     memory, steps = curve(trace, place), find_steps(trace).steps
     if memory.reserved is None:
         return [None] * len(steps)
@@ -347,8 +351,8 @@ def peak_reserved(trace: Trace) -> Figure:
 
 
 def memory_place(trace: Trace) -> Place | None:
-    """The device whose memory represents the training: the GPU with the highest peak, or the CPU if no GPU works. None
-    if memory was not recorded."""
+    """Returns the device whose memory represents the training: the GPU with the highest peak, or the CPU if no GPU
+    works; None if memory was not recorded."""
     places = memory_devices(trace)
     gpus = [place for place in places if place.type != CPU]
     if gpus:

@@ -4,7 +4,7 @@ Decisions and their reasons:
 
 - An op counts once in each row around it (`metrics/operators/op_tree.py`), however often the row is nested in itself,
   so a total is never more than the time that its ops cover. An overload that only calls another is one call. The ops of
-  the backward pass can belong to the op that created them: that op is then their parent in the same tree, and nothing
+  the backward pass can belong to the op that created them. That op is then their parent in the same tree, and nothing
   else changes in the sums.
 - Ops belong to the step whose host mark contains their begin, not to its window on the device: a host that runs ahead
   is in the next step while the device is still in this one.

@@ -4,7 +4,7 @@ op               aten::linear, [[8,64],[32,64],[32]], in train.py(9): step -> mo
 by "name"        aten::linear
 by "module"      aten::linear in Linear_0
 
-A call stack is one text: the user's frames around an op, without torch's and Python's own frames.
+A call stack is one text, which has the user's frames around an op, without torch's and Python's own frames.
 
 train.py(9): step
   model.py(4): forward           -> "model.py(4): forward;train.py(9): step", innermost first
@@ -35,9 +35,10 @@ By = Literal["name", "shape", "stack", "module", "line", "phase"]
 
 
 class Keys:
-    """The group of each op of a tree (an op counts for its owner's group), and the names of the groups.
+    """The group of each op of a tree, and the names of the groups. An op counts for its owner's group.
 
-    place   int16 or int32, of each op its group;  size: how many groups
+    place   int16 or int32, the group of each op
+    size    number of groups
     """
 
     def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
@@ -51,17 +52,18 @@ class Keys:
         self._texts, self._second = words.texts, words.number[tree.owner[groups.first]]
 
     def name(self, group: int) -> str:
-        """The name of the group's ops."""
+        """Returns the name of the group's ops."""
         return self._names[int(self._name[group])]
 
     def second(self, group: int) -> str | None:
-        """The second key, such as shapes or module; None if grouped by name only, or if not recorded."""
+        """Returns the second key, such as shapes or module; None if ops are grouped by name only, or if it is not
+        recorded."""
         number = int(self._second[group])
         return self._texts[number] if number >= 0 else None
 
 
 def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
-    """The same keys for labelled kernels, one entry per row of the kernel table. A label has no call stack."""
+    """Returns the same keys for labelled kernels, one entry per row of the kernel table. A label has no call stack."""
     if by == "shape":
         return words_of(labels.shapes, trace.inputs.strings, str)
     if by == "phase":
@@ -74,7 +76,7 @@ def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
 
 
 def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
-    """The second key of each op, by which ops of one name are distinguished."""
+    """Returns the second key of each op, by which ops of one name are distinguished."""
     if by == "shape":
         column = trace.events.shapes
         if column is None:
@@ -92,12 +94,12 @@ def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
     return Words(np.full(len(tree), -1, np.int32), [])
 
 
-#: Separator of frames, as in the profiler of 2021.
+#: The separator of frames, as the profiler of 2021 writes it.
 BETWEEN = ";"
 
 
 def stacks_of(trace: Trace, rows: Rows) -> Words:
-    """The stack of each op or call; none if no frame of the user is recorded around it."""
+    """Returns the stack of each op or call; none if no user's frame is recorded around it."""
     frames = source_frames(trace)
     if not len(frames):
         return stack_words(trace, rows, _of_user)
@@ -110,7 +112,7 @@ def stacks_of(trace: Trace, rows: Rows) -> Words:
 
 
 def _paths(trace: Trace, frames: Int64, frame: Int64) -> tuple[Int64, list[str]]:
-    """For each of these frames the number of its stack, and the texts of the stacks, in time order."""
+    """Returns for each of these frames the number of its stack, and the texts of the stacks, in time order."""
     parent, name = parent_places(trace, frames), trace.events.name[frames].astype(np.int64)
     place = np.searchsorted(frames, frame)
     places = distinct_in(place)
@@ -125,10 +127,11 @@ def _paths(trace: Trace, frames: Int64, frame: Int64) -> tuple[Int64, list[str]]
 
 
 def _numbers(parent: Int32, name: Int64) -> Int64:
-    """Equal numbers for frames of one name with equal names around them: a million frames have few distinct ones."""
+    """Returns equal numbers for frames of one name with equal names around them. A million frames have few distinct
+    numbers."""
     number, key_count = np.full(len(name), -1, np.int64), 0
     for level in levels_of(parent):
-        above = number[parent[level]]  # the outermost have parent -1, and so still get -1
+        above = number[parent[level]]  # the outermost ones have parent -1, where the number is still -1
         alike = Groups.of(above, name[level])
         number[level] = key_count + alike.place
         key_count += len(alike)
@@ -144,7 +147,9 @@ def _text(trace: Trace, name: Int64, parent: Int32, place: int) -> str:
 
 
 def _of_user(stack: str) -> str | None:
-    """
+    """Returns the user's frames of a stack; None if there are none.
+
+
     >>> _of_user("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
     'net.py(7): forward;train.py(54): step'
     """
@@ -152,13 +157,13 @@ def _of_user(stack: str) -> str | None:
 
 
 class OpsRecorded(msgspec.Struct, frozen=True):
-    """What a trace has of ops.
+    """What a trace records about ops.
 
-    ops        ops on the CPU
-    shapes     shapes of their inputs
-    stacks     frames of the user's code
-    modules    calls of modules
-    backward   which op of the forward pass created a node of the backward pass
+    ops        whether it has ops on the CPU
+    shapes     whether it has the shapes of their inputs
+    stacks     whether it has frames of the user's code
+    modules    whether it has calls of modules
+    backward   whether it shows which op of the forward pass created a node of the backward pass
     """
 
     ops: bool = False

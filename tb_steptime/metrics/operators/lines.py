@@ -1,16 +1,16 @@
-"""The self cost of each line of the user's code: work counts for the innermost line outside torch and Python's library.
+"""The self cost of each line of the user's code. Work counts for the innermost line outside torch and Python's library.
 
 thread   |---------- train.py(9): step ----------|    host, self   step 4, forward 8; elsewhere what no line is around
            |-- model.py(4): forward --|               host, total  step 12, forward 8
               aten::linear  [launch]                  of the launch: device time, and the GPU's idle time that it ended
 device                           kkkkkkkk
-Lines and "elsewhere" add up to the whole: on the host to the steps on the training thread, including Python's own time;
-on the device, in idle time and in bytes to the costs in the table of ops, of the ops in the steps and of work in no op.
-Work of the backward pass counts for the line that created it in the forward pass, if known.
+Lines and "elsewhere" sum to the whole. On the host this is the steps on the training thread, including Python's own
+time. On the device, in idle time and in bytes it is the costs in the table of ops, of the ops in the steps and of work
+in no op. Work of the backward pass counts for the line that created it in the forward pass, if known.
 
-Which line a trace names depends on its age (`LineOf`). Since 2022 a frame gives the line where its function begins, so
-the figures are those of a function; frames that were open when the recording began, and those of generators, give the
-line that they had reached. Earlier, the call stack of an op gave the lines being executed.
+The line that a trace names depends on its age (`LineOf`). Since 2022 a frame gives the line on which its function
+begins, so the figures are those of a function. Frames that were open when the recording began, and those of generators,
+give the line that they had reached. Earlier, the call stack of an op gave the lines being executed.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ from tb_steptime.trace.sources import Words, sources, words_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, distinct
 
-#: Meaning of a line: the one on which a function begins, or one that was being executed.
+#: What a line means: the one on which a function begins, or one that was being executed.
 LineOf = Literal["function", "call"]
 
-#: Costs measured for each line besides the host's time.
+#: The costs that are measured for each line besides the host's time.
 _COSTS: tuple[Cost, ...] = ("device", "launches", "idle", "allocated")
 
-#: Sums by line; None stands for work without a line.
+#: Sums by line. None stands for work without a line.
 Sums = Counter[str | None]
 
 
 class CodeLineSums(msgspec.Struct, frozen=True):
-    """Sums over the steps, ns and bytes, as those of a `CodeLine`."""
+    """Sums over the steps, ns and bytes. The fields are as in `CodeLine`."""
 
     host_self_ns: int = 0
     device_ns: int | None = None
@@ -68,15 +68,18 @@ class CodeLineSums(msgspec.Struct, frozen=True):
 
 
 class CodeLine(msgspec.Struct, frozen=True):
-    """One line; sums over the steps.
+    """One line of code; sums over the steps.
 
-    source           "train.py(54): step"
-    calls            how often the function is called; None where lines are those of calls
-    host_self_ns     on the main thread, Python's own time included
-    host_total_ns    with what the line calls; a line that calls itself counts once
-    device_ns, ...   of what it launches; idle_ns: how long devices had nothing to do until that began, waits for
-                     batches left out; None where nothing ran on a device
-    allocated_bytes  freed or not, on the GPUs, or on the CPU where no GPU's were recorded; None where none were
+    source            for example "train.py(54): step"
+    calls             how often the function is called; None if lines are those of calls
+    host_self_ns      time on the main thread, including Python's own time
+    host_total_ns     the same, with what the line calls; a line that calls itself counts once
+    device_ns         time of what it launches; None if nothing ran on a device
+    launches          number of kernels, copies and memsets that it launches; None likewise
+    idle_ns           how long devices had nothing to do until what it launches began, without waits for batches; None
+                      likewise
+    allocated_bytes   bytes that it allocates, freed or not, on the GPUs, or on the CPU if no GPU's were recorded; None
+                      if none were
     """
 
     source: str
@@ -92,7 +95,7 @@ class CodeLine(msgspec.Struct, frozen=True):
 class Lines(msgspec.Struct, frozen=True):
     """Lines with anything in the steps, those with most idle time first, then most device time, then most host time.
 
-    host_ns: the steps on the main thread. elsewhere: what no line is around.
+    host_ns: the steps on the main thread. elsewhere: the sums of what no line is around.
     """
 
     line_of: LineOf
@@ -103,7 +106,7 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 def find_lines(trace: Trace) -> Lines | None:
-    """The lines; None if no line of the user's code is recorded."""
+    """Returns the lines; None if no line of the user's code is recorded."""
     facts = recorded(trace)
     if not facts.stacks:
         return None
@@ -130,13 +133,13 @@ def find_lines(trace: Trace) -> Lines | None:
 
 
 def sums_of(rows: Sequence[CodeLine | CodeLineSums]) -> CodeLineSums:
-    """The sum of several lines, or of sums of lines."""
+    """Returns the sum of several lines, or of sums of lines."""
     sums: list[Any] = [_sum([getattr(row, field) for row in rows]) for field in CodeLineSums.__struct_fields__]
     return CodeLineSums(*sums)
 
 
 def _sum(values: Sequence[int | None]) -> int | None:
-    """The sum; None if any value is unknown, and 0 if there are no values."""
+    """Returns the sum; None if any value is unknown, and 0 if there are no values."""
     numbers = [each for each in values if each is not None]
     return sum(numbers) if len(numbers) == len(values) else None
 
@@ -146,8 +149,8 @@ def _of_device(costs: Mapping[Cost, Sums], text: str | None) -> list[int | None]
 
 
 def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
-    """Time of the training thread in each line itself, and including what it calls. Each instant of the steps belongs
-    to the innermost frame open at that time, or to the innermost op if ops record their call stacks."""
+    """Returns the training thread's time in each line itself, and the time including what it calls. Each instant of the
+    steps belongs to the innermost frame open at that time, or to the innermost op if ops record their call stacks."""
     own, total = Sums(), Sums()
     events, threads = trace.events, training_threads(trace)
     if not threads:
@@ -169,7 +172,7 @@ def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
 
 
 def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
-    """The sum of one cost by the line of the op for which it counts. lines: the line of each op of the tree."""
+    """Returns the sum of one cost by the line of the op for which it counts. lines: the line of each op of the tree."""
     sums = _by_text(lines, own_costs(trace, tree, cost))
     if cost == "allocated":
         frames, allocated = allocated_outside_ops(trace, source_frames(trace))
@@ -183,7 +186,7 @@ def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
 
 
 def _around(trace: Trace, rows: Int64) -> Words:
-    """The line around each of these rows of the event table; none for row -1."""
+    """Returns the line around each of these rows of the event table; none for row -1."""
     words, number = sources(trace, rows[rows >= 0]), np.full(len(rows), -1, np.int32)
     number[rows >= 0] = words.number
     return Words(number, words.texts)
@@ -199,7 +202,7 @@ def _by_text(words: Words, values: Int64) -> Sums:
 
 
 def _calls(trace: Trace) -> Counter[str] | None:
-    """How often each function is called in the steps; None if no frame is recorded."""
+    """Returns how often each function is called in the steps; None if no frame is recorded."""
     frames = source_frames(trace)
     if not len(frames):
         return None

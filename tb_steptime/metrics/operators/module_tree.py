@@ -1,4 +1,4 @@
-"""Modules as a tree: costs with and without the modules inside, repeated layers listed individually or folded.
+"""Modules as a tree: costs with and without the modules inside, with repeated layers listed individually or folded.
 
 one by one                      folded
 BertModel_0                     BertModel
@@ -21,28 +21,31 @@ from tb_steptime.trace.groups import among_largest, exact_sums
 from tb_steptime.trace.nesting import depth_first, with_inner
 from tb_steptime.trace.table import Int64
 
-#: Maximum number of rows of the tree, those with the most time; the cost of other modules counts for the modules around
-#: them.
+#: Maximum number of rows of the tree. Those with the most time are kept, and the cost of other modules counts for the
+#: modules around them.
 MODULE_ROWS = 600
 
 
 class ModuleRow(msgspec.Struct, frozen=True):
     """A module within the modules around it; sums over the steps, ns.
 
-    name                   of the module, or of its class where layers are folded
-    parent                 row of the module around it, which comes before; -1 for none
-    instances              modules of this class here, where folded; else 1
-    occurrences            calls
-    host_self_ns           without the modules inside it; python_ns: what of that is in no op
-    device_*, launches     of what it launches in the forward pass; None where nothing ran on a device
-    idle_ns                how long devices had nothing to do until it began; None as for ops
-    backward_*             with the modules inside: of the nodes of the backward pass that its ops made
-    kernel_ns              what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most
-                           unknown_ns more
-    allocated_bytes        of its allocations in the forward pass, freed or not; allocated_self_bytes: of these without
-                           the modules inside; backward_allocated_bytes: as backward_*; None where memory was not
-                           recorded
-    slowest_ns             of folded rows, mean of a call of the slowest instance: forward on the device, else the host
+    name                       name of the module, or of its class if layers are folded
+    parent                     row of the module around it, which comes before; -1 for none
+    instances                  number of modules of this class here if layers are folded; otherwise 1
+    occurrences                number of calls
+    host_self_ns               host time without the modules inside it
+    python_ns                  the part of host_self_ns that is in no op
+    device_*, launches         time and number of what it launches in the forward pass; None if nothing ran on a device
+    idle_ns                    how long devices had nothing to do until that began; None as for ops
+    backward_*                 costs of the nodes of the backward pass that its ops made, with the modules inside
+    kernel_ns                  the part of device_total_ns in kernels, which are on tensor cores for at least tensor_ns,
+                               and for at most unknown_ns more
+    allocated_bytes            bytes of its allocations in the forward pass, freed or not; None if memory was not
+                               recorded
+    allocated_self_bytes       the same, without the modules inside
+    backward_allocated_bytes   the same, in the backward pass as backward_*
+    slowest_ns                 if layers are folded, the mean of a call of the slowest instance: forward on the device,
+                               or else on the host
     """
 
     name: str = ""
@@ -68,7 +71,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
 
 
 def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
-    """Rows depth first, in the order of their first calls; and the number of modules left out."""
+    """Returns the rows depth first, in the order of their first calls, and the number of modules that are left out."""
     calls, single, names = modules.calls, modules.paths, modules.names
     paths, at = _folded(names, single) if folded else (single, np.arange(len(single)))
     each, sums = _Sums(calls, single, single.of_call), _Sums(calls, paths, at[single.of_call])
@@ -91,12 +94,12 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
 
 
 def depths_of(rows: Sequence[ModuleRow]) -> list[int]:
-    """The number of modules around each row; rows as returned by `module_rows`."""
+    """Returns the number of modules around each row. rows: as returned by `module_rows`."""
     return [len(path) - 1 for path in paths_of_rows(rows)]
 
 
 def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
-    """Returns for each row the names of the modules around it, the outermost first, and its own."""
+    """Returns for each row the names of the modules around it, outermost first, and its own."""
     paths: list[list[str]] = []
     for row in rows:
         paths.append([*(paths[row.parent] if row.parent >= 0 else []), row.name])
@@ -104,13 +107,13 @@ def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
 
 
 def each_ns(row: ModuleRow) -> int | None:
-    """Mean time of a forward call: on the device, or on the host if the row launches nothing. None if no call is
-    recorded."""
+    """Returns the mean time of a forward call, on the device, or on the host if the row launches nothing; None if no
+    call is recorded."""
     return (row.device_total_ns or row.host_total_ns) // row.occurrences if row.occurrences else None
 
 
 def _folded(names: Sequence[str], single: ModulePaths) -> tuple[ModulePaths, Int64]:
-    """Paths of classes, and for each path of instances that of its classes."""
+    """Returns the paths of classes, and for each path of instances that of its classes."""
     kinds, numbers = dict[str, int](), dict[tuple[int, int], int]()
     at, frame = list[int](), list[int]()
     for parent, name in zip(single.parent.tolist(), single.frame.tolist(), strict=True):
@@ -133,18 +136,19 @@ class _Sums:
         self.total = {cost: None if ns is None else with_inner(ns, paths.parent) for cost, ns in self.own.items()}
 
     def total_ns(self) -> Int64:
-        """The measure of a module's size: time on the device, or on the host if nothing ran there."""
+        """Returns the measure of a module's size: its time on the device, or on the host if nothing ran on a device."""
         device, backward, host = (self.total[cost] for cost in ("device", "backward_device", "host"))
         assert host is not None
         return host if device is None or backward is None else device + backward
 
     def backward_ns(self) -> Int64:
-        """Time of the backward pass only, on the device: graphs run it for modules whose calls are not recorded."""
+        """Returns the time of the backward pass alone, on the device. Graphs run it for modules whose calls are not
+        recorded."""
         backward = self.total["backward_device"]
         return np.zeros_like(self.occurrences) if backward is None else backward
 
     def each_ns(self) -> Int64:
-        """Mean time of a forward call: on the device, or on the host if the module launches nothing."""
+        """Returns the mean time of a forward call, on the device, or on the host if the module launches nothing."""
         device, host = self.total["device"], self.total["host"]
         assert host is not None
         ns = host if device is None else np.where(device > 0, device, host)

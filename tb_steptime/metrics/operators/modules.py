@@ -1,5 +1,5 @@
-"""The modules of a recording, with the calls of each: from Python frames or Lightning's marks, or else from the modules
-that ops of TorchScript name.
+"""The modules of a recording, with the calls of each. They come from Python frames or Lightning's marks, or else from
+the modules that ops of TorchScript name.
 
 op          aten::sub   "TOP(C)::forward.A0(A)::forward."      path TOP, A0
 op          aten::add   "TOP(C)::forward."                     path TOP
@@ -54,7 +54,7 @@ from tb_steptime.trace.table import (
     values_at,
 )
 
-# Calls of modules, each with its self cost: without the modules inside it.
+# Each call of a module has a self cost, which is without the modules inside it.
 #
 # thread   |---------- BertLayer_0 ----------|
 #            |- Linear_0 -|   |- Linear_1 -|         self of BertLayer_0: what neither Linear covers
@@ -62,29 +62,30 @@ from tb_steptime.trace.table import (
 # device           kkkk             kkkk
 # autograd                                   |- AddmmBackward0 -|     backward of Linear_1, whose op made it
 #
-# A call's module is identified by its path: the names from the outermost module to its own.
+# A call's module is identified by its path, which is the names from the outermost module to its own.
 #
 # thread     |--- Net_0 -----------------|
 #              |- Block_0 -|- Block_1 -|         Net_0, Net_0/Block_0, Net_0/Block_1
 # autograd                                 |- Block_0 -|     again Net_0/Block_0: a checkpoint computes it once more
 #
-# A call that nothing encloses belongs to the only path that ends in its name, if there is exactly one: names number the
-# instances.
+# A call that nothing encloses belongs to the only path that ends in its name, if there is exactly one. Names number the
+# instances of modules.
 
-#: Costs in ns, except `launches` (a count) and `*allocated` (bytes). host: of the call; python: the part of it that is
-#: in no op; backward_*: of the nodes that its ops created; the others as for ops, in the forward pass.
+#: Costs in ns, except `launches` (a count) and `*allocated` (bytes). "host" is the call's time, and "python" the part
+#: of it in no op. "backward_*" are costs of the nodes that its ops created. The others are as for ops, in the forward
+#: pass.
 ModuleCost = (
     Literal["host", "python", "allocated", "backward_host", "backward_device", "backward_allocated"] | DeviceCost
 )
 
 
 class ModuleCalls(msgspec.Struct, frozen=True, eq=False):
-    """One entry per call, in time order.
+    """Calls of modules, one entry each, in time order.
 
-    row      of the event table, ascending
+    row      row of the event table, ascending
     around   place of the call around it on its thread; -1 for none
-    counts   which calls begin in the steps
-    own      self cost of each call, 0 outside the steps; None: not measurable
+    counts   whether the call begins in the steps
+    own      self cost of each call, 0 outside the steps; None if it is not measurable
     """
 
     row: Int64
@@ -94,7 +95,7 @@ class ModuleCalls(msgspec.Struct, frozen=True, eq=False):
 
 
 def module_calls(trace: Trace) -> ModuleCalls:
-    """Returns all recorded calls of modules; empty without any."""
+    """Returns all recorded calls of modules; none without any."""
     rows = module_frames(trace)
     around, inside = parent_places(trace, rows), in_steps(trace, rows)
     host = less_children(trace.events.dur_ns[rows], around) * inside
@@ -106,7 +107,7 @@ def module_calls(trace: Trace) -> ModuleCalls:
 
 
 def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
-    """Add the costs of ops inside the modules, and of work that no op launched."""
+    """Adds the costs of ops inside the modules, and of work that no op launched."""
     tree, outside = op_tree(trace, "ran"), outside_ops(trace, "module")
     module, backward = _modules_of_ops(trace, tree, rows)
     of_outside = places_in(rows, innermost(trace, rows, outside.call))
@@ -128,10 +129,11 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
 
 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
-    """For each op the place of the module call around it, and of the one around the op that created it; -1 for none."""
+    """Returns for each op the place of the module call around it, and of the one around the op that created it; -1 for
+    none."""
     forward = forward_of(trace, tree.row)
     module, backward = (places_in(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
-    return module, np.where(module >= 0, -1, backward)  # work that a checkpoint recomputes has a module call of its own
+    return module, np.where(module >= 0, -1, backward)  # recomputed work of a checkpoint has a module call of its own
 
 
 def _sum(place: Int64, values: Int64, size: int) -> Int64:
@@ -140,11 +142,11 @@ def _sum(place: Int64, values: Int64, size: int) -> Int64:
 
 
 class ModulePaths(msgspec.Struct, frozen=True, eq=False):
-    """One entry per path; a path comes after the one around it.
+    """Paths of modules, one entry each. A path comes after the one around it.
 
-    of_call   for each call its path
+    of_call   the path of each call
     parent    the path around; -1 for none
-    frame     row of the string table: the name of a call's frame
+    frame     name of a call's frame, a row of the string table
     """
 
     of_call: Int64
@@ -157,7 +159,8 @@ class ModulePaths(msgspec.Struct, frozen=True, eq=False):
 
 def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
     """Finds the path of each call. name: the name of its frame, a row of the string table."""
-    # calls that nothing encloses, and what is inside, although other calls of the same name are inside a module
+    # These are calls that nothing encloses, and what is inside, although other calls of the same name are inside a
+    # module.
     is_again = is_in(name[roots(calls.around)], distinct_in(name[calls.around >= 0]))
     numbers = _PathNumbers(int(name.max(initial=0)) + 1)
     path = np.full(len(name), -1, np.int64)
@@ -172,7 +175,7 @@ def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
 
 
 class _PathNumbers:
-    """Numbers of paths by the path around and the name, in order of first appearance."""
+    """Numbers paths by the path around and the name, in order of first appearance."""
 
     def __init__(self, names: int) -> None:
         self._names = names
@@ -186,8 +189,8 @@ class _PathNumbers:
         return numbers
 
     def homes(self, name: Int64) -> Int64:
-        """Returns paths for calls that nothing encloses: the only path that ends in the name, or else one of their
-        own."""
+        """Returns paths for calls that nothing encloses. Each is the only path that ends in the name, or else a path of
+        its own."""
         ending: dict[int, list[int]] = {}
         for (outer, last), number in self.number.items():
             ending.setdefault(last, []).extend([number] if outer >= 0 else [])
@@ -199,7 +202,7 @@ class _PathNumbers:
 
 
 class Modules(msgspec.Struct, frozen=True, eq=False):
-    """calls, and the path of each; names: the texts to whose rows `paths.frame` refers."""
+    """The calls of modules and the path of each. names: the texts to whose rows `paths.frame` refers."""
 
     calls: ModuleCalls
     paths: ModulePaths
@@ -207,7 +210,7 @@ class Modules(msgspec.Struct, frozen=True, eq=False):
 
 
 def find_modules(trace: Trace) -> Modules:
-    """The modules; empty if none were recorded."""
+    """Returns the modules; none if none were recorded."""
     if len(trace.hierarchies) and not len(module_frames(trace)):
         return _scripted(trace)
     calls = module_calls(trace)
@@ -217,14 +220,14 @@ def find_modules(trace: Trace) -> Modules:
 
 
 def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modules:
-    """Add the modules in labels of graph kernels: an entry for each kernel with its cost, and one for each module that
+    """Adds the modules in labels of graph kernels: an entry for each kernel with its cost, and one for each module that
     a graph launch runs forward, which counts as a call without cost."""
     work = labelled_work(trace, "module")
     kernel, place = work.kernel, work.place
     paths = _Paths(modules)
     texts = labels.texts.strings
     path = _labelled_paths(paths, labels.modules[kernel], texts)
-    backward = labels.phase[kernel] == (texts.index("backward") if "backward" in texts else -2)  # no column holds -2
+    backward = labels.phase[kernel] == (texts.index("backward") if "backward" in texts else -2)  # -2 matches nothing
     launch = kernel_origins(trace).call[kernel].astype(np.int64)
     pairs = dict.fromkeys(zip(path[~backward].tolist(), launch[~backward].tolist(), strict=True))
     every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, paths.around))
@@ -250,7 +253,7 @@ def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modu
 
 
 def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, first: int, count: int) -> None:
-    """Add values for the `count` entries from `first` on."""
+    """Adds values for the `count` entries from `first` on."""
     column = own[cost]
     result = np.zeros(first + count, np.int64) if column is None else column
     result[first : first + len(values)] = values
@@ -258,7 +261,7 @@ def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, f
 
 
 def _labelled_paths(paths: _Paths, rows: Int32, texts: Sequence[str]) -> Int64:
-    """The number of the path that each of these rows of the labels' texts names."""
+    """Returns the number of the path that each of these rows of the labels' texts names."""
     number = np.full(len(texts), -1, np.int64)
     for each in distinct_in(rows).tolist():
         number[each] = paths.numbers(texts[each].split(MODULE_SEPARATOR))[-1]
@@ -279,7 +282,7 @@ class _Paths:
         }
 
     def numbers(self, names: Sequence[str]) -> list[int]:
-        """The numbers of these nested modules' paths, the outermost first."""
+        """Returns the numbers of these nested modules' paths, outermost first."""
         numbers: list[int] = []
         for name in names:
             key = numbers[-1] if numbers else -1, name
@@ -301,7 +304,7 @@ class _Paths:
 
 
 def _scripted(trace: Trace) -> Modules:
-    """An entry with costs for each op in a module, and one without costs for each call that begins."""
+    """Returns an entry with costs for each op in a module, and one without costs for each call that begins."""
     tree, paths = op_tree(trace, "ran"), _Paths()
     words = hierarchies(trace, tree.row)
     of_text = [paths.numbers(nested_modules(text)) for text in words.texts]
@@ -320,8 +323,9 @@ def _scripted(trace: Trace) -> Modules:
 
 
 def _entered(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
-    """(calls, 2): op and path of each call that begins: the modules of the op that neither the op around it nor the op
-    before it there is in. An op that is itself a method (its name has no namespace) always begins a call."""
+    """Returns the op and the path of each call that begins, shape (calls, 2). These are the modules of an op that
+    contain neither the op around it nor the op before it there. An op that is itself a method (its name has no
+    namespace) always begins a call."""
     order = np.lexsort((np.arange(len(tree)), trace.events.thread[tree.row], tree.around))
     same = np.diff(tree.around[order], prepend=-2) == 0
     same &= np.diff(trace.events.thread[tree.row[order]], prepend=-1) == 0
@@ -346,7 +350,8 @@ def _with_around(path: int, around: Int64) -> list[int]:
 
 
 def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
-    """Self costs of each op; work of the backward pass counts for the op that created it. No Python is recorded."""
+    """Returns the self costs of each op. Work of the backward pass counts for the op that created it. No Python is
+    recorded."""
     forward = forward_of(trace, tree.row)
     backward = np.flatnonzero(forward >= 0)
     place = np.searchsorted(tree.row, forward[backward])
@@ -363,7 +368,7 @@ def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
 
 
 def _lengthened(ns: Int64, count: int) -> Int64:
-    """The costs, with those of `count` more entries, which cost nothing."""
+    """Returns the costs, with `count` more entries that cost nothing."""
     return np.concatenate((ns, np.zeros(count, np.int64)))
 
 
@@ -371,8 +376,8 @@ class OutsideModules(msgspec.Struct, frozen=True):
     """What is launched and allocated outside of all modules. Together with what the modules launch and allocate,
     forward and backward, this is the total of the steps.
 
-    device_ns         None where nothing ran on a device
-    allocated_bytes   None where memory was not recorded
+    device_ns         time on the device; None if nothing ran there
+    allocated_bytes   None if memory was not recorded
     """
 
     device_ns: int | None = None
@@ -380,7 +385,7 @@ class OutsideModules(msgspec.Struct, frozen=True):
 
 
 def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
-    """The totals of the steps without those of the modules. calls: of all modules."""
+    """Returns the totals of the steps without those of the modules. calls: those of all modules."""
     measured = measured_costs(trace)
     device_ns = allocated = None
     if "device" in measured:

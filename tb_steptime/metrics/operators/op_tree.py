@@ -5,9 +5,9 @@ thread     |------- aten::linear -------|        parent of addmm: linear
 autograd     |-- AddmmBackward0 --|              ran: a tree of its own
                |- aten::mm -|                    made: parent and owner of both are the addmm above
 
-If the only op inside an op has the same name, both are one call: an overload that calls another (aten::sum). The outer
-one owns the inner one, as in torch's `key_averages()`. With `where="made"` the ops of the backward pass belong to the
-op of the forward pass that created their node, as far as this is recorded.
+If the only op inside an op has the same name, both are one call, which is an overload that calls another (aten::sum).
+The outer one owns the inner one, as in torch's `key_averages()`. With `where="made"` the ops of the backward pass
+belong to the op of the forward pass that created their node, as far as this is recorded.
 
 Each op allocates memory itself: on the GPUs, or on the CPU if no GPU memory was recorded.
 
@@ -39,20 +39,20 @@ from tb_steptime.trace.ops import Rows, activity_ops, computed_again, forward_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
 
-#: Work of the backward pass counts where it ran, or where it was created: for the op of the forward pass.
+#: Work of the backward pass counts where it ran, or where it was made, which is the op of the forward pass.
 Where = Literal["ran", "made"]
 
 
 class OpTree(msgspec.Struct, frozen=True, eq=False):
-    """One entry per op, in time order. A place is that of an entry; a parent's comes before its children's.
+    """The ops, one entry each, in time order. A place is that of an entry. A parent comes before its children.
 
-    row      of the event table, ascending
-    inside   which begin in the steps
+    row      row of the event table, ascending
+    inside   whether it begins in the steps
     around   place of the op around it on its thread; -1 for none
-    parent   the same, except for ops of the backward pass if they count as made: then the forward op
+    parent   the same, but the forward op for ops of the backward pass that count where they were made
     owner    place of the op for which it counts, usually its own
 
-    In 32 bits: a large trace has a million ops.
+    Columns have 32 bits, because a large trace has a million ops.
     """
 
     row: Int32
@@ -66,12 +66,12 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def is_call(self) -> Bool:
-        """Says which ops count as a call; the others belong to one."""
+        """Which ops count as a call; the others belong to one."""
         own: Bool = self.owner == np.arange(len(self))
         return own
 
     def topmost(self, group: Int32) -> Bool:
-        """Says which ops have no op of their own group above them. Sums over these count an op once in each group
+        """Returns which ops have no op of their own group above them. Sums over these count an op once in each group
         around it, however deeply the group is nested in itself."""
         if in_c := one_pass("topmost", (bool,), self.parent, group.astype(np.int32, copy=False)):
             return in_c[0]
@@ -99,13 +99,13 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
         forward = forward_of(trace, rows)
         creator = np.searchsorted(rows, forward).astype(np.int32)
         parent, owner = (np.where(forward >= 0, creator, each) for each in (parent, owner))
-        recomputed = computed_again(trace, rows)  # recomputed inside a node, not created by it
+        recomputed = computed_again(trace, rows)  # these are recomputed inside a node, and not created by it
         parent = np.where(recomputed & ~np.append(recomputed, False)[around], -1, parent).astype(np.int32)
     return OpTree(rows, in_steps(trace, rows), around, parent, followed(owner))
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:
-    """Says which host events begin in a step. The host's part of a step is its mark, because the device's part
+    """Returns which host events begin in a step. The host's part of a step is its mark, because the device's part
     continues while the host is in the next one."""
     steps = find_steps(trace)
     start = trace.events.start_ns[rows]
@@ -115,7 +115,7 @@ def in_steps(trace: Trace, rows: Rows) -> Bool:
 
 
 def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
-    """Says which ops have the same name as the op around them and are the only one directly inside it."""
+    """Returns which ops have the same name as the op around them and are the only one directly inside it."""
     name = trace.events.name[rows]
     inside = around >= 0
     children = np.bincount(around[inside], minlength=len(rows))
@@ -124,7 +124,7 @@ def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
 
 
 def levels_of(parent: Int32) -> tuple[Int32, ...]:
-    """Places by depth: those whose parent is -1, their children, and so on."""
+    """Returns the places by depth: those whose parent is -1, their children, and so on."""
     depth = _depth(parent)
     deepest = int(depth.max(initial=0))
     order = np.argsort(depth.astype(np.int16) if deepest < _DEEP else depth, kind="stable").astype(np.int32)
@@ -132,7 +132,8 @@ def levels_of(parent: Int32) -> tuple[Int32, ...]:
 
 
 def _depth(parent: Int32) -> Int32:
-    """How many ops are above each, doubling the distance in each round: a broken file may have ten thousand levels."""
+    """Returns how many ops are above each. Each round doubles the distance, because a broken file may have ten thousand
+    levels."""
     depth, above = (parent >= 0).astype(np.int32), parent.copy()
     active = np.flatnonzero(above >= 0)
     while len(active):
@@ -143,9 +144,9 @@ def _depth(parent: Int32) -> Int32:
 
 
 class Allocated(msgspec.Struct, frozen=True, eq=False):
-    """One entry per allocation, in time order.
+    """Allocations, one entry each, in time order.
 
-    row    int32, of the memory table
+    row    int32, row of the memory table
     op     int32, row of the event table: the innermost op on the thread; -1 for none
     bytes  int64
     """
@@ -157,7 +158,7 @@ class Allocated(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def allocated(trace: Trace) -> Allocated:
-    """The allocations; empty if memory was not recorded."""
+    """Returns the allocations; none if memory was not recorded."""
     table = trace.memory
     on_gpus = any(place.type != CPU for place in memory_devices(trace))
     row = np.flatnonzero((table.bytes > 0) & ((table.device_type != CPU) == on_gpus))
@@ -165,7 +166,8 @@ def allocated(trace: Trace) -> Allocated:
 
 
 def allocated_in_steps(trace: Trace) -> int:
-    """Bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a step."""
+    """Returns the bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a
+    step."""
     allocations = allocated(trace)
     by_ops = allocations.op >= 0
     of_steps = allocations.bytes[by_ops][in_steps(trace, allocations.op[by_ops])]
@@ -173,22 +175,22 @@ def allocated_in_steps(trace: Trace) -> int:
 
 
 def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
-    """Allocations in the steps outside of ops: for each the innermost of these rows of the event table that is open on
-    the thread, -1 for none; and its bytes."""
+    """Returns two columns for the allocations in the steps outside of ops: the innermost of these rows of the event
+    table that is open on the thread, -1 for none; and the bytes."""
     allocations = allocated(trace)
     is_outside = _outside_ops_in_steps(trace, allocations)
     return rows_at(trace, around, allocations.row[is_outside]), allocations.bytes[is_outside]
 
 
 def _outside_ops_in_steps(trace: Trace, allocations: Allocated) -> Bool:
-    """Says which allocations are in the steps but outside ops."""
+    """Returns which allocations are in the steps but outside ops."""
     is_outside = allocations.op < 0
     if find_steps(trace).by != "recording":
         is_outside &= steps_at(trace, trace.memory.ts[allocations.row]) >= 0
     return is_outside
 
 
-# The self cost of each op: one number per op and cost, from which sums of any grouping are computed.
+# The self cost of each op is one number per op and cost, from which sums of any grouping are computed.
 #
 # thread   |-- aten::linear --|           host: its length without those of the ops and runtime calls inside
 #            |-- aten::addmm --|
@@ -200,17 +202,17 @@ def _outside_ops_in_steps(trace: Trace, allocations: Allocated) -> Bool:
 # op around it. A kernel of a CUDA graph belongs to the op in its label, if it has one; the op that launched the graph
 # includes the kernel in its total.
 
-#: Costs that are measured if anything ran on a device. idle: gaps before the op's launches, without the loader's waits;
-#: kernel: the part of `device` that is kernels; tensor, unknown: the time of these on tensor cores, and the time for
-#: which that is unknown.
+#: Costs that are measured if anything ran on a device. "idle" is gaps before the op's launches, without the loader's
+#: waits. "kernel" is the part of "device" in kernels. "tensor" and "unknown" are the time of these on tensor cores, and
+#: the time for which that is unknown.
 DeviceCost = Literal["device", "launches", "idle", "kernel", "tensor", "unknown"]
 DEVICE_COSTS: tuple[DeviceCost, ...] = get_args(DeviceCost)
-#: allocated: bytes, where memory was recorded.
+#: Costs that some traces have. "allocated" is bytes, if memory was recorded.
 SometimesCost = Literal["allocated"] | DeviceCost
 SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)
-#: What the label of a graph kernel has to name for the kernel to count there.
+#: What the label of a graph kernel must name for the kernel to count there.
 Labelled = Literal["op", "module"]
-#: host: in the op's own code; runtime: in its calls of the CUDA or HIP runtime.
+#: "host" is time in the op's own code, "runtime" in its calls of the CUDA or HIP runtime.
 Cost = Literal["host", "runtime"] | SometimesCost
 
 
@@ -224,8 +226,9 @@ def measured_costs(trace: Trace) -> tuple[Cost, ...]:
 
 
 def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -> Int64:
-    """Self cost of each op: ns, for `launches` a count, for `allocated` bytes; 0 for ops outside the steps. The result
-    does not depend on the tree's `where`. unless: graph kernels whose labels name an op, or a module, are left out."""
+    """Returns the self cost of each op: ns, for `launches` a count, for `allocated` bytes; 0 for ops outside the steps.
+    The result does not depend on the tree's `where`. unless: graph kernels whose labels name an op, or a module, are
+    left out."""
     if cost == "allocated":
         allocations = allocated(trace)
         inside = allocations.op >= 0
@@ -244,7 +247,7 @@ def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -
 
 
 def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
-    """For each runtime call in an op, its row of the event table, the op's place, and the ns inside the op."""
+    """Returns for each runtime call in an op its row of the event table, the op's place, and the ns inside the op."""
     calls = trace.events.rows(*CALL_KINDS)
     calls = calls[parent_places(trace, calls) < 0]  # a driver call may lie inside a runtime call
     op = innermost(trace, tree.row.astype(np.int64), calls)
@@ -254,8 +257,8 @@ def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
 
 
 def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    """For each op the cost of the graphs that it launched itself, as far as labels assign their kernels to other ops; 0
-    outside the steps, and for costs on the host."""
+    """Returns for each op the cost of the graphs that it launched itself, as far as labels assign their kernels to
+    other ops; 0 outside the steps, and for costs on the host."""
     if cost not in DEVICE_COSTS or kernel_labels(trace) is None:
         return np.zeros(len(tree), np.int64)
     place = labelled_work(trace).place
@@ -265,18 +268,18 @@ def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
 
 
 def _by_op(trace: Trace, tree: OpTree, place: Int64, cost: Cost) -> Int64:
-    """Sums of the cost by op. place: the activities that count, rows of `find_launches`."""
+    """Returns the sums of the cost by op. place: the activities that count, rows of `find_launches`."""
     return exact_sums(_op_places(trace)[place], of_activities(trace, cost)[place], len(tree))
 
 
 @shared
 def _op_places(trace: Trace) -> Int32:
-    """For each row of `find_launches` the place of its op among the ops of a tree; any place where it has none."""
+    """Returns for each row of `find_launches` the place of its op among the ops of a tree; any place if it has none."""
     return np.searchsorted(op_rows(trace), activity_ops(trace)).astype(np.int32)
 
 
 def of_activities(trace: Trace, cost: Cost) -> Int64:
-    """One value of a cost on the device for each row of `find_launches`."""
+    """Returns one value of a cost on the device for each row of `find_launches`."""
     activity = find_launches(trace).activity
     if cost == "launches":
         return np.ones(len(activity), np.int64)
@@ -300,7 +303,8 @@ def _of_kernels(trace: Trace, cost: Cost) -> Int64:
 class LabelledWork(msgspec.Struct, frozen=True, eq=False):
     """Kernels of graphs, launched in the steps, whose labels name an op, or a module.
 
-    place    row of `find_launches`;  kernel  row of the kernel table
+    place    row of `find_launches`
+    kernel   row of the kernel table
     """
 
     place: Int64
@@ -322,7 +326,8 @@ def labelled_work(trace: Trace, by: Labelled = "op") -> LabelledWork:
 class OutsideOps(msgspec.Struct, frozen=True, eq=False):
     """Work in the steps that no recorded op launched, and whose label names no op.
 
-    place  row of `find_launches`;  call  the launching one, -1 where it is not known
+    place   row of `find_launches`
+    call    the launching call; -1 if it is not known
     """
 
     place: Int64
@@ -333,8 +338,8 @@ class OutsideOps(msgspec.Struct, frozen=True, eq=False):
 
 
 def outside_ops(trace: Trace, unless: Labelled = "op") -> OutsideOps:
-    """The work outside ops. Work launched before the recording runs while the host is already in the first step, but
-    the device is not: work without a launch belongs to the step that the device is in."""
+    """Returns the work outside ops. Work launched before the recording runs while the host is already in the first
+    step, but the device is not. So work without a launch belongs to the step that the device is in."""
     launches, steps = find_launches(trace), find_steps(trace)
     without_op = activity_ops(trace) < 0
     without_op[labelled_work(trace, unless).place] = False

@@ -1,10 +1,10 @@
 """The table of ops: calls, and time on the host and on the device, of ops with equal keys.
 
 Self is an op without the ops inside it, total is with them. On the host, self also excludes calls of the CUDA or HIP
-runtime, as in the PyTorch Profiler tab and in torch's `key_averages()`; these have a column of their own. Self and
-runtime times of all rows add up to the time in which threads run ops. Device times of all rows, and of work that no op
-launched, add up to all work on devices. Totals do not add up, as an op counts in each op around it. Within one row an
-op counts once, even if an op of the row is inside another.
+runtime, as in the PyTorch Profiler tab and in torch's `key_averages()`. These have a column of their own. Self and
+runtime times of all rows sum to the time in which threads run ops. Device times of all rows, and of work that no op
+launched, sum to all work on devices. Totals do not sum to anything, because an op counts in each op around it. Within
+one row an op counts once, even if an op of the row is inside another.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class OperatorRow(msgspec.Struct, frozen=True):
 
     key                  the shapes, call stack, module, line or phase by which ops are grouped; None if ops are grouped
                          by name, or if it is not recorded
-    calls                number of the ops themselves; without those of the backward pass if that is counted with the
+    calls                number of the ops themselves, without those of the backward pass if these are counted with the
                          ops that created it
     host_total_ns, host_self_ns   time on the host with and without the ops inside; the latter without runtime calls
     runtime_ns           time in runtime calls of the ops themselves
-    device_*, launches   time and number of kernels, copies and memsets; None where nothing ran on a device
+    device_*, launches   time and number of kernels, copies and memsets; None if nothing ran on a device
     idle_ns              how long devices had nothing to do until the work that the op, or an op inside it, launched
                          began; waits for batches are left out
-    kernel_ns            the part of device_total_ns in kernels; None where no device has tensor cores
+    kernel_ns            the part of device_total_ns in kernels; None if no device has tensor cores
     tensor_ns, unknown_ns   the parts of kernel_ns that certainly and possibly run on tensor cores
     allocated_bytes      bytes allocated while the op runs, freed or not: on the GPUs, or on the CPU if no GPU's were
-                         recorded; None where none were recorded
+                         recorded; None if none were recorded
     allocated_self_bytes   likewise, without the ops inside it
     """
 
@@ -76,16 +76,17 @@ class OperatorRow(msgspec.Struct, frozen=True):
 
 
 class OpGrouping(msgspec.Struct, frozen=True):
-    """Options of a table of ops: the grouping key, and where work of the backward pass counts."""
+    """The options of a table of ops: the grouping key, and where work of the backward pass counts."""
 
     by: By = "name"
     where: Where = "ran"
 
 
 class _Amounts(msgspec.Struct, frozen=True, eq=False):
-    """The ops that have any of a cost: few of them launch anything.
+    """The ops that have any of a cost, because few of them launch anything.
 
-    op   place in the tree;  value  float64, in which sums are computed
+    op      place in the tree
+    value   float64, in which sums are computed
     """
 
     op: Int64
@@ -98,7 +99,7 @@ def _amounts(values: Bool | Int64) -> _Amounts:
 
 
 class _Table:
-    """A table while its sums are being computed."""
+    """A table while its sums are computed."""
 
     def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
         self.keys = Keys(trace, tree, by)
@@ -108,7 +109,8 @@ class _Table:
         self.total: dict[Cost, list[int]] = {}
 
     def add(self, cost: Cost, own: _Amounts, total: _Amounts) -> None:
-        """Add the sums of a cost: the op's own in its group, and the total in each group around it, once per group."""
+        """Adds the sums of a cost. The op's own cost counts in its group, the total in each group around it, once per
+        group."""
         self.own[cost] = self._sums(own)
         self.total[cost] = self._sums(_Amounts(total.op, total.value * self._topmost[total.op]))
 
@@ -139,8 +141,9 @@ class _Table:
 
 
 def operator_tables(trace: Trace, groupings: Sequence[OpGrouping]) -> list[list[OperatorRow]]:
-    """Tables of the ops that begin in the steps: most self time on the device first, then on the host. Several tables
-    are made at once, since each cost is computed once for all of them and dropped as soon as it is used."""
+    """Returns the tables of the ops that begin in the steps, most self time on the device first, then on the host.
+    Several tables are made at once, because each cost is computed once for all of them and dropped as soon as it is
+    used."""
     rows: dict[OpGrouping, list[OperatorRow]] = {}
     for where in dict.fromkeys(grouping.where for grouping in groupings):
         tree = op_tree(trace, where)
@@ -157,8 +160,8 @@ def operator_tables(trace: Trace, groupings: Sequence[OpGrouping]) -> list[list[
 
 
 def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:
-    """Costs of graph kernels by the ops in their labels. Such an op ran when the graph was captured, so it has no calls
-    and no time on the host."""
+    """Returns the costs of graph kernels by the ops in their labels. Such an op ran when the graph was captured, so it
+    has no calls and no time on the host."""
     work, labels = labelled_work(trace), kernel_labels(trace)
     if labels is None:
         return []
@@ -186,7 +189,7 @@ def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:
 
 
 def _added(one: OperatorRow, other: OperatorRow) -> OperatorRow:
-    """The sum of two rows of one op: its own launches, and its kernels in graphs."""
+    """Returns the sum of two rows of one op: its own launches, and its kernels in graphs."""
     sums = {
         field: (getattr(one, field) or 0) + (getattr(other, field) or 0)
         for field in one.__struct_fields__[2:]
@@ -196,7 +199,7 @@ def _added(one: OperatorRow, other: OperatorRow) -> OperatorRow:
 
 
 def _rows(table: _Table, labelled: Sequence[OperatorRow]) -> list[OperatorRow]:
-    """All rows with anything in the steps. labelled: costs of ops that ran in graphs."""
+    """Returns all rows with anything in the steps. labelled: costs of ops that ran in graphs."""
     rows = [table.row(group) for group in range(table.keys.size)]
     by_key = {(row.name, row.key): row for row in rows if row.calls or row.host_total_ns or row.device_total_ns}
     for row in labelled:
@@ -207,7 +210,7 @@ def _rows(table: _Table, labelled: Sequence[OperatorRow]) -> list[OperatorRow]:
     )
 
 
-#: Maximum number of kernels of an op, those with the most time.
+#: Maximum number of kernels of an op. Those with the most time are kept.
 KERNELS = 6
 
 
@@ -238,7 +241,7 @@ class OperatorDetail(msgspec.Struct, frozen=True):
 
 
 def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]:
-    """Details of the ops with these names, in their order."""
+    """Returns details of the ops with these names, in the order of the names."""
     tree = op_tree(trace, "ran")
     inside = tree.is_call & tree.inside
     place = {name: number for number, name in enumerate(trace.strings.strings)}
@@ -249,8 +252,8 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
 
 
 def host_window(trace: Trace) -> tuple[int, int]:
-    """From the begin of the first step on the host to the end of the last one there. All ops of the steps begin in this
-    window, even one of length 0 at the end of a recording."""
+    """Returns the time from the begin of the first step on the host to the end of the last one there. All ops of the
+    steps begin in this window, even one of length 0 at the end of a recording."""
     low, high = find_steps(trace).host_window
     return low, high + 1
 
@@ -263,7 +266,7 @@ def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetai
 
 
 def _kernels(trace: Trace, tree: OpTree, keys: Sequence[int]) -> dict[int, list[OpKernel]]:
-    """The kernels of each op name, most time first."""
+    """Returns the kernels of each op name, most time first."""
     name, shorter = distinct_in(trace.events.name[trace.kernels.event]), kernel_names(trace)
     count, total = _launched(trace, tree, keys, name)
     by_op: dict[int, list[OpKernel]] = {}
@@ -279,7 +282,7 @@ def _kernels(trace: Trace, tree: OpTree, keys: Sequence[int]) -> dict[int, list[
 
 def _launched(trace: Trace, tree: OpTree, keys: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
     """Returns, by [place in keys, place in names], the number and time of the kernels of this name that ops of that
-    name launched. Each kernel counts once per name around its launch: for the outermost op of the name."""
+    name launched. Each kernel counts once per name around its launch, for the outermost op of the name."""
     op_name = trace.events.name[tree.row].astype(np.int32)
     row_of = np.full(len(trace.strings), -1, np.int32)
     row_of[list(keys)] = np.arange(len(keys))
@@ -300,7 +303,7 @@ def _launched(trace: Trace, tree: OpTree, keys: Sequence[int], names: Int64) -> 
 
 
 def _by_ops(trace: Trace, tree: OpTree) -> tuple[Int32, Int32]:
-    """Rows of the kernel table that ops in the steps launch, and the place of each one's op."""
+    """Returns the rows of the kernel table that ops in the steps launch, and the place of each one's op."""
     op = kernel_origins(trace).op
     kernel = np.flatnonzero(op >= 0).astype(np.int32)
     place = np.searchsorted(tree.row, op[kernel]).astype(np.int32)

@@ -1,1 +1,2 @@
-"""Forward, backward, optimizer: where the phases begin and end, and which work belongs to them."""
+"""The phases of a step, such as forward, backward and optimizer: when they begin and end, and which work belongs to
+them."""

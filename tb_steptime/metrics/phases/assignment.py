@@ -1,6 +1,6 @@
 """Assigns each instant of a host thread to a phase of the step, and so each activity to the phase that launched it.
 
-The innermost of these that is open on the thread decides (`metrics/phases/marks.py`):
+The innermost of these that is open on the thread decides (see `metrics/phases/marks.py`):
 
 data_loading   the loader's mark, or a range of the user's with such a name (as for all the others)
 zero_grad      "Optimizer.zero_grad#..."
@@ -78,14 +78,16 @@ _OPTIMIZER_CLASS = expression(r"Optimizer\.step#(?P<name>\w+)\.step")
 
 
 def phase_labels(trace: Trace) -> dict[PhaseId, str]:
-    """The labels of the phases. If nothing shows a pass or an optimizer, "forward" is all work of the model."""
+    """Returns the labels of the phases. If nothing shows a pass or an optimizer, all work of the model is in "forward",
+    which is then labelled "Model"."""
     shown = any(len(host_phases(trace)[phase]) for phase in ("zero_grad", "backward", "optimizer"))
     named = shown or bool((range_sites(trace) == SITE["forward.model"]).any())
     return PHASE_LABELS if named else PHASE_LABELS | {"forward": "Model"}
 
 
 class _Course(msgspec.Struct, frozen=True, eq=False):
-    """A thread's position over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
+    """A thread's position over time: `site[i]` holds from `knots[i]` to `knots[i+1]`. The first knot is before all
+    time."""
 
     knots: Int64
     site: UInt8
@@ -106,7 +108,7 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def host_courses(trace: Trace) -> dict[int, _Course]:
-    """The course of each thread with marks; -1 is every other thread."""
+    """Returns the course of each thread with marks. The key -1 stands for every other thread."""
     unmarked = _unmarked(trace)
     all_hooks = _Course(np.array([BEFORE_ALL]), np.array([SITE["backward.hooks"]], np.uint8))
     engine = autograd_threads(trace)
@@ -118,7 +120,8 @@ def host_courses(trace: Trace) -> dict[int, _Course]:
 
 @shared
 def activity_sites(trace: Trace) -> UInt8:
-    """For each row of `find_launches` the place in SITES from which it was launched; unknown without call and op."""
+    """Returns for each row of `find_launches` the place in SITES from which it was launched; unknown without call and
+    op."""
     launches = find_launches(trace)
     sites = site_of(trace, launches.call)
     lost = np.flatnonzero(launches.call < 0)
@@ -129,7 +132,7 @@ def activity_sites(trace: Trace) -> UInt8:
 
 
 def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
-    """The place in SITES at which each of these host events begins; unknown for -1."""
+    """Returns the place in SITES at which each of these host events begins. It is unknown for -1."""
     events = trace.events
     sites = np.full(len(rows), SITE["unknown"], np.uint8)
     for first in range(0, len(rows), ROWS_AT_ONCE):
@@ -140,7 +143,8 @@ def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
 
 
 def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
-    """The place in SITES of each of these threads at the instant with the same index; unknown for thread -1."""
+    """Returns the place in SITES of each of these threads at the instant with the same index. It is unknown for thread
+    -1."""
     courses = host_courses(trace)
     sites = np.full(len(threads), SITE["unknown"], np.uint8)
     for thread in distinct_in(threads[threads >= 0]).tolist():
@@ -151,7 +155,7 @@ def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
 
 @shared
 def kernel_phases(trace: Trace) -> UInt8:
-    """The phase of each row of the kernel table, a place in `PHASES`."""
+    """Returns the phase of each row of the kernel table, as a place in `PHASES`."""
     place = np.searchsorted(find_launches(trace).activity, trace.kernels.event)
     phase, labels = SITE_PHASE[activity_sites(trace)[place]], kernel_labels(trace)
     if labels is None:
@@ -164,8 +168,8 @@ def kernel_phases(trace: Trace) -> UInt8:
 
 @shared
 def host_phases(trace: Trace) -> HostPhases:
-    """Says when the training thread is in each phase, within the steps. It waits while the engine's threads run a
-    pass."""
+    """Returns when the training thread is in each phase, within the steps. The thread is in the backward phase while it
+    waits for the engine's threads to run a pass."""
     steps, courses = find_steps(trace), host_courses(trace)
     thread = training_threads(trace)[0] if training_threads(trace) else -1
     course = courses.get(thread, courses[-1])
@@ -174,34 +178,37 @@ def host_phases(trace: Trace) -> HostPhases:
 
 
 def host_time_ns(trace: Trace) -> Int64:
-    """(steps, phases), ns of each step in each of `PHASES`; a row sums to its step."""
+    """Returns the time of each step in each of `PHASES`, in ns, with the shape (steps, phases). A row adds up to its
+    step."""
     steps = find_steps(trace)
     columns = [steps.overlap_ns(host_phases(trace)[phase]) for phase in PHASES]
     return np.stack(columns, axis=1)
 
 
 def optimizer_updates(trace: Trace) -> Intervals:
-    """Says when optimizers run, without the closures that they call."""
+    """Returns when optimizers run, without the closures that they call."""
     events, rows = trace.events, optimizer_marks(trace)
     updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
     return updates & Intervals.of_events(events, rows)
 
 
 def prepared(trace: Trace) -> Intervals:
-    """Says when a training launches many kernels before the first layer of a forward pass."""
+    """Returns when a training launches many kernels before the first layer of a forward pass."""
     site = SITE["forward.inputs"]
     return Intervals.joined(course.at_site(site) for course in host_courses(trace).values())
 
 
 def optimizer_class(trace: Trace) -> str | None:
-    """The class whose steps are recorded most often: "AdamW" of "Optimizer.step#AdamW.step". None without any."""
+    """Returns the class whose steps are recorded most often, such as "AdamW" for "Optimizer.step#AdamW.step"; None
+    without any."""
     names = trace.events.name[optimizer_marks(trace)]
     match = _OPTIMIZER_CLASS.match(trace.strings[int(np.bincount(names).argmax())]) if len(names) else None
     return match["name"] if match else None
 
 
 def _course(marks: Marks, unmarked: _Course) -> _Course:
-    """The innermost open mark decides; if none is open, the thread's position without marks."""
+    """Returns the course of a thread with these marks. The innermost open mark decides; where none is open, the
+    thread's position without marks applies."""
     knots = np.sort(np.concatenate((marks.start, marks.end, unmarked.knots)))
     knots = knots[np.append(True, knots[1:] != knots[:-1])]
     place = open_at(marks.start, marks.end, knots)
@@ -212,7 +219,8 @@ def _course(marks: Marks, unmarked: _Course) -> _Course:
 
 
 def _unmarked(trace: Trace) -> _Course:
-    """forward up to the end of each step's last backward pass, other after it and outside the marks of steps."""
+    """Returns the course of a thread without marks: forward up to the end of each step's last backward pass, other
+    after it and outside the marks of steps."""
     (start, end), passes = _host_steps(trace), backward_passes(trace)
     forward, other = SITE["forward.model"], SITE["other"]
     if not len(start):
@@ -228,8 +236,8 @@ def _unmarked(trace: Trace) -> _Course:
 
 
 def _host_steps(trace: Trace) -> tuple[Int64, Int64]:
-    """Says when the host begins and ends each step, by its marks or as inferred; none where the recording is one
-    step."""
+    """Returns when the host begins and ends each step, by its marks or as inferred; nothing if the whole recording is
+    one step."""
     marks = step_marks(trace)
     inferred = None if len(marks) else inferred_steps(trace)
     if inferred is None:
@@ -246,9 +254,11 @@ INNER = {"forward.buffer_broadcast": "buffer broadcast"}
 
 
 class PhaseSpan(msgspec.Struct, frozen=True):
-    """A range of a step that the host spends in one phase; ranges that are too short to be drawn are left out. Times
-    are relative to the span's origin. inner: this is a part of another range and has a label of its own, such as the
-    buffer broadcast."""
+    """A range of a step that the host spends in one phase. Ranges that are too short to be drawn are left out.
+
+    start_ns, end_ns  relative to `Trace.origin_ns`
+    inner             whether this is a part of another range and has a label of its own, such as the buffer broadcast
+    """
 
     phase: PhaseId
     label: str
@@ -258,7 +268,7 @@ class PhaseSpan(msgspec.Struct, frozen=True):
 
 
 def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
-    """The phases of each step in time order; only the longest, if there are many."""
+    """Returns the phases of each step in time order. If there are many, only the longest are returned."""
     steps = find_steps(trace)
     by_step: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
     for phase, label in phase_labels(trace).items():
@@ -275,14 +285,15 @@ def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
 
 
 def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:
-    """(step, start, end) of each interval's part in each step, if it is long enough to draw."""
+    """Returns (step, start, end) of each interval's part in each step, if it is long enough to draw."""
     cut = Segments.numbered(low, high).cut(start, end)
     drawn = (cut.label >= 0) & (cut.end - cut.start >= LEAST_SHARE * (high - low)[cut.label])
     return list(zip(cut.label[drawn].tolist(), cut.start[drawn].tolist(), cut.end[drawn].tolist(), strict=True))
 
 
 def _site_ranges(trace: Trace, phase: PhaseId, site: int) -> list[tuple[int, int, int]]:
-    """(step, start, end) from where the phase begins to the end of the last launch call from the site in it."""
+    """Returns (step, start, end) of each range from where the phase begins to the end of the last launch call from the
+    site in it."""
     events, steps, times = trace.events, find_steps(trace), host_phases(trace)[phase]
     calls = find_launches(trace).call[activity_sites(trace) == site]
     calls = distinct_in(calls[calls >= 0])

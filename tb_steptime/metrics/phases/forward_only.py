@@ -1,7 +1,7 @@
 """Steps of a training that run a forward pass alone: an evaluation, or a rollout.
 
 step      1              2              3          4          5
-host      [fwd][bwd][o]  [fwd][bwd][o]  [fwd 0]    [fwd 0]    [fwd][bwd][o]      0: without numbers, under no_grad
+host      [fwd][bwd][o]  [fwd][bwd][o]  [fwd 0]    [fwd 0]    [fwd][bwd][o]      0: no sequence numbers (no_grad)
 forward only                            ########## ##########
 """
 
@@ -21,11 +21,11 @@ from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 @shared
 def forward_only(trace: Trace) -> Bool:
-    """Says which steps call layers, and record nothing for a backward pass; none if no step trains.
+    """Returns which steps call layers but record nothing for a backward pass. No step does if none trains.
 
-    Similar patterns: a step whose backward pass runs in the next one, as between Lightning's marks: its layers have
+    Similar patterns: A step whose backward pass runs in the next one, as between Lightning's marks, calls layers with
     sequence numbers, which ops lack under `no_grad`. A step that only saves a checkpoint calls no layer, and one that
-    launches graphs may hold its backward pass in them. A step that only adds gradients up has a backward pass.
+    launches graphs may hold its backward pass in them. A step that only accumulates gradients has a backward pass.
     """
     layers, nodes = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match), engine_nodes(trace)
     numbered = layers[is_in(layers, trace.sequences.event)]
@@ -36,20 +36,20 @@ def forward_only(trace: Trace) -> Bool:
 
 
 def _holds(trace: Trace, rows: Int64) -> Bool:
-    """Says which steps the host has begun last when any of these rows begins."""
+    """Returns which steps are the last that the host has begun when any of these rows begins."""
     steps = find_steps(trace)
     place = steps.begun_on_host(trace.events.start_ns[rows])
     result: Bool = np.bincount(place[place >= 0], minlength=len(steps.steps)) > 0
     return result
 
 
-#: Number of steps from which on those that train stand for the job.
+#: Minimum number of training steps that stand for the job.
 _TRAINING_STEPS = 2
 
 
 def comparable(judged_ns: npt.ArrayLike, forward_only: npt.ArrayLike) -> Bool:
-    """Says which steps can be averaged: all, or those that train where they take most of the time. Forward passes
-    between them are an evaluation: the mean of both is the length of no step.
+    """Returns which steps can be averaged: all of them, or only those that train, if these take most of the time. Steps
+    that run a forward pass alone are then an evaluation, and the mean of both kinds would be the length of neither.
 
     >>> comparable([100, 100, 30, 30], [False, False, True, True]).tolist()
     [True, True, False, False]

@@ -19,13 +19,15 @@ from tb_steptime.trace.table import Int64, Kind, is_in, values_at
 
 #: Nodes that differentiate a gradient.
 _OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
-#: Ops that compute gradients. Autocast and DTensor call ops anew, too, but autocast only those of forward passes.
+#: Ops that compute gradients. Autocast and DTensor also call an op again inside itself, but autocast does so only for
+#: ops of forward passes.
 _GRADIENT_OP = expression(r"aten::\w+_backward$")
 
 
 def differentiates_gradients(trace: Trace) -> bool:
-    """Whether a backward pass of autograd goes through the nodes of another one. A gradient that a transform computes
-    is an op of the forward pass for what differentiates it. Ops without sequence numbers show no transform."""
+    """Returns whether a backward pass of autograd goes through the nodes of another one. A gradient that a transform
+    computes is an op of the forward pass for the pass that differentiates it. Ops without sequence numbers show no
+    transform."""
     rows = rows_named(trace, (Kind.CPU_OP,), _OF_GRADIENTS.search)
     if not len(rows):
         return False
@@ -36,8 +38,8 @@ def differentiates_gradients(trace: Trace) -> bool:
 
 @shared
 def transformed_gradients(trace: Trace) -> Int64:
-    """Rows of ops that compute gradients within a transform of torch.func: the innermost ones, under two rows or more
-    of the same op."""
+    """Returns the rows of ops that compute gradients within a transform of torch.func. These are the innermost ones,
+    inside at least two rows of the same op."""
     rows = rows_named(trace, (Kind.CPU_OP,), _GRADIENT_OP.match)
     name, parent = trace.events.name[rows], parent_places(trace, rows)
     above = values_at(parent, parent)

@@ -1,4 +1,4 @@
-"""The kind of code that launches most of a model, where torch.compile leaves it as it is.
+"""The kind of code that launches most of a model and that torch.compile leaves as it is.
 
 op       |------ aten::lstm ------|  aten::linear      "recurrent"
 op       |- tensorrt::execute_engine -|  aten::argmax  "tensorrt"
@@ -29,7 +29,7 @@ from tb_steptime.trace.table import Kind, is_in
 LeftAsIs = Literal["recurrent", "scripted", "sharded", "tensorrt", "exported", "onnxruntime"]
 _LEFT_AS_IS: dict[LeftAsIs, re.Pattern[str]] = {
     "recurrent": expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$"),
-    # TorchScript records the functions that it runs, and the pass of each graph that it differentiates
+    # TorchScript records the functions that it runs, and the forward pass of each graph that it differentiates.
     "scripted": expression(r"(forward|<forward op>)$"),
     "tensorrt": expression(r"tensorrt::execute_engine"),
     # AOTICompiledModel.__call__, which moved in PyTorch 2.8, and what torch._export.aot_load returned before
@@ -38,17 +38,18 @@ _LEFT_AS_IS: dict[LeftAsIs, re.Pattern[str]] = {
         r"|(.*/)?torch/_export/__init__\.py\(\d+\): optimized$"
     ),
 }
-#: What torch.compile does not take at all.
+#: Kinds that torch.compile does not accept at all.
 NOT_TAKEN = ("scripted", "tensorrt", "exported", "onnxruntime")
 _ONNXRUNTIME_KERNEL = expression(r"\bonnxruntime::")
-#: Phases of the model itself; where nothing tells the phases apart, all launches count.
+#: Phases of the model itself. If nothing tells the phases apart, all launches count.
 _OF_MODEL = tuple(PHASES.index(phase) for phase in ("forward", "unknown"))
 
 
 def left_as_is(trace: Trace) -> LeftAsIs | None:
-    """The kind of code that launches most of the forward pass, or on the CPU holds most of its ops, and that
-    torch.compile does not compile. "onnxruntime" if its kernels run and most launches are in no op; "sharded" if the
-    hooks of FSDP divide another model. None for the others, also where such code is a smaller part."""
+    """Returns the kind of code that launches most of the forward pass, or on the CPU holds most of its ops, and that
+    torch.compile does not compile. The result is "onnxruntime" if kernels of it run and most launches are in no op, and
+    "sharded" if the hooks of FSDP divide another model. It is None for all other models, including those in which such
+    code is a smaller part."""
     for what, names in _LEFT_AS_IS.items():
         parts = rows_named(trace, (Kind.CPU_OP, Kind.PYTHON), names.match)
         if not len(parts):

@@ -50,15 +50,15 @@ PhaseId = Literal["data_loading", "zero_grad", "forward", "backward", "optimizer
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A place within a phase from which work is launched. id is stable and public."""
+    """A place within a phase from which work is launched. Its id is stable and public."""
 
     id: str
     phase: PhaseId
     label: str
 
 
-#: Every place, in the order of a step; then one for work whose launch is not recorded, and one for idle time that ends
-#: with no launch or that no verdict counts.
+#: Every place, in the order of a step. The last two are for work whose launch is not recorded, and for idle time that
+#: ends with no launch or that no verdict counts.
 SITES = (
     Site("data_loading", "data_loading", "Data loading"),
     Site("zero_grad", "zero_grad", "Zero gradients"),
@@ -75,7 +75,7 @@ SITES = (
     Site("no_launch", "unknown", "Does not repeat, or after the last work"),
 )
 SITE = {site.id: place for place, site in enumerate(SITES)}
-#: Stands for "no mark" in the table of names.
+#: The value for "no mark" in the table of names.
 NO_MARK = 255
 
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
@@ -83,8 +83,8 @@ _ZERO_GRAD_MARK = expression(r"Optimizer\.zero_grad#")
 _ACCUMULATION = "AccumulateGrad"
 _NODE = expression(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
 
-#: Common names of users' ranges, in lower case, without hashes, with "_" for spaces; or the word before ":", "." or
-#: "/".
+#: Common names of users' ranges, in lower case, without hashes, with "_" for spaces. The word before ":", "." or "/"
+#: counts, too.
 NAMED = {
     "data_loading": "data data_loading dataloading dataloader data_loader load_data load_batch get_batch next_batch "
     "fetch_batch wait_for_batch copy_batch_to_gpu",
@@ -96,12 +96,12 @@ NAMED = {
 }
 _SITE_OF_WORD = {word: SITE[site] for site, words in NAMED.items() for word in words.split()}
 
-#: Number of rows that are processed at once: columns of a large trace would be tens of MB each.
+#: Number of rows that are processed at once. Whole columns of a large trace would take tens of MB each.
 ROWS_AT_ONCE = 1 << 18
 
 
 class Marks(NamedTuple):
-    """Marks of one thread, sorted by (start, longer first); site is a place in `SITES`."""
+    """Marks of one thread, sorted by start, longer ones first. `site` is a place in `SITES`."""
 
     start: Int64
     end: Int64
@@ -109,7 +109,7 @@ class Marks(NamedTuple):
 
 
 def without_engine(name: str) -> str:
-    """A node's name without the engine's prefix; other names unchanged.
+    """Returns a node's name without the engine's prefix. Other names are unchanged.
 
     >>> without_engine("autograd::engine::evaluate_function: MulBackward0")
     'MulBackward0'
@@ -118,7 +118,7 @@ def without_engine(name: str) -> str:
 
 
 def site_of_name(name: str) -> int:
-    """The place that a range with this name marks, if it is one of torch's marks or of the user's; else NO_MARK.
+    """Returns the place that a range with this name marks, if it is a mark of torch's or of the user's; else NO_MARK.
 
     >>> SITES[site_of_name("## forward:over_arch ##")].id
     'forward.model'
@@ -132,10 +132,10 @@ def site_of_name(name: str) -> int:
 
 
 def site_of_node(name: str) -> int:
-    """The place that an op with this name marks, if it is a node of the autograd engine; else NO_MARK.
+    """Returns the place that an op with this name marks, if it is a node of the autograd engine; else NO_MARK.
 
-    After a gradient is accumulated the engine calls hooks, such as those of DistributedDataParallel, within its own
-    mark; so the engine's mark stands for hooks, and AccumulateGrad's own mark for accumulation.
+    After a gradient is accumulated, the engine calls hooks, such as those of DistributedDataParallel, within its own
+    mark. The engine's mark therefore stands for hooks, and AccumulateGrad's own mark for accumulation.
     """
     if name.startswith(NODE):
         return SITE["backward.hooks" if name.endswith(_ACCUMULATION) else "backward.nodes"]
@@ -145,7 +145,7 @@ def site_of_node(name: str) -> int:
 
 
 def find_marks(trace: Trace) -> dict[int, Marks]:
-    """The marks of each thread that has any."""
+    """Returns the marks of each thread that has any."""
     nodes = engine_nodes(trace)
     autograd = autograd_threads(trace)
     rows = np.concatenate((nodes, _user_marks(trace, nodes, autograd)))
@@ -167,8 +167,8 @@ def find_marks(trace: Trace) -> dict[int, Marks]:
 
 
 def _closures(trace: Trace, thread: int, marks: Marks) -> Marks:
-    """The closures that the thread's optimizers call, as marks of the model inside those of the optimizers. A mark that
-    is open where the last backward pass ends belongs to the closure, too."""
+    """Returns the closures that the thread's optimizers call, as marks of the model inside those of the optimizers. A
+    mark that is open when the last backward pass ends belongs to the closure, too."""
     chosen = marks.site == SITE["optimizer"]
     instants = list(closures(trace, thread, marks.start[chosen], marks.end[chosen], backward_passes(trace)))
     start, end = np.array(instants, np.int64).reshape(-1, 2).T
@@ -190,8 +190,8 @@ def _sorted(marks: list[Marks]) -> Marks:
 
 @shared
 def node_sites(trace: Trace) -> UInt8:
-    """For each string of the table the place that an op with this name marks; NO_MARK for none. If the engine marks its
-    nodes, only AccumulateGrad's own mark adds information."""
+    """Returns for each string of the table the place that an op with this name marks, or NO_MARK. If the engine marks
+    its nodes, only AccumulateGrad's own mark adds information."""
     strings = trace.strings.strings
     sites = np.array([site_of_node(name) for name in strings], np.uint8)
     if any(name.startswith(NODE) for name in strings):
@@ -201,7 +201,7 @@ def node_sites(trace: Trace) -> UInt8:
 
 @shared
 def engine_nodes(trace: Trace) -> Int64:
-    """Rows of the nodes of the autograd engine."""
+    """Returns the rows of the nodes of the autograd engine."""
     is_node = node_sites(trace) != NO_MARK
     if not is_node.any():
         return np.empty(0, np.int64)
@@ -210,9 +210,9 @@ def engine_nodes(trace: Trace) -> Int64:
 
 @shared
 def training_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads that run the training loop: those of the step marks, or of the calls that show steps; if there are none,
-    the thread with the most ops outside of the autograd engine's nodes. On a CPU the engine runs nodes on that thread,
-    for a GPU on threads of its own."""
+    """Returns the threads that run the training loop: those of the step marks, or of the calls that show steps. If
+    there are none, it is the thread with the most ops outside of the autograd engine's nodes. The engine runs nodes of
+    the CPU on that thread, and nodes of a GPU on threads of its own."""
     marks = step_marks(trace)
     if len(marks):
         return tuple(distinct_in(trace.events.thread[marks]).tolist())
@@ -224,7 +224,8 @@ def training_threads(trace: Trace) -> tuple[int, ...]:
 
 
 def _ops_outside_nodes(trace: Trace) -> Int64:
-    """Number of ops of each thread outside of the autograd engine's nodes; nodes count if nothing else ran."""
+    """Returns the number of ops of each thread outside of the autograd engine's nodes. If nothing else ran, nodes
+    count."""
     events, nodes = trace.events, engine_nodes(trace)
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
     outside = ops.copy()
@@ -239,7 +240,8 @@ def _ops_outside_nodes(trace: Trace) -> Int64:
 
 @shared
 def autograd_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads of the autograd engine: those that run nodes but not the training loop. All their work is backward."""
+    """Returns the threads of the autograd engine, which run nodes but not the training loop. All their work is
+    backward."""
     training = training_threads(trace)
     return tuple(
         each for each in distinct_in(trace.events.thread[engine_nodes(trace)]).tolist() if each not in training
@@ -247,13 +249,14 @@ def autograd_threads(trace: Trace) -> tuple[int, ...]:
 
 
 def step_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads that run the steps, one at a time: those of the training loop and of the autograd engine."""
+    """Returns the threads that run the steps, of which one works at a time: those of the training loop and of the
+    autograd engine."""
     return (*training_threads(trace), *autograd_threads(trace))
 
 
 @shared
 def backward_passes(trace: Trace) -> Intervals:
-    """From the first to the last node of each backward pass, on whichever threads they run."""
+    """Returns the time from the first to the last node of each backward pass, on whichever threads they run."""
     nodes = engine_nodes(trace)
     union = Intervals.of_events(trace.events, nodes)
     if len(union) < 2:
@@ -263,7 +266,7 @@ def backward_passes(trace: Trace) -> Intervals:
 
 
 def _work_in(trace: Trace, gaps: Intervals) -> Bool:
-    """In which of the gaps a training thread begins an op, a range, or a call."""
+    """Returns in which of the gaps a training thread begins an op, a range, or a call."""
     events = trace.events
     works = np.zeros(256, bool)
     works[[Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER]] = True
@@ -279,8 +282,8 @@ def _work_in(trace: Trace, gaps: Intervals) -> Bool:
 
 
 def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
-    """Rows of loader waits, optimizer marks and ranges named after a phase. Within the backward pass such ranges are
-    ignored, since checkpointing calls the model's forward there."""
+    """Returns the rows of loader waits, optimizer marks and ranges named after a phase. Ranges within the backward pass
+    are ignored, because checkpointing calls the model's forward pass there."""
     events = trace.events
     rows = events.rows(Kind.USER)
     rows = rows[range_sites(trace)[events.name[rows]] != NO_MARK] if len(rows) else rows
@@ -292,7 +295,7 @@ def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
 
 @shared
 def range_sites(trace: Trace) -> UInt8:
-    """For each string of the table the place that a range of this name marks; NO_MARK for none."""
+    """Returns for each string of the table the place that a range of this name marks, or NO_MARK."""
     named = np.full(len(trace.strings), NO_MARK, np.uint8)
     users = distinct_in(trace.events.name[trace.events.rows(Kind.USER)])
     named[users] = [site_of_name(trace.strings[name]) for name in users.tolist()]
@@ -301,22 +304,23 @@ def range_sites(trace: Trace) -> UInt8:
 
 
 def _sites(trace: Trace, rows: Int64) -> UInt8:
-    """The place of each of these marks."""
+    """Returns the place of each of these marks."""
     events = trace.events
     of_ops = np.where(loader_names(trace), SITE["data_loading"], node_sites(trace))
     is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
     return np.where(is_op, of_ops[name], range_sites(trace)[name]).astype(np.uint8)
 
 
-#: Minimum number of kernels before the first layer: a model itself launches a few for masks, positions or types.
+#: Minimum number of kernels before the first layer. A model itself launches a few for masks, positions or types.
 _PREPARING = 20
 
 
 def inputs_prepared(trace: Trace, marks: Int64) -> dict[int, Intervals]:
-    """Says when a training launches many kernels before the first layer of a forward pass, such as an augmentation, by
-    thread: from the start of the step, or the end of the backward pass before, to the first op that is a layer, makes a
-    node for the backward pass, or to the user's range of the forward pass. Frozen layers are layers, too. Empty if ops
-    have no sequence numbers. marks: rows of `_user_marks`, whose launches do not count.
+    """Returns when a training launches many kernels before the first layer of a forward pass, by thread. An
+    augmentation is an example. Each interval begins with the step, or at the end of the backward pass before. It ends
+    at the first op that is a layer or makes a node for the backward pass, or at the user's range of the forward pass.
+    Frozen layers are layers, too. The result is empty if ops have no sequence numbers. Launches within `marks`, which
+    are rows of `_user_marks`, do not count.
 
     step     |0000000000000000000000000000000000000000000|
     ops       mul add flip mul ... [convolution][relu]...      |nodes|
@@ -355,9 +359,9 @@ _DDP_FORWARD = "DistributedDataParallel.forward"
 
 
 def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
-    """Says when DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top
-    level that does not belong to this, if a broadcast came before it. Empty for old versions, which do not mark their
-    forward."""
+    """Returns when DistributedDataParallel.forward sends buffers, by thread. Each interval lasts from the start of the
+    call to the first op at its top level that does not belong to this, if a broadcast came before that op. The result
+    is empty for old versions, which do not mark their forward."""
     events, strings = trace.events, trace.strings
     if _DDP_FORWARD not in strings.strings or not any(_BROADCAST.match(name) for name in strings.strings):
         return {}
@@ -372,7 +376,7 @@ def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
 
 
 def _buffer_sync_end(trace: Trace, row: int) -> int | None:
-    """Says where the buffer synchronisation at the start of this forward ends; None if there is none."""
+    """Returns where the buffer synchronization at the start of this forward ends; None if there is none."""
     events, end_ns = trace.events, int(trace.events.start_ns[row] + trace.events.dur_ns[row])
     inside = np.arange(row + 1, int(np.searchsorted(events.start_ns, end_ns)))
     is_host = (events.kind[inside] == Kind.CPU_OP) | (events.kind[inside] == Kind.USER)
@@ -387,7 +391,7 @@ def _buffer_sync_end(trace: Trace, row: int) -> int | None:
 
 
 def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Intervals) -> Iterator[tuple[int, int]]:
-    """Says when closures run inside these optimizer marks of the thread. They are in the order of the marks; those of
+    """Yields when closures run inside these optimizer marks of the thread, in the order of the marks. Closures of
     nested marks overlap."""
     first, last = np.searchsorted(passes.start, start), np.searchsorted(passes.end, end, side="right")
     for mark in np.flatnonzero(last > first).tolist():
@@ -400,9 +404,12 @@ def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Interv
 
 
 def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int, int]]:
-    """Yields start and end of each closure inside one optimizer mark. start: of the first closure; passes: the backward
-    passes inside the mark, one for each closure; calls: when an event begins that has the name of the first one of a
-    closure."""
+    """Yields start and end of each closure inside one optimizer mark.
+
+    start   start of the first closure
+    passes  the backward passes inside the mark, one for each closure
+    calls   when an event begins that has the same name as the first event of a closure
+    """
     for end, begins in zip(passes.end[:-1].tolist(), passes.start[1:].tolist(), strict=True):
         later = calls[np.searchsorted(calls, end) : np.searchsorted(calls, begins)]
         if len(later):
@@ -412,7 +419,7 @@ def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int,
 
 
 def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
-    """Says when ops and ranges begin inside the mark that have the name of the first one in it."""
+    """Returns when ops and ranges begin inside the mark that have the same name as the first one in it."""
     events = trace.events
     rows = np.arange(*np.searchsorted(events.start_ns, (start, end)))
     rows = rows[(events.thread[rows] == thread) & is_in(events.kind[rows], (Kind.CPU_OP, Kind.USER))]
@@ -422,6 +429,6 @@ def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
 
 
 def _is_cut(trace: Trace, thread: int, end: int) -> bool:
-    """Whether the recording ends with this mark: its thread calls no op after it."""
+    """Returns whether the recording ends with this mark, that is, whether its thread calls no op after it."""
     later = slice(int(np.searchsorted(trace.events.start_ns, end)), None)
     return not ((trace.events.thread[later] == thread) & (trace.events.kind[later] == Kind.CPU_OP)).any()

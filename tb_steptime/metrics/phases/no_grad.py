@@ -19,7 +19,7 @@ from tb_steptime.trace.nesting import innermost, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
-#: From this share of the layers on, and from so many passes a step, what runs without gradients is a rollout or a
+#: Minimum share of the layers and minimum number of passes per step with which work without gradients is a rollout or a
 #: validation.
 MOST, MANY_PASSES = 0.5, 8
 #: Copies between host and device.
@@ -27,8 +27,11 @@ _LINK = ("HtoD", "DtoH")
 
 
 class NoGrad(msgspec.Struct, frozen=True):
-    """share: of the layers of forward passes, those that run without gradients. passes: number of passes of these a
-    step, which are apart where something is copied between host and device."""
+    """What a training runs without gradients.
+
+    share   share of the layers of forward passes that run without gradients
+    passes  number of passes of these layers per step; a copy between host and device separates two passes
+    """
 
     share: float = 0.0
     passes: float = 0.0
@@ -42,9 +45,9 @@ class NoGrad(msgspec.Struct, frozen=True):
 def without_gradients(trace: Trace) -> NoGrad:
     """Returns what a training runs without gradients, if its ops have sequence numbers.
 
-    Similar patterns: frozen layers, and a forward pass whose loss is not used: their ops have numbers. A checkpoint,
-    compiled code and a function of the user's: the op around them has one. Autocast, which calls an op with one.
-    Products of an optimizer, such as Muon: it is no part of a forward pass. Steps that run a forward pass alone do not
+    Similar patterns: Frozen layers, and a forward pass whose loss is not used, have ops with numbers. For a checkpoint,
+    compiled code and a function of the user's, the op around the layers has one, and autocast calls an op with one. The
+    products of an optimizer, such as Muon, are no part of a forward pass. Steps that run a forward pass alone do not
     count.
     """
     events, nodes, threads = trace.events, engine_nodes(trace), training_threads(trace)
@@ -68,7 +71,7 @@ def without_gradients(trace: Trace) -> NoGrad:
 
 
 def _around(trace: Trace, rows: Int64, inner: Int64) -> Bool:
-    """Says which rows have any of the inner ones within them on their thread."""
+    """Returns which rows have any of the inner ones within them on their thread."""
     events, result = trace.events, np.zeros(len(rows), bool)
     for thread in distinct_in(events.thread[rows]).tolist():
         on_thread = np.flatnonzero(events.thread[rows] == thread)

@@ -37,16 +37,14 @@ class Match(IntEnum):
     SAME = 4  # the same kernel in the same shape
 
 
-#: Gain of a pair of kernels in an alignment. A pair of unlike kernels adds little, so that it never replaces a pair of
-#: like ones, but more than two gaps, which add nothing.
+#: Gain of a pair of kernels in an alignment, by their match. A pair of different kernels adds so little that it never
+#: replaces a pair of similar ones, but it adds more than two gaps, which add nothing.
 _GAINS = np.array([0, 1, 8, 14, 16], np.int32)
 
 
 class Sequence(msgspec.Struct, frozen=True, eq=False):
-    """Kernels in the order in which they run: one entry for each.
-
-    name, shape, kind: numbers that both sequences share. Equal shapes mean equal names too.
-    """
+    """Kernels in the order in which they run, with one entry for each. The numbers `name`, `shape` and `kind` mean the
+    same in both sequences. Kernels of equal shape have equal names, too."""
 
     name: Int64
     shape: Int64
@@ -63,13 +61,18 @@ class Sequence(msgspec.Struct, frozen=True, eq=False):
 
 
 class Alignment(msgspec.Struct, frozen=True, eq=False):
-    """For each kernel of the replay the place of its kernel in the eager sequence, -1 for none, and how they match."""
+    """The pairs of an alignment, with one entry for each kernel of the replay.
+
+    eager  place of its kernel in the eager sequence, -1 for none
+    match  a `Match`, which says how well the two agree
+    """
 
     eager: Int64
     match: UInt8
 
     def share(self, weight: Int64, least: Match) -> float:
-        """The share of a weight, such as time, of kernels with at least this match; 0 if the total weight is 0."""
+        """Returns the share of a weight, such as time, that kernels with at least this match have. It is 0 if the total
+        weight is 0."""
         return float(weight[self.match >= least].sum() / max(weight.sum(), 1))
 
 
@@ -95,7 +98,7 @@ def align(eager: Sequence, replay: Sequence) -> Alignment:
 
 
 def _in_one_order(eager: Sequence, replay: Sequence) -> Int64:
-    """For each kernel of the replay its eager kernel or -1; both rise together."""
+    """Returns for each kernel of the replay its eager kernel or -1. Both sides of the pairs increase together."""
     pairing = np.full(len(replay), -1, np.int64)
     pending = [(0, len(eager), 0, len(replay), 0)]
     while pending:
@@ -112,7 +115,7 @@ def _in_one_order(eager: Sequence, replay: Sequence) -> Int64:
 
 
 def _shared_out(pairing: Int64, eager_count: int) -> Int64:
-    """Assign each kernel without an eager one the eager kernel at its place between the surrounding pairs.
+    """Assigns each kernel without an eager one the eager kernel at its place between the surrounding pairs.
 
     eager    a  b c d e  f         b..e and X, Y lie between the same pairs, so X stands for c and Y for e:
     replay   a   X   Y   f         each of them does the work of about two kernels
@@ -148,11 +151,12 @@ def _without_equal_ends(
 
 
 def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
-    """The pairs of the alignment with the largest gain, computed by dynamic programming, one row of the grid at a time.
+    """Returns the pairs of the alignment with the largest gain, computed by dynamic programming, one row of the grid at
+    a time.
 
-    In a row of best gains the values never decrease from left to right, because a gap costs nothing. So the best gain
-    of a cell is the running maximum of its value from the row above: straight down, or diagonally with the gain of its
-    pair.
+    In a row of best gains the values never decrease from left to right, because a gap costs nothing. The best gain of a
+    cell is therefore the running maximum of its value from the row above: straight down, or diagonally with the gain of
+    its pair.
     """
     rows, columns = len(eager), len(replay)
     best = np.zeros(columns + 1, np.int32)
@@ -180,7 +184,8 @@ def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
 
 
 def _likeness(name: int | Int64, shape: int | Int64, kind: int | Int64, others: Sequence) -> UInt8:
-    """The `Match` of one kernel with each of the others, or of each kernel with its own other; at least PLACE."""
+    """Returns the `Match` of one kernel with each of the others, or of each kernel with its own other. It is at least
+    PLACE."""
     like = np.where(others.kind == kind, Match.KIND, Match.PLACE)
     like = np.where(others.name == name, Match.NAME, like)
     return np.where(others.shape == shape, Match.SAME, like).astype(np.uint8)
@@ -189,7 +194,7 @@ def _likeness(name: int | Int64, shape: int | Int64, kind: int | Int64, others: 
 def _cut(
     eager: Sequence, replay: Sequence, pairing: Int64, grid: tuple[int, int, int, int], level: int
 ) -> list[tuple[int, int, int, int, int]]:
-    """Pairs runs of equal kernels that are equally often in both sequences, and returns the grids between them."""
+    """Pairs runs of equal kernels that occur equally often in both sequences, and returns the grids between them."""
     first, last, start, end = grid
     length = _RUN_LENGTHS[level]
     ours, theirs = _runs(eager.shape[first:last], replay.shape[start:end], length)
@@ -218,7 +223,7 @@ def _cut(
 
 
 def _runs(eager: Int64, replay: Int64, length: int) -> tuple[Int64, Int64]:
-    """A number for each run of so many kernels, the same for equal runs of both sequences."""
+    """Returns a number for each run of `length` kernels. Equal runs of both sequences have the same number."""
     numbers = [eager, replay]
     width = 1
     while width < length:
@@ -232,8 +237,8 @@ def _runs(eager: Int64, replay: Int64, length: int) -> tuple[Int64, Int64]:
 
 
 def _equally_often(eager: Int64, replay: Int64) -> tuple[Int64, Int64]:
-    """Places of runs that occur equally often in both sequences: the first with the first, the second with the
-    second."""
+    """Returns the places of runs that occur equally often in both sequences, so that the first is paired with the
+    first, the second with the second."""
     most = int(max(eager.max(initial=-1), replay.max(initial=-1))) + 1
     counts = [np.bincount(each, minlength=most) for each in (eager, replay)]
     equal = (counts[0] == counts[1]) & (counts[0] > 0)
@@ -245,7 +250,7 @@ def _equally_often(eager: Int64, replay: Int64) -> tuple[Int64, Int64]:
 
 
 def _in_order(rows: Int64, columns: Int64) -> Int64:
-    """The longest subset of pairs in which rows and columns both increase: (n, 2)."""
+    """Returns the longest subset of pairs in which rows and columns both increase: (n, 2)."""
     order = np.argsort(rows)
     rows, columns = rows[order], columns[order]
     ends: list[int] = []  # columns at which rising parts of each length end

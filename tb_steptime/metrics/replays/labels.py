@@ -42,7 +42,8 @@ from tb_steptime.trace.table import (
 
 
 class LabelledTrace(msgspec.Struct, frozen=True, eq=False):
-    """The trace with labels for the kernels of its graphs; unchanged if the two recordings are not of the same job.
+    """The trace with labels for the kernels of its graphs. It is unchanged if the two recordings are not of the same
+    job.
 
     named_fraction      share of the time of these kernels that ran with kernels that the eager step has too
     labelled_fraction   share of the time of these kernels that has a label; 0 if no label was carried over
@@ -54,7 +55,7 @@ class LabelledTrace(msgspec.Struct, frozen=True, eq=False):
 
 
 def labelled(trace: Trace, eager: Trace) -> LabelledTrace | None:
-    """Returns the trace with labels; None if it has no kernels of graphs, or the other recording is not an eager
+    """Returns the trace with labels; None if it has no kernels of graphs, or if the other recording is not an eager
     one."""
     graph, step = graph_kernels(trace), _typical_step(eager)
     if not graph.any() or not len(step):
@@ -70,8 +71,8 @@ def labelled(trace: Trace, eager: Trace) -> LabelledTrace | None:
 
 
 def _aligned(trace: Trace, eager: Trace, step: Int64) -> tuple[Int64, UInt8]:
-    """Returns for each kernel the row of its eager kernel, -1 for none, and how well the two match. step: rows of the
-    eager step's kernels."""
+    """Returns for each kernel the row of its eager kernel, -1 for none, and how well the two match. The rows of the
+    eager step's kernels are `step`."""
     eager_kernels, kernels = _sequences(eager, trace)
     alignments: dict[bytes, Alignment] = {}
     eager_rows = np.full(len(trace.kernels), -1, np.int64)
@@ -88,8 +89,9 @@ def _aligned(trace: Trace, eager: Trace, step: Int64) -> tuple[Int64, UInt8]:
 
 
 def _typical_step(trace: Trace) -> Int64:
-    """Returns the rows of the kernel table of one step, in the order of execution: the middle one of the steps with the
-    most frequent number of kernels. It is empty for a recording with graphs, whose kernels have no ops themselves."""
+    """Returns the rows of the kernel table of one step, in the order of execution. Of the steps with the most frequent
+    number of kernels, it is the middle one. The result is empty for a recording with graphs, because its kernels have
+    no ops themselves."""
     if graph_kernels(trace).any():
         return np.empty(0, np.int64)
     steps = _by_step(trace)
@@ -100,8 +102,8 @@ def _typical_step(trace: Trace) -> Int64:
 
 
 def _units(trace: Trace) -> list[Int64]:
-    """Returns the rows of the kernel table that are aligned together: those of each step; in a recording without steps,
-    those of each graph launch."""
+    """Returns the rows of the kernel table that are aligned together. These are the rows of each step, or of each graph
+    launch if the recording has no steps."""
     if find_steps(trace).by != "recording":
         return _by_step(trace)
     call = kernel_origins(trace).call
@@ -148,7 +150,7 @@ def _texts(trace: Trace) -> Iterable[int]:
 
 
 def _shapes(trace: Trace, number: dict[int, int]) -> Int64:
-    """Returns (kernels, 7): the number of the name, the grid and the block."""
+    """Returns the number of the name, the grid and the block of each kernel, with the shape (kernels, 7)."""
     table = trace.kernels
     new = np.zeros(max(number, default=0) + 1, np.int64)
     new[list(number)] = list(number.values())
@@ -166,7 +168,8 @@ class _Texts:
         self._number = {text: number for number, text in enumerate(strings)}
 
     def numbers(self, rows: Int64, texts: list[str]) -> Int32:
-        """Numbers each of these rows of other texts; -1 stays -1."""
+        """Returns the number in this table of each of these rows of another one. New texts are appended, and -1 stays
+        -1."""
         new = np.full(len(texts) + 1, -1, np.int32)
         for each in distinct_in(rows[rows >= 0]).tolist():
             text = texts[each]
@@ -178,8 +181,11 @@ class _Texts:
 
 
 def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace:
-    """Returns the trace with labels. row: for each kernel the row of the eager kernel table, -1 for none; is_same:
-    whether that is the same kernel in the same launch shape."""
+    """Returns the trace with labels.
+
+    row      for each kernel the row of the eager kernel table, -1 for none
+    is_same  whether that is the same kernel in the same launch shape
+    """
     strings, inputs, texts = _Texts(trace.strings.strings), _Texts(trace.inputs.strings), _Texts([])
     op = values_at(kernel_origins(eager).op, row)
 
@@ -206,7 +212,8 @@ def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace
 
 
 def _module_paths(trace: Trace) -> Words:
-    """Returns for each kernel the modules around the op that made it, the outermost first, with "/" between them."""
+    """Returns for each kernel the modules around the op that made it, from the outermost to the innermost, with "/"
+    between them."""
     frames = module_frames(trace)
     if not len(frames):
         return kernel_makers(trace).module

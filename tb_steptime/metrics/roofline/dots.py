@@ -1,4 +1,4 @@
-"""The roofline of a GPU: ops by inputs and kernel, how fast they compute, and what bounds them.
+"""The roofline of a GPU: how fast ops compute, by inputs and kernel, and what bounds them.
 
 TFLOP/s
    |        ________________  roof of the type of the inputs
@@ -9,8 +9,8 @@ TFLOP/s
         FLOP / byte
 
 Bytes are the least that the op must move, so a dot may be too far to the right, and its distance from the memory roof
-is at most the one shown. A call is an op with all its kernels, in the span's window. Its operations are those of the
-formula; for causal attention those that the mask leaves.
+is at most the one shown. A call is an op with all its kernels, in the span's window. Its number of operations follows
+from a formula; for causal attention, only those operations count that the mask leaves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Bound = Literal["memory", "compute", "launch", "grid"]
 
 #: Share of the roof that good kernels reach; gains are computed up to it.
 GOOD_FRACTION = 0.8
-#: Maximum number of dots, those with the most time; the others are summed up.
+#: Maximum number of dots. Those with the most time are shown, and the others are added up.
 DOTS = 150
 
 
@@ -52,16 +52,16 @@ class RooflineDot(msgspec.Struct, frozen=True):
     kernel_count       number of kernels that one call launches, as a mean
     calls, total_ns    number of calls in the span, and the summed length of their kernels
     flops, bytes       operations of one call, and the bytes that it moves at least
-    tensor_cores       the longest kernel runs on tensor cores
-    roof_tflops        peak rate for the type of the inputs; None where the data sheet of the GPU or the type is unknown
+    tensor_cores       whether the longest kernel runs on tensor cores
+    roof_tflops        peak rate for the type of the inputs; None if the data sheet of the GPU or the type is unknown
     efficiency         time that the calls would take at the roof / time that their kernels take
-    above              why the efficiency is more than 1; None where it is not. The name of a kernel may show an
+    above              why the efficiency is more than 1; None if it is not. The name of a kernel may show an
                        algorithm that needs fewer operations (Winograd, Fourier), caches may hold the inputs, expanded
                        inputs may take less memory than their shapes suggest, or the clock may be higher than in the
                        data sheet
-    bound              what limits the calls; None where the roofs are not known
-    gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0 where
-                       the roofs are not known
+    bound              what limits the calls; None if the roofs are unknown
+    gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0 if
+                       the roofs are unknown
     """
 
     op: str
@@ -83,9 +83,12 @@ class RooflineDot(msgspec.Struct, frozen=True):
 
 
 class Roof(msgspec.Struct, frozen=True):
-    """The peak rate for inputs of one type. tensor_cores: the rate of tensor cores; FP32 inputs have a second roof
-    without them. products: the number of products on tensor cores for each one, 0 without them; fused attention
-    multiplies FP32 inputs in three TF32 products."""
+    """The peak rate for inputs of one type.
+
+    tensor_cores  whether this is the rate of tensor cores; FP32 inputs have a second roof without them
+    products      number of products on tensor cores for each product, 0 without tensor cores; fused attention computes
+                  each product of FP32 inputs as three TF32 products
+    """
 
     dtype: str
     tensor_cores: bool
@@ -96,11 +99,12 @@ class Roof(msgspec.Struct, frozen=True):
 class Roofline(msgspec.Struct, frozen=True):
     """The roofline of a device.
 
-    memory_gbs   peak bandwidth of its memory in GB/s; None where the peaks of the GPU are not known
-    dots         those with the most time
+    memory_gbs           peak bandwidth of its memory in GB/s; None if the peaks of the GPU are unknown
+    roofs                the roofs of the dots, the highest first
+    dots                 the groups of calls with the most time
     more_dots, more_ns   number and kernel time of all other dots, which are not shown
-    unknown_ns   kernel time of ops without a formula, or without recorded inputs. Collectives are left out, since they
-                 compute nothing
+    unknown_ns           kernel time of ops without a formula, or without recorded inputs, except collectives, which
+                         compute nothing
     """
 
     memory_gbs: float | None
@@ -112,16 +116,16 @@ class Roofline(msgspec.Struct, frozen=True):
 
 
 class _Calls(msgspec.Struct, frozen=True, eq=False):
-    """Calls of ops with known work; one entry per call.
+    """Calls of ops with known work, with one entry per call.
 
-    place        place of its work among the distinct ones
-    kernel       name of its longest kernel
-    kernels      number of its kernels
-    total_ns     summed length of its kernels
-    products     the number of products on tensor cores for each one of the op in its longest kernel; 0 without them
-    launch_ns    mean length of the runtime calls that launch its kernels; -1 where one of them launches several kernels
-    few_blocks   the blocks of its longest kernel use less than half of the SMs
-    fewer        the name of a kernel shows that it needs fewer operations than the formula counts
+    place       place of its work among the distinct ones
+    kernel      name of its longest kernel
+    kernels     number of its kernels
+    total_ns    summed length of its kernels
+    products    number of products on tensor cores for each product of the op in its longest kernel; 0 without them
+    launch_ns   mean length of the runtime calls that launch its kernels; -1 if one of them launches several kernels
+    few_blocks  whether the blocks of its longest kernel use less than half of the SMs
+    fewer       whether the name of a kernel shows that it needs fewer operations than the formula counts
     """
 
     place: Int64
@@ -135,7 +139,8 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
 
 
 def roofline(trace: Trace, device: int) -> Roofline:
-    """The roofline of the kernels that start within the span's window, dots with the most time first."""
+    """Returns the roofline of the kernels that start within the span's window, with the dots that take the most time
+    first."""
     rows, work = kernel_rows_in_window(trace, device), kernel_work(trace)
     usable = [each.work is not None and bool(each.work.least_bytes) for each in work.distinct]
     is_usable = np.array([*usable, False], bool)[work.place[rows]]
@@ -220,7 +225,7 @@ def _flops(work: Work) -> int:
 
 
 def _at_roof_ns(work: Work, roof: float | None, peaks: Peaks | None) -> float | None:
-    """Time of one call at the roof. Ops without arithmetic depend on memory only."""
+    """Returns the time of one call at the roof. Ops without arithmetic depend on memory only."""
     if peaks is None or (roof is None and work.lengths):
         return None
     computing = _flops(work) / roof / 1000 if roof else 0.0  # TFLOP/s = 1000 FLOP/ns
@@ -238,27 +243,27 @@ def _bound(calls: _Calls, members: Int64, product: Product, roof: float | None, 
 
 
 def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
-    """Whether it is compute-bound: to the right of the point where the roofs meet."""
+    """Returns whether the op is compute-bound, that is, to the right of the point where the roofs meet."""
     ridge = 1000 * roof / peaks.memory if roof and peaks else np.inf  # FLOP/byte
     return bool(_flops(work) >= ridge * (work.least_bytes or 1))
 
 
-# Reasons for calls above their roof: shown by their kernels' names, or not considered in the roof.
+# Reasons why calls are above their roof. Their kernels' names show them, or the roof does not consider them.
 #
 # convolution 3x3, FP32 on a V100     37 TFLOP/s by its formula, and the roof is 15.7
 #     winogradForwardData4x4   volta_sgemm_64x64_nn   winogradForwardOutput4x4
-# its kernels multiply tiles as Winograd does: 36 products where the formula counts 144
+# Its kernels multiply tiles with Winograd's algorithm: 36 products, although the formula counts 144.
 #
-# Nothing is limited to its roof: the efficiency stays as the formula gives it, with the reason beside it.
+# The efficiency is not limited to 1. It stays as the formula gives it, with the reason beside it.
 
 Above = Literal["algorithm", "cache", "clock", "unexplained"]
 
 
 def why_above(efficiency: float, work: Work, fewer: bool, computes: bool) -> Above | None:
-    """The reason for which calls with that efficiency are above their roof; None if they are not.
+    """Returns the reason why calls with that efficiency are above their roof; None if they are not.
 
-    fewer     the name of one of their kernels shows that it needs fewer operations
-    computes  their roof is that of arithmetic, not of memory
+    fewer     whether the name of one of their kernels shows that it needs fewer operations
+    computes  whether their roof is that of arithmetic, not of memory
     """
     if efficiency <= 1:
         return None

@@ -3,31 +3,31 @@ step.
 
 step      |------------------------ 100 ms ------------------------|
 products    312 TFLOP of BF16 on a GPU with 989 TFLOP/s: 31.5 ms at the peak          MFU 31.5 %
-            of those 60 TFLOP are of a forward pass that backward repeats             MFU without, HFU with them
+            60 of these TFLOP repeat a forward pass in backward       MFU without them, HFU with them
 
-Products, convolutions and attention count, as in `torch.utils.flop_counter`: including what a causal mask leaves out,
-without elementwise ops. Each input type is compared with its own peak. An op counts in the step in which its first
-kernel starts. Kernels without an op, such as those of captured graphs, do not count: MFU is then too low, and None if
-they have most of the time on products.
+Products, convolutions and attention count, as in `torch.utils.flop_counter`. What a causal mask leaves out is counted,
+and elementwise ops are not. Each input type is compared with its own peak. An op counts in the step in which its first
+kernel starts. Kernels without an op, such as those of captured graphs, do not count. MFU is then too low, and None if
+they take most of the time on products.
 
-Each kernel works for an op, which computes and moves at least so much.
+Each kernel works for an op, whose computation and memory traffic have a known minimum.
 
     aten::linear  |--------------------|
     aten::addmm     |----------------|        the innermost product counts
     aten::copy_       |--|                    but an op with bytes of its own launches its own kernels
     kernels             c        g
 
-A product's kernels may be launched by ops inside it that have no formula, such as transforms. A memory-bound op has
-only the kernels of which it is the innermost op.
+Ops inside a product that have no formula, such as transforms, may launch its kernels. A memory-bound op has only the
+kernels of which it is the innermost op.
 
-The estimated use of tensor cores and memory by ops stands beside what the GPU measured of both in the same time.
+The estimated use of tensor cores and memory by ops is compared with what the GPU measured of both in the same time.
 
 kernels    [ product: 40 us at the peak ]   [ add: 10 us at the peak bandwidth ]
 samples    (  0.55  ](  0.60  ](  0.40   ](   0.20   ]
 est.       time at the peak / time that samples cover
 
-The work of an op is spread evenly over its kernels. An estimate would be too low if most of the work were unknown,
-which is not a fault of the formula; so it is only given if nearly all of the kernel time has known work.
+The work of an op is spread evenly over its kernels. An estimate would be too low if much of the work were unknown,
+although the formula is right. It is therefore only given if the work of nearly all kernel time is known.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ KNOWN_FLOPS_SHARE = Metric(
     colour="tensor",
 )  # fmt: skip
 
-#: Minimum share of the time on products whose operations are known; with less, MFU is unknown.
+#: Minimum share of the time on products whose operations are known. With less, MFU is unknown.
 LEAST_KNOWN = 0.5
 
 NO_SHAPES = Reason("inputs_not_recorded")
@@ -93,12 +93,12 @@ NO_FLOPS = Reason("flops_mostly_unknown")
 
 
 class ComputingOps(msgspec.Struct, frozen=True, eq=False):
-    """Ops that compute on a device, each once.
+    """Ops that compute on a device, with one entry for each.
 
-    flops        operations of the op
-    roof_ns      its time at the peak of its type; NaN if unknown
-    start_ns     start of its first kernel
-    recomputed   the backward pass computes it again
+    flops       operations of the op
+    roof_ns     its time at the peak of its type; NaN if unknown
+    start_ns    start of its first kernel
+    recomputed  whether it repeats a part of the forward pass in the backward pass
     """
 
     flops: Float64
@@ -109,7 +109,7 @@ class ComputingOps(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def computed_ops(trace: Trace, device: int) -> ComputingOps:
-    """Products with known operations that have kernels on the device."""
+    """Returns the products with known operations that have kernels on the device."""
     products, rows = product_calls(trace), kernel_rows(trace, device)
     rows = rows[products.op[rows] >= 0]
     ops, first = np.unique(products.op[rows].astype(np.int64), return_index=True)
@@ -127,8 +127,8 @@ def computed_ops(trace: Trace, device: int) -> ComputingOps:
 
 
 def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
-    """For each of these kernels the time that its whole op would take at the peak of its type, ns; NaN if unknown.
-    Undefined for kernels that do not belong to a product."""
+    """Returns for each of these kernels the time that its whole op would take at the peak of its type, in ns; NaN if
+    unknown. The value is undefined for kernels that do not belong to a product."""
     peaks, products = device_peaks(trace, device), product_calls(trace)
     if peaks is None or not products.distinct:
         return np.full(len(rows), np.nan)
@@ -143,12 +143,12 @@ def _at_peak_ns(peaks: Peaks, product: Product, number: int) -> float:
 
 
 def mfu(trace: Trace, device: int) -> Figure:
-    """Time at the peak / step, without recomputed ops."""
+    """Returns the time at the peak as a share of the step, without recomputed ops."""
     return _utilization(trace, device, ~computed_ops(trace, device).recomputed)
 
 
 def hfu(trace: Trace, device: int) -> Figure:
-    """Time at the peak / step, including recomputed ops."""
+    """Returns the time at the peak as a share of the step, including recomputed ops."""
     return _utilization(trace, device, np.ones(len(computed_ops(trace, device).flops), bool))
 
 
@@ -162,7 +162,7 @@ def _utilization(trace: Trace, device: int, counted: Bool) -> Figure:
 
 
 def model_gflop(trace: Trace, device: int) -> Figure:
-    """Mean operations per step, in billions."""
+    """Returns the mean number of operations per step without recomputed ones, in billions."""
     reason = _why_not(trace, device)
     ops = computed_ops(trace, device)
     values = _per_step(trace, device, np.where(ops.recomputed, 0.0, ops.flops / 1e9))
@@ -178,7 +178,7 @@ def _per_step(trace: Trace, device: int, values: Float64) -> Float64:
 
 
 def _why_not(trace: Trace, device: int) -> Reason | None:
-    """The reason for which the operations of the device's steps are unknown."""
+    """Returns the reason why the operations of the device's steps are unknown; None if they are known."""
     if trace.events.shapes is None:
         return NO_SHAPES
     share = known_products(trace, device)
@@ -186,7 +186,7 @@ def _why_not(trace: Trace, device: int) -> Reason | None:
 
 
 def known_products(trace: Trace, device: int) -> float | None:
-    """The share of the time of product kernels whose operations are known; None without any such kernel."""
+    """Returns the share of the time of product kernels whose operations are known; None without any such kernel."""
     rows = kernel_rows(trace, device)
     dur, on_cores = trace.events.dur_ns.take(trace.kernels.event.take(rows)), kernel_bins(trace).take(rows)
     is_product = (on_cores == BINS.index("tensor_core")) | (on_cores == BINS.index("matmul_like"))
@@ -196,7 +196,8 @@ def known_products(trace: Trace, device: int) -> float | None:
 
 
 def known_flops_share(trace: Trace, device: int) -> Figure:
-    """Kernel time in ops with a formula and known sizes / kernel time of all but collectives."""
+    """Returns the kernel time in ops with a formula and known sizes as a share of the kernel time of all but
+    collectives."""
     if trace.events.shapes is None:
         return unknown(trace, NO_SHAPES)
     rows, work = kernel_rows(trace, device), kernel_work(trace)
@@ -220,9 +221,9 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
 #
 #     forward    |-- aten::linear --|
 #     backward        |- evaluate_function: GeluBackward0 --------------|
-#                        |-- aten::linear --|  a node's own formula never calls it: it is the forward pass again
+#                        |-- aten::linear --|  A node's own formula never calls it, so the forward pass runs again.
 #                     |- evaluate_function: CheckpointFunctionBackward -|
-#                        |-- aten::addmm --|   directly within this node: the forward pass again
+#                        |-- aten::addmm --|   It is directly within this node, so the forward pass runs again.
 #
 # A gradient of a gradient (create_graph=True) calls other ops than these. Custom nodes that call `F.linear` in their
 # backward are mistaken for repeated forward work.
@@ -236,7 +237,7 @@ _CHECKPOINT = "CheckpointFunctionBackward"
 
 
 def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
-    """Says which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
+    """Returns which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
     nodes = backward_nodes(trace).event.astype(np.int64)
     node = innermost(trace, nodes, ops)
     inside = node >= 0
@@ -253,9 +254,9 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
 
 @shared
 def product_calls(trace: Trace) -> Products:
-    """The products with known operations that are not inside another product with kernels of its own, in the form of
-    `find_products`. The gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's
-    backward."""
+    """Returns the products with known operations that are not inside another product with kernels of its own, in the
+    form of `find_products`. Versions of torch from 2021 compute the gradient of a convolution's input in an op inside
+    the convolution's backward, to which it belongs."""
     products = find_products(trace)
     computing = np.flatnonzero(products.has_work & ~_moves(trace))
     ops, first = np.unique(products.op[computing].astype(np.int64), return_index=True)
@@ -270,7 +271,7 @@ def product_calls(trace: Trace) -> Products:
 
 @shared
 def kernel_work(trace: Trace) -> Products:
-    """For each row of the kernel table the op with a formula, and the work of one call of it; -1 for none."""
+    """Returns for each row of the kernel table the op with a formula, and the work of one call of it; -1 for none."""
     products, labelled = product_calls(trace), labelled_ops(trace)
     own = np.where(labelled >= 0, labelled, kernel_origins(trace).op)
     rows = np.flatnonzero(_moves(trace))
@@ -283,8 +284,8 @@ def kernel_work(trace: Trace) -> Products:
 
 
 def _moves(trace: Trace) -> Bool:
-    """Says which kernels' innermost op moves a known number of bytes; of labelled kernels, those that ran for that
-    op."""
+    """Returns which kernels' innermost op moves a known number of bytes. Labelled kernels count if they ran for that
+    very op."""
     labels = kernel_labels(trace)
     moves = names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
     return moves if labels is None else moves & ((labels.op < 0) | labels.is_same)
@@ -302,8 +303,8 @@ LEAST_VALIDATED = 0.9
 
 @shared
 def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
-    """Time at the peak of products on tensor cores, and the measured activity of tensor cores. None if one of the two
-    is unknown."""
+    """Returns the time at the peak of products on tensor cores, and the measured activity of tensor cores; None if one
+    of the two is unknown."""
     counter, rows = samples(trace, device, TENSOR_ACTIVE.id), kernel_rows(trace, device)
     if counter is None or device_peaks(trace, device) is None:
         return None
@@ -314,8 +315,8 @@ def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
 
 @shared
 def validated_traffic(trace: Trace, device: int) -> Validation | None:
-    """Time at the peak bandwidth of reading inputs and writing results once each, and the measured bandwidth. None
-    where one of the two is not known."""
+    """Returns the time that reading inputs and writing results once each takes at the peak bandwidth, and the measured
+    use of the bandwidth; None if one of the two is unknown."""
     counter, rows, peaks = samples(trace, device, DRAM.id), kernel_rows(trace, device), device_peaks(trace, device)
     if counter is None or peaks is None:
         return None
@@ -326,9 +327,12 @@ def validated_traffic(trace: Trace, device: int) -> Validation | None:
 
 
 def _validated(trace: Trace, counter: Samples, rows: Int64, ops: Products, at_peak_ns: Float64) -> Validation | None:
-    """Returns the estimate for the time of these samples beside their mean; None where the work of too little kernel
-    time is known. at_peak_ns: for each of these rows of the kernel table the time that its whole op would take at the
-    peak; NaN if unknown."""
+    """Returns the estimate for the time of these samples beside their mean; None if the work of too little kernel time
+    is known.
+
+    at_peak_ns  for each of these rows of the kernel table the time that its whole op would take at the peak; NaN if
+                unknown
+    """
     event = trace.kernels.event[rows]
     length, has_bound = trace.events.dur_ns[event], (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
     if not has_bound.any() or length[has_bound].sum() < LEAST_VALIDATED * length.sum():

@@ -15,21 +15,21 @@ from tb_steptime.trace.intervals import BEFORE_ALL, Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, recording_at, shared
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
-#: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. Kernels whose launch
-#: shape is the same for any size may be as long, and so may collectives, which wait for other ranks, too.
+#: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. Only kernels whose
+#: launch shape is the same for any size may be as long, and collectives, which wait for other ranks.
 TIMES_SURE = 20
 
 
 @shared
 def find_excess(trace: Trace) -> Excess:
-    """Returns where calls took longer than the steady duration of their site."""
+    """Returns when calls took longer than the steady duration of their site."""
     return joined((on_host(trace).excess, excess_on_devices(trace)))
 
 
 @shared
 def excess_on_devices(trace: Trace) -> Excess:
     """Returns activities that are too long, those that a library only tries, and the edges. Activities that share the
-    device with others for half of their time are contended, and are not judged by their length."""
+    device with others for half of their time are contended, so they are not judged by their length."""
     events, launches = trace.events, find_launches(trace)
     if not len(launches.activity):
         return no_excess()
@@ -52,9 +52,10 @@ def excess_on_devices(trace: Trace) -> Excess:
 
 
 def _shows_no_cause(step: Int64, recording: Int64, kind: UInt8) -> Bool:
-    """Says which activities would not show why they are long if they wait for other ranks. In the only step of a
-    recording, the collective at which this rank waits for a late one is long in every step as well as once, and its own
-    kernel is never what was interrupted. Another step shows whether the same collective is short there."""
+    """Returns which activities would not show why they are long if they wait for other ranks. If a recording has only
+    one step, the collective in which this rank waits for a late one is equally long whether that happens in every step
+    or once, and it is never the kernel itself that was interrupted. Another step shows whether the same collective is
+    short there."""
     alone = np.zeros(len(step), bool)
     for each in distinct_in(recording).tolist():
         own = recording == each
@@ -76,7 +77,7 @@ def _edges(trace: Trace) -> Excess:
 
 
 def _less(excess: Excess, edges: Excess) -> Excess:
-    """Returns the excess of activities outside all edges of their track."""
+    """Returns the excess of activities that is outside all edges of their track."""
     shared = np.zeros(len(excess), np.int64)
     for track in distinct_in(edges.track).tolist():
         on_track = excess.track == track
@@ -85,7 +86,7 @@ def _less(excess: Excess, edges: Excess) -> Excess:
 
 
 def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
-    """Says which activities share their device for half of their time."""
+    """Returns which activities share their device for half of their time."""
     activity = find_launches(trace).activity
     device, track = trace.events.device[activity], trace.events.thread[activity]
     is_contended = np.zeros(len(start), bool)
@@ -102,8 +103,7 @@ def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
 
 
 def _clipped(excess: Excess) -> Excess:
-    """Returns the excess with disjoint rows on each track, as kernels of one stream overlap in programmatic
-    launches."""
+    """Returns the excess with disjoint rows on each track. Kernels of one stream overlap in programmatic launches."""
     excess = joined((excess,))
     track = excess.track.astype(np.int64) << 48
     reach = np.maximum.accumulate(excess.end_ns + track) - track
@@ -115,10 +115,11 @@ def _clipped(excess: Excess) -> Excess:
 
 
 def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:
-    """Returns the steady time of device activities, rows of the event table, in ns, on which conclusions about kernels
-    are based.
+    """Returns the steady time of device activities, rows of the event table, in ns. Conclusions about kernels are based
+    on it.
 
-    If one of three equal products was interrupted for 2.4 ms, that shows nothing about the gain of faster products.
+    If one of three equal products was interrupted for 2.4 ms, for example, that shows nothing about the gain of faster
+    products.
     """
     excess = excess_on_devices(trace).of(*REMOVED)  # takes a tenth of the time of all excess
     excess = excess.where(excess.event >= 0)

@@ -1,5 +1,5 @@
-"""The edges of a recording: the head, in which a device still runs work from before it, and the tail, in which its end
-hides what the device does.
+"""The edges of a recording. In the head a device still runs work from before it, and in the tail nothing shows what the
+device does.
 
 recording    |
 launch                   [copy 1                 ]      [copy 2 ]     the first copy waits 36 ms, all later ones 0.4
@@ -9,22 +9,24 @@ head         ############################               the device runs work of 
 
 The head is recognised by the first of three kinds of evidence that is present:
 
-work without a launch record whose number is smaller than that of every recorded launch, as numbers follow the order of
-calls. Later work without a launch record was launched in the recording, and its call is lost: no head.
+Work without a launch record has a number smaller than that of every recorded launch. Numbers follow the order of calls.
+Later work without a launch record was launched in the recording, and the record of its call is lost, so it shows no
+head.
 
-a synchronize that begins before anything is launched in the recording, and takes long: it can wait for nothing else.
+A synchronize begins before anything is launched in the recording, and takes long. It can wait for nothing else.
 
-the first recorded work of a stream starts long after its call returned (or began, if the call blocks until then): it
-waited behind earlier work. This does not apply if the device was found empty before or has run a recorded kernel, if
-the process only starts to use it, if other devices or streams, for which it may wait, work meanwhile, or if later calls
-with that name wait as long for an idle device: that is a cost of every step.
+The first recorded work of a stream starts long after its call returned (or began, if the call blocks until then). It
+waited behind earlier work. This does not apply in four cases: the device was found empty before or has run a recorded
+kernel; the process only starts to use it; other devices or streams, for which it may wait, work meanwhile; or later
+calls with that name wait as long for an idle device, which is a cost of every step.
 
-A file may hold several recordings of one process, with a pause in between: of that time nothing is known, as of the
-tail. Where each recording says when it ran, the pause is what none of them covers. Work without a launch record after
-the pause whose number lies between those of the launches before and after it was launched meanwhile.
+A file may hold several recordings of one process, with a pause in between. What happens in the pause is as unknown as
+what happens in the tail. If each recording says when it ran, the pause is what none of them covers. Work without a
+launch record after the pause was launched during the pause if its number lies between those of the launches before and
+after it.
 
-Without any launch call it is unknown whether the device is idle before its first recorded work, so that time counts,
-too.
+If there is no launch call at all, it is unknown whether the device is idle before its first recorded work, so that time
+counts, too.
 """
 
 from __future__ import annotations
@@ -41,15 +43,15 @@ from tb_steptime.trace.ops import GRAPH_CALL, KERNEL_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, distinct, is_in, median
 
-#: Minimum wait. Work reaches an idle device within 20 us, but the profiler may slow the first launch that it sees to a
-#: millisecond.
+#: Minimum wait. Work reaches an idle device within 20 us, but the profiler may delay the first launch that it sees by
+#: up to a millisecond.
 HEAD_WAIT_NS = 1_000_000
 #: A wait with this share of the time before it cannot be the slow start of a first call.
 LONG_FRACTION = 0.05
-#: A shorter synchronize found the device idle, which takes 5 to 20 us.
+#: A shorter synchronize found the device idle. It takes 5 to 20 us then.
 EMPTY_NS = 50_000
 
-#: A pause in which nothing is recorded ends a recording from this length on: it holds steps.
+#: Minimum length of a pause without any record that ends a recording. It is long enough to contain steps.
 PAUSE_NS = 10_000_000
 
 
@@ -67,14 +69,14 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     seen = _before_first_launch(trace, rows, linked)
     if len(seen):
         return _up_to_first(trace, low, seen, linked) | _later_heads(trace, rows, linked)
-    # each stream by itself, because a copy on a separate stream may start at once while kernels wait
+    # Each stream is judged by itself, because a copy on a separate stream may start at once while kernels wait.
     stream = trace.events.stream[launches.activity[rows]]
     unseen = Intervals.joined(_unseen(trace, low, rows, rows[stream == each]) for each in distinct(stream))
     return _awaited(trace, low) | unseen | _later_heads(trace, rows, linked)
 
 
 def has_launches(trace: Trace) -> bool:
-    """Whether any work in the trace has a recorded launch call."""
+    """Returns whether any work in the trace has a recorded launch call."""
     return bool((find_launches(trace).call >= 0).any())
 
 
@@ -89,9 +91,9 @@ def _before_first_launch(trace: Trace, rows: Int64, linked: Int64) -> Int32:
 
 
 def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Intervals:
-    """Returns the time until the end of those that begin before the recording's own work does, and while others run
-    beside that work. Where kernels are among them, a copy on a stream of its own, which may start at once, is no sign
-    that they are done."""
+    """Returns the time until the end of the activities that begin before the recording's own work does, and while
+    others run beside that work. If kernels are among them, a copy on a stream of its own is no sign that they are done,
+    because it may start at once."""
     events, launches = trace.events, find_launches(trace)
     kernels = linked[events.kind.take(launches.activity[linked]) == Kind.KERNEL]
     has_kernels = len(kernels) > 0 and bool((events.kind.take(seen) == Kind.KERNEL).any())
@@ -111,7 +113,7 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
     if not len(lost):
         return Intervals.empty()
     heads = []
-    # nothing at all is recorded for long, on the host or any device, as between two recordings in one file
+    # Between two recordings in one file, nothing at all is recorded for long, on the host or any device.
     working = Intervals.union(events.start_ns[:], events.ends(np.arange(len(events))))
     gaps = working.gaps(int(working.start[0]), int(working.end[-1]))
     for resumed in gaps.end[gaps.end - gaps.start >= PAUSE_NS].tolist():
@@ -132,8 +134,8 @@ def _awaited(trace: Trace, low: int) -> Intervals:
 
 
 def _unseen(trace: Trace, low: int, rows: Int64, launch_rows: Int64) -> Intervals:
-    """Returns the time up to the start of the stream's first recorded work, if that had to wait for earlier work; from
-    the moment when it began to wait, if that is short compared with all the time before."""
+    """Returns the time up to the start of the stream's first recorded work, if that had to wait for earlier work. If
+    the wait is short compared with all the time before, the interval begins with the wait."""
     events, launches = trace.events, find_launches(trace)
     call, start = int(launches.call[launch_rows[0]]), int(events.start_ns[launches.activity[launch_rows[0]]])
     earlier = launches.activity[rows]
@@ -143,7 +145,7 @@ def _unseen(trace: Trace, low: int, rows: Int64, launch_rows: Int64) -> Interval
     reached = int(_reaches(trace, launches.call[launch_rows[:1]])[0])
     if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
         return Intervals.empty()
-    # the call may be waiting for recorded work that runs for half of the time on any device
+    # The call may be waiting for recorded work if such work runs for half of the time on any device.
     working = (busy_intervals(trace, each).clip(reached, start).total_ns for each in devices_with_activity(trace))
     if 2 * sum(working) > start - reached or _waits_again(trace, launch_rows, start - reached):
         return Intervals.empty()
@@ -151,7 +153,7 @@ def _unseen(trace: Trace, low: int, rows: Int64, launch_rows: Int64) -> Interval
 
 
 def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
-    """Whether later calls with the first one's name wait at least half as long for an idle stream."""
+    """Returns whether later calls with the first one's name wait at least half as long although the stream is idle."""
     events, launches = trace.events, find_launches(trace)
     activity, call = launches.activity[rows], launches.call[rows]
     reach = np.maximum.accumulate(events.ends(activity))
@@ -162,36 +164,32 @@ def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
 
 
 def _reaches(trace: Trace, call: Int32) -> Int64:
-    """Returns when work of each call should start on an idle device: when the call returns, or when it begins if the
-    call waits for the work."""
+    """Returns when work of each call should start on an idle device. That is when the call returns or, if the call
+    waits for the work, when it begins."""
     waits = is_in(call, blocking_calls(trace).of(*WAITING))
     return trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
 
 
 def _found_empty(trace: Trace, call: int) -> bool:
-    """Whether a call before this one waited for the whole device."""
+    """Returns whether a call before this one waited for the whole device."""
     events = trace.events
     empties = rows_named(trace, CALL_KINDS, SYNC_DEVICE_CALL.match)
     return bool((events.ends(empties) <= events.start_ns[call]).any())
 
 
-#: The tails of other steps vary, too: a tail must be this many times as long, and longer by this amount.
+#: The tails of other steps vary, too. A tail must be this many times as long, and longer by this amount.
 TIMES_LONGER, LONGER_NS = 2, 1_000_000
 
 
 def after_recording(trace: Trace, device: int) -> Intervals:
-    """Returns the tail up to the end of the last step, from the end of the device's last work, or from when other steps
-    had ended.
+    """Returns the tail up to the end of the last step. It begins with the end of the device's last work, or with the
+    moment when other steps had ended.
 
     launch    [a][b][c]  [d][e]             |      d and e are launched, their work is not in the trace: it runs on
     device     aaabbbccc                    |
     tail                ####################|
 
-    step      |1         |2         |3               |      the profiler stops inside the last step: longer after the
-    device    |kkkkkkkk  |kkkkkkkk  |kkkkkkkk        |      device's last work than any other step
-    tail                                      #######|
-
-    A tail that other steps have as well is part of the step. So is that of a recording of one step, and that of a
+    A tail that other steps also have is part of the step. So is the tail of a recording of one step, and that of a
     device that finishes while another one still works.
     """
     steps, busy = find_steps(trace), busy_intervals(trace, device)
@@ -200,7 +198,7 @@ def after_recording(trace: Trace, device: int) -> Intervals:
     last, end = int(busy.end[-1]), steps.window[1]
     if first_lost_ns(trace) is not None:
         return between_recordings(trace) | Intervals.of((max(last, steps.steps[-1].start_ns), end))
-    # idle at the end of each step in which the device works, -1 for the other steps
+    # The idle time at the end of each step in which the device works, -1 for the other steps.
     last_begun = np.searchsorted(busy.start, steps.end_ns) - 1
     ends = np.minimum(busy.end[last_begun], steps.end_ns)
     tails = np.where((last_begun >= 0) & (ends > steps.start_ns), steps.end_ns - ends, -1)
@@ -214,8 +212,8 @@ def after_recording(trace: Trace, device: int) -> Intervals:
 
 @shared
 def between_recordings(trace: Trace) -> Intervals:
-    """Returns when the profiler was off, in a file of several recordings, by what each says of itself: nothing that the
-    job did meanwhile is recorded."""
+    """Returns when the profiler was off in a file of several recordings, by what each says about itself. Nothing that
+    the job did meanwhile is recorded."""
     if len(trace.windows) < 2:
         return Intervals.empty()
     off = trace.windows.gaps(int(trace.windows.start[0]), int(trace.windows.end[-1]))

@@ -3,11 +3,11 @@
 call       [ 5 us ]   [            60 us            ]   [ 5 us ]
 excess                       [#########55 us########]             at the end of what was too long
 
-The steady duration of each call, from the calls of its site, and which calls are far longer.
+The steady duration of each call follows from the calls of its site. It shows which calls are far longer.
 
-A call is compared with the calls of its exact site; if these are too few, with those of similar sites, provided that
-its work does not depend on its data. A call that is as long at the same place of another step is real work: twenty
-convolutions without recorded shapes are one site, and the longest one is not too long.
+A call is compared with the calls of its exact site. If these are too few and its work does not depend on its data, it
+is compared with those of similar sites. A call that is equally long at the same place of another step is real work.
+Twenty convolutions without recorded shapes are one site, for example, and the longest one is not too long.
 """
 
 from __future__ import annotations
@@ -28,19 +28,22 @@ from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8, is_in
 class ExcessKind(enum.IntEnum):
     """Why a call took longer than usual for its site.
 
-    ONCE         The first calls of a site, or work that the recording names as that of a first use.
-                 Alike: real work of other sizes, so calls whose work depends on data are compared only where shapes
-                 are recorded or another step shows the same place; clocks that warm up, which stay below two times.
-    INTERRUPTED  One call among equal ones, not the first.
-                 Alike: the healthy noise of a host, which stays below three times the steady duration or 50 us; sites
-                 with two habits, of which one is not rare; kernels that share the device with others.
-    PROFILER     The profiler's own work, by its rows. Alike: the loading of code, which has such rows and is the job's.
-    PERIODIC     Every k-th call of a site, three times at least. Alike: sites that alternate between two sizes.
+    ONCE         The first calls of a site, or work that the recording identifies as that of a first use.
+                 Similar: Real work of other sizes; therefore calls whose work depends on data are compared only if
+                 shapes are recorded or another step shows the same place. Clocks that warm up, which stay below two
+                 times.
+    INTERRUPTED  One call among equal ones that is not the first.
+                 Similar: The usual noise of a host, which stays below three times the steady duration or 50 us. Sites
+                 with two typical durations, of which neither is rare. Kernels that share the device with others.
+    PROFILER     The profiler's own work, by its rows.
+                 Similar: The loading of code, which has such rows but belongs to the job.
+    PERIODIC     Every k-th call of a site, three times at least.
+                 Similar: Sites that alternate between two sizes.
     EDGE         The device runs work from before the recording, or has none because the recording ends.
-                 Alike: a device that is idle at the end of every step.
-    UNKNOWN      Far longer than calls that are alike, and nothing shows that its work is the same; also a collective in
-                 the only step, which may wait for another rank in every step.
-                 Alike: everything above, and real work: conclusions do not leave this out.
+                 Similar: A device that is idle at the end of every step.
+    UNKNOWN      Far longer than similar calls, and nothing shows that its work is the same. Also a collective in the
+                 only step, which may wait for another rank in every step.
+                 Similar: Everything above, and real work, so conclusions do not leave this out.
     """
 
     ONCE = 0
@@ -51,7 +54,7 @@ class ExcessKind(enum.IntEnum):
     UNKNOWN = 5
 
 
-#: Kinds that are no part of the steady step. Time that is not known to be excess is.
+#: Kinds that are no part of the steady step. Time of unknown kind remains part of it.
 REMOVED = tuple(kind for kind in ExcessKind if kind != ExcessKind.UNKNOWN)
 
 
@@ -61,8 +64,8 @@ class Excess(msgspec.Struct, frozen=True, eq=False):
     track             int32, row of `Trace.threads`: a host thread, or a stream of a device
     start_ns, end_ns  int64, relative to `Trace.origin_ns`
     kind              uint8, an `ExcessKind`
-    event             int32, row of the event table: the innermost event that took too long, or beside which the
-                      thread did; -1 where no event is beside it
+    event             int32, row of the event table: the innermost event that took too long, or the one beside which the
+                      thread did; -1 if no event is beside it
     """
 
     track: Int32
@@ -109,41 +112,42 @@ def joined(parts: Iterable[Excess]) -> Excess:
     return table.where(np.lexsort((table.start_ns, table.track)))
 
 
-#: Minimum number of calls to compare with, at an exact site and at a less exact one.
+#: Minimum number of calls to compare with, at an exact site and at a similar one.
 FEWEST, FEWEST_ALIKE = 2, 4
 #: Factors over the steady duration from which a call is too long: a first call, a later one (noise of a host doubles
 #: many calls), and one compared with similar sites.
 TIMES_FIRST, TIMES_LATER, TIMES_ALIKE = 2, 3, 10
-#: Minimum excess in each case: the clocks and the scheduler of a host shift calls by some microseconds.
+#: Minimum excess in each case. The clocks and the scheduler of a host shift calls by some microseconds.
 LEAST_FIRST_NS, LEAST_LATER_NS, LEAST_ALIKE_NS = 10_000, 50_000, 500_000
 #: A long call exceeds the steady duration by this many times the excess of the 90th percentile.
 TIMES_SPREAD = 5
-#: A first call this many times as long as the longest of several later ones is not just a larger piece of the same
-#: work.
+#: If a first call takes this many times as long as the longest of several later ones, it is not just a larger piece of
+#: the same work.
 TIMES_SURE, FEWEST_SURE = 20, 3
 #: If more than this share of the calls are long, that is normal for the site.
 RARE_FRACTION = 0.1
-#: This many long calls at equal distances are not chance; sites that alternate between two sizes have distances of two.
+#: This many long calls at equal distances are no coincidence. Sites that alternate between two sizes have distances of
+#: two.
 REGULAR, LEAST_PERIOD = 3, 3
-#: Maximum number of first calls of a site: a JIT compiles in the second one, a benchmark of algorithms ends with the
-#: third.
+#: Maximum number of first calls of a site. A JIT compiles in the second one, and a benchmark of algorithms ends with
+#: the third.
 FIRST_CALLS = 3
 #: The limits, as passed to C.
 _LIMITS = np.array(
     (TIMES_FIRST, LEAST_FIRST_NS, TIMES_LATER, LEAST_LATER_NS, FEWEST, LEAST_ALIKE_NS),
     np.int64,
 )
-#: Number of bits of a number that distinguish most sites.
+#: Number of bits of a site number that distinguish most sites.
 _BITS = 16
-#: Number of calls that are looked at together: intermediate columns then stay in the cache.
+#: Number of calls that are processed together, so that intermediate columns stay in the cache.
 _AT_ONCE = 2**16
 
 
 class Likeness(NamedTuple):
-    """For each call whether its work equals that of the calls with which it is compared.
+    """For each call, whether its work equals that of the calls with which it is compared.
 
-    fixed   the work does not depend on the data: a call of the runtime, an op that launches or makes a view
-    shaped  calls of its exact site have the same shapes
+    fixed   whether the work does not depend on the data: a call of the runtime, an op that launches or makes a view
+    shaped  whether calls of its exact site have the same shapes
     """
 
     fixed: Bool
@@ -165,10 +169,11 @@ class CallExcess(NamedTuple):
 
 
 def judge(length: Int64, step: Int64, sites: SiteColumns, like: Likeness) -> CallExcess:
-    """Compare calls with those of their sites.
+    """Compares calls with those of their sites. Calls are in time order within each site.
 
-    length: of each call without waits, ns; step: number of the step that contains it; sites: site numbers of each call,
-    the most exact first, each counted from 0. Calls are in time order within each site.
+    length  of each call without waits, ns
+    step    number of the step that contains it
+    sites   site numbers of each call, the most exact first, each counted from 0
     """
     fixed, shaped = like
     may = _may_be_long(length, step, sites[0], fixed)
@@ -187,8 +192,8 @@ def judge(length: Int64, step: Int64, sites: SiteColumns, like: Likeness) -> Cal
 
 
 def _may_be_long(length: Int64, step: Int64, site: Int64, fixed: Bool) -> Bool:
-    """Says which calls are long enough for any excess: no steady duration is below the shortest call of the site, or
-    below that of all sites if a call is alone at its own. They are few, and only they and similar calls are
+    """Returns which calls are long enough for any excess. No steady duration is below the shortest call of the site, or
+    below that of all sites if a call is alone at its own. There are few such calls, and only they and similar calls are
     examined."""
     if columns := one_pass("may_be_long", (bool,), length, step, site, fixed, _LIMITS):
         return np.asarray(columns[0], bool)
@@ -229,8 +234,11 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
 
 
 def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> CallExcess:
-    """The excess of the calls at these rows, which may be long; the others are only compared with. step: None for a
-    recording of one step. sites: from 0 on."""
+    """Returns the excess of the calls at these rows, which may be long. The other calls are only compared with.
+
+    step   None for a recording of one step
+    sites  numbers from 0 on
+    """
     exact = sites[0]
     order = _places_in(exact)
     rank, own = order[rows], length[rows]
@@ -246,7 +254,7 @@ def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], 
         rank[few] = _places_in(site)[rows[few]]
     enough = count >= np.where(alike, FEWEST_ALIKE, FEWEST)
     places, at_place = exact, np.full(len(rows), np.nan)
-    if step is not None:  # the shortest call at this place of a site in the other steps, if there is another
+    if step is not None:  # the shortest call at this place of a site in all steps, if there are several
         place = _places_in(numbered(places * (int(step.max()) + 1) + step))
         places = numbered(places * (int(place.max()) + 1) + place)
         shortest, _, calls = _centres(length, places, rows)
@@ -268,13 +276,13 @@ def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], 
     regular = tall & _is_regular(rows, tall, places)
     kind = np.where(begins, ExcessKind.ONCE, ExcessKind.INTERRUPTED)
     kind = np.where(regular, ExcessKind.PERIODIC, np.where(sure, kind, ExcessKind.UNKNOWN))
-    # what recurs within the only step, as in every sixth layer, is work of the step
+    # Work that recurs within the only step, such as in every sixth layer, is part of the step.
     counts = long & ~usually & ~regular if step is None else regular | (long & ~usually)
     return CallExcess(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
 
 
 def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
-    """Says which calls are at sites with too many long later calls, at least half as long as this one."""
+    """Returns which of the long calls are at sites where too many later calls are at least half as long as this one."""
     same_site = _of_sites(site, site[rows[long]])  # few sites have any long call
     if not len(same_site):
         return long
@@ -290,7 +298,7 @@ def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64)
 
 
 def _is_early(rows: Int64, long: Bool, rank: Int64, order: Int64, site: Int64) -> Bool:
-    """Says which calls are the first of their site, or follow long first calls; at most a third of all."""
+    """Returns which calls are the first of their site, or follow long first calls. They are at most a third of all."""
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
     early = order < FIRST_CALLS
     early[rows[long]] = False
@@ -300,7 +308,7 @@ def _is_early(rows: Int64, long: Bool, rank: Int64, order: Int64, site: Int64) -
 
 
 def _longest_later(length: Int64, order: Int64, site: Int64, rows: Int64) -> Int64:
-    """Returns for the calls at these rows the longest call of its site after the first one, ns."""
+    """Returns for the calls at these rows the longest call of their site after the first one, in ns."""
     longest = np.zeros(int(site.max(initial=-1)) + 1, np.int64)
     later = np.flatnonzero(order)
     np.maximum.at(longest, site[later], length[later])
@@ -308,7 +316,7 @@ def _longest_later(length: Int64, order: Int64, site: Int64, rows: Int64) -> Int
 
 
 def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
-    """Says which calls are at sites whose tall calls occur often enough and at equal distances."""
+    """Returns which calls are at sites whose tall calls occur often enough and at equal distances."""
     long = rows[tall]
     often = np.flatnonzero(np.bincount(site[long]) >= REGULAR)
     if not len(often):
@@ -324,8 +332,8 @@ def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
 
 
 def _centres(length: Int64, site: Int64, rows: Int64) -> tuple[Float64, Float64, Int64]:
-    """For the site of each call at these rows the median (of two calls the shorter), the 90th percentile minus the
-    median, and the number of calls."""
+    """Returns for the site of each call at these rows the median (of two calls the shorter), the 90th percentile minus
+    the median, and the number of calls."""
     count = np.bincount(site)
     first = np.cumsum(count) - count
     ranked = ranked_in_groups(length, site)

@@ -1,4 +1,4 @@
-"""The excess that makes steps longer: on the host while the device has no other work, and on the device where nothing
+"""The excess that makes steps longer: on the host while the device has no other work, and on the device while nothing
 else runs.
 
 host     [  mm  |#### once ####]        [ mm ]
@@ -36,21 +36,22 @@ _ORDER = (
 )
 #: Kinds that may be hidden behind something else that sets the pace.
 _HIDES = (ExcessKind.ONCE, ExcessKind.PERIODIC, ExcessKind.INTERRUPTED)
-#: Minimum number of steps; with fewer, no step shows how long the others would be.
+#: Minimum number of steps. With fewer, no step shows how long the others would be.
 LEAST_STEPS = 3
 
 
 @shared
 def exposed_excess(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
-    """Returns for each kind when it makes a step longer, as seen by one device; disjoint. device: None for a process
-    without one."""
+    """Returns for each kind when it makes a step longer, as seen by one device. The intervals of different kinds are
+    disjoint. `device` is None for a process without one."""
     by_kind, share = _uncovered(trace, device), _share_that_shows(trace, device)
     return {kind: _shortened(trace, when, share) if kind in _HIDES else when for kind, when in by_kind.items()}
 
 
 @shared
 def _uncovered(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
-    """Returns for each kind when there is excess while the device has no other work, disjoint."""
+    """Returns for each kind when there is excess while the device has no other work. The intervals of different kinds
+    are disjoint."""
     by_kind, rest = {}, Intervals.of((np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2))
     for kind in _ORDER:
         by_kind[kind] = _excess_times(trace, device, kind) & rest
@@ -59,11 +60,11 @@ def _uncovered(trace: Trace, device: int | None) -> Mapping[ExcessKind, Interval
 
 
 def _share_that_shows(trace: Trace, device: int | None) -> Float64:
-    """Returns for each step the share of its excess that really makes it longer; for recordings of several steps.
+    """Returns for each step the share of its excess that really makes it longer, in recordings of several steps.
 
-    If batches come slowly, a slower host waits less for the next one. So no step, without its excess, is taken to be
-    shorter than the shortest other recorded step. Work of a first use that the recording identifies is never a cost of
-    later steps, however long these are.
+    If batches come slowly, a slower host waits less for the next one. No step is therefore assumed to be shorter
+    without its excess than the shortest other recorded step. Work of a first use that the recording identifies is never
+    a cost of later steps, however long these are.
     """
     steps, by_kind = find_steps(trace), _uncovered(trace, device)
     length = steps.duration_ns
@@ -85,8 +86,8 @@ def _named(trace: Trace) -> Intervals:
 
 
 def _shortened(trace: Trace, when: Intervals, share: Float64) -> Intervals:
-    """Returns the first part of each interval: for intervals in a step that step's share; for others, and for
-    identified work, the whole."""
+    """Returns the first part of each interval. For an interval in a step this is the step's share of it. Identified
+    work, and intervals outside the steps, are returned whole."""
     if (share == 1).all():
         return when
     steps, named = find_steps(trace), when & _named(trace)
@@ -138,8 +139,8 @@ def _busy_without(trace: Trace, device: int, excess: Excess) -> Intervals:
 
 
 def named_rows(trace: Trace, excess: Excess) -> Int64:
-    """Returns the event that names each excess: the innermost op around it, or else its call, range or kernel; -1 for
-    none."""
+    """Returns the event that names each excess: the innermost op around it or, without one, its call, range or kernel;
+    -1 for none."""
     events, event = trace.events, excess.event.astype(np.int64)
     if not len(event):
         return event

@@ -1,4 +1,5 @@
-"""Work that a recording itself identifies as a first use: compiling, capturing, loading, setting up, first memory.
+"""Work that a recording itself identifies as a first use: compiling, capturing, loading, setting up, and first
+allocations.
 
 range    [_compile.compile_inner (dynamo_timed)   ]          torch.compile's own marks; with call stacks its frames
 op         ...... [defaults] .. [defaults] ...... [forward]  TorchScript compiles what is called, up to the next op
@@ -11,9 +12,9 @@ op       [aten::empty, 2.2 ms]     []   []                   the first one, with
 runtime  [cudaFree] in the first aten::mm, before it launches: its library makes a handle
 runtime  [cudaLaunchKernel, 9 ms]  |  |                      the first of the only step, to an idle device
 
-This applies only if the last of such work ends in the first half of the steps. Similar work that is not one-time: an
-allocation that is tried again because memory ran short, a recompilation in later steps, a graph that is captured for
-each new shape, a copy or launch that waits.
+This applies only if the last work of that kind ends in the first half of the steps. Similar work that is not done once:
+an allocation that is tried again because memory ran short, a recompilation in later steps, a graph that is captured for
+each new shape, and a copy or launch that waits.
 """
 
 from __future__ import annotations
@@ -39,22 +40,21 @@ COMPILATION = expression(
 #: Calls that end a capture, or make a graph from it.
 CAPTURES = expression(rf"(cu|{RUNTIME})(StreamEndCapture|GraphInstantiate|GraphUpload)")
 
-#: Calls that put something into the queue of the device, and wait if it is full.
+#: Calls that put something into the queue of the device, and that wait if it is full.
 _QUEUES = expression(
     r"Launch|Memcpy|Memset|Memory|Prefetch|EventRecord|WaitEvent|EventQuery|StreamQuery|Callback|Write"
 )
 #: Ops that make a tensor and compute nothing.
 _MAKES_TENSOR = frozenset({"aten::empty", "aten::empty_strided"})
-#: Minimum length of a set-up call: a normal call takes microseconds, and the profiler may slow it to some hundreds of
-#: them. So does an op that computes nothing.
+#: Minimum length of a set-up call. A normal call takes microseconds, and the profiler may slow it to some hundreds of
+#: them. The same holds for an op that computes nothing.
 LONG_NS = 1_000_000
-#: One-time work is this many times as long as all later calls.
+#: One-time work takes this many times as long as each later call.
 TIMES_LONGER = 10
-#: Minimum length of a call that creates a context, which takes at least a tenth of a second. A process that creates one
-#: in the recording had no work before it.
+#: Minimum length of a call that creates a context. A process that creates one in the recording had no work before it.
 CONTEXT_NS = 50_000_000
-#: Ops that call cuBLAS, cuDNN or their like. In five real recordings the first of them frees memory: for 2 and 11 ms in
-#: `aten::mm` and `aten::addmm`, for 0.2 to 6 s in `aten::cudnn_convolution`.
+#: Ops that call cuBLAS, cuDNN or similar libraries. In five real recordings the first of them frees memory: for 2 and
+#: 11 ms in `aten::mm` and `aten::addmm`, for 0.2 to 6 s in `aten::cudnn_convolution`.
 _OF_LIBRARIES = expression(r"aten::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|\w*convolution\w*)$")
 #: With fewer steps it is unknown whether memory allocated in the first step is allocated in every step.
 LEAST_STEPS = 3
@@ -83,7 +83,8 @@ def compilations(trace: Trace) -> Int64:
 
 def _scripted(trace: Trace) -> tuple[Int64, Int64, Int64]:
     """Returns the rows of the ops in which TorchScript computes the default arguments of a function that it compiles,
-    and from when to when the thread of each runs no other op: while it compiles. It does so once for each function."""
+    and the start and end of the time around each in which its thread runs no other op, because it compiles. This
+    happens once for each function."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
     is_default = are_named(trace, ops, "defaults".__eq__)
     rows = _while_warm(trace, ops[is_default])
@@ -113,14 +114,14 @@ def _captures(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def capture_intervals(trace: Trace) -> Intervals:
-    """From where each capture begins to the end of the calls that follow from it on its thread."""
+    """Returns the time from where each capture begins to the end of the calls that follow from it on its thread."""
     rows, begin_ns = _captures(trace)
     return Intervals.union(begin_ns, trace.events.ends(rows))
 
 
 def _while_warm(trace: Trace, rows: Int64) -> Int64:
-    """These rows, without those of recordings in which one of them ends in the second half of the steps, since they
-    then recur. A step begins on the device; the host, which is ahead, may begin to compile for it in the step
+    """Returns these rows without those of recordings in which one of them ends in the second half of the steps, because
+    such work recurs. A step begins on the device, so the host, which is ahead, may begin to compile for it in the step
     before."""
     start_ns, warm = find_steps(trace).start_ns, np.ones(len(rows), bool)
     recording, of_steps = recording_at(trace, trace.events.start_ns[rows]), recording_at(trace, start_ns)
@@ -133,8 +134,9 @@ def _while_warm(trace: Trace, rows: Int64) -> Int64:
 
 @shared
 def set_up_calls(trace: Trace) -> Int64:
-    """Returns the rows of calls that set something up, in time order: each is the first of its name, and far longer
-    than all later ones. Calls that launch, copy, wait or allocate memory do not count."""
+    """Returns the rows of calls that set something up, in time order. Each is the first of its name and far longer than
+    all later ones. Calls that launch, copy or wait do not count, and the first allocation only counts if it creates the
+    context."""
     events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     calls = calls[~are_named(trace, calls, _QUEUES.search)]
     calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
@@ -151,9 +153,9 @@ def set_up_calls(trace: Trace) -> Int64:
 
 
 def _context_of_memory(trace: Trace) -> Int64:
-    """Returns the row of the first allocation if it creates the context: nothing was launched and no device worked
-    before its end, it takes as long as a context, and far longer than all later ones. An allocation that waits for
-    memory comes behind work, and without the allocator's cache later ones are about as long."""
+    """Returns the row of the first allocation if it creates the context. Then nothing was launched and no device worked
+    before its end, it takes as long as a context does, and it takes far longer than all later ones. An allocation that
+    waits for memory comes after work, and without the allocator's cache later ones are about as long."""
     events, rows = trace.events, blocking_calls(trace).of(Blocks.ALLOCATOR)
     rows = rows[~are_named(trace, rows, FREES.match)]
     length = events.dur_ns[rows]
@@ -165,7 +167,7 @@ def _context_of_memory(trace: Trace) -> Int64:
 
 @shared
 def starts_up(trace: Trace) -> bool:
-    """Whether the process begins to use its devices in the recording."""
+    """Returns whether the process begins to use its devices in the recording."""
     return bool((trace.events.dur_ns[set_up_calls(trace)] >= CONTEXT_NS).any())
 
 
@@ -177,9 +179,10 @@ def _of_only_step(trace: Trace) -> Int64:
 
 
 def _handles(trace: Trace) -> Int64:
-    """Returns the rows of calls that free memory in the first op of a library, before the op launches anything: the
-    library makes its handle, once for each thread. PyTorch's allocator frees memory in an op only where it then asks
-    again (`allocation_retries`), and without a cache also behind what it has launched, and in later ops.
+    """Returns the rows of calls that free memory in the first op of a library, before the op launches anything. The
+    library creates its handle there, once for each thread. PyTorch's allocator frees memory in an op only if it then
+    tries to allocate again (`allocation_retries`). Without a cache, it also frees memory after what it has launched,
+    and in later ops.
 
     op       [aten::mm                    ]   [aten::mm]
     runtime   [cudaMalloc][cudaFree]   [l]          [l]
@@ -199,9 +202,9 @@ def _handles(trace: Trace) -> Int64:
 
 
 def _first_launch(trace: Trace) -> Int64:
-    """Returns the row of the first call that launches a kernel, if it is far longer than all later ones and its kernel
-    begins on an idle device soon after it returns: it loads the kernel. A queue for which it may wait holds a thousand
-    launches, so that its kernel would begin much later."""
+    """Returns the row of the first call that launches a kernel, if it loads the kernel. Then it is far longer than all
+    later ones, and its kernel begins on an idle device soon after it returns. If it waited for a full queue, which
+    holds a thousand launches, its kernel would begin much later."""
     events, launches = trace.events, find_launches(trace)
     rows = calls_that_launch(trace, Kind.KERNEL)
     if len(rows) < 2 or events.dur_ns[rows[0]] < max(LONG_NS, TIMES_LONGER * events.dur_ns[rows[1:]].max()):
@@ -214,8 +217,8 @@ def _first_launch(trace: Trace) -> Int64:
 
 
 def _first_tensor(trace: Trace) -> Int64:
-    """Returns the row of the first op that makes a tensor, if it is far longer than all later ones, or the only one,
-    and no call in it shows what takes the time: in no step does that take so long."""
+    """Returns the row of the first op that creates a tensor, if it is far longer than all later ones or the only one,
+    and no call in it shows what takes the time. No later step takes so long for it."""
     events, rows = trace.events, rows_named(trace, (Kind.CPU_OP,), _MAKES_TENSOR.__contains__)
     first, length = rows[:1], events.dur_ns[rows]
     if not len(rows) or length[0] < max(LONG_NS, TIMES_LONGER * length[1:].max(initial=0)):
@@ -227,8 +230,8 @@ def _first_tensor(trace: Trace) -> Int64:
 
 
 def _first_memory(trace: Trace) -> Int64:
-    """Allocation calls, if all are in the first of several steps, or the process begins in the recording: later steps
-    take their memory from the allocator's cache."""
+    """Returns the allocation calls, if all are in the first of several steps, or if the process begins in the only
+    step. Later steps take their memory from the allocator's cache."""
     steps, rows = find_steps(trace), blocking_calls(trace).of(Blocks.ALLOCATOR)
     rows = rows[is_in(rows, allocation_retries(trace).rows, invert=True)]  # memory may run short in any step
     if starts_up(trace) and len(steps.steps) == 1:

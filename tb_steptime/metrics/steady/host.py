@@ -1,9 +1,9 @@
 """The excess on host threads.
 
 segment  [aten::addmm          |launch|  ]      a segment that is longer than others of its site
-op       [cudnn_convolution [cudaFree][cudaMalloc] ]     an op that is longer than those of its site, for calls that no
-                                                         other one makes: these are its excess
-range    [compile_inner (dynamo_timed)     ]    what the recording names as work of a first use
+op       [cudnn_convolution [cudaFree][cudaMalloc] ]     an op that is longer than those of its site because of calls
+                                                         that no other one makes, which are its excess
+range    [compile_inner (dynamo_timed)     ]    what the recording identifies as work of a first use
 step     | [bench] [bench] [bench] | mm | mm |  code that only the first step runs, if it is far longer than the others
 """
 
@@ -40,13 +40,13 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
 #: steps.
 TIMES_NOISE, LEAST_STEPS = 2, 3
-#: What only the first step does must take this many times as long as the longest later step: work of every k-th step,
-#: such as an optimizer's after accumulated gradients, does not.
+#: Work that only the first step does must take this many times as long as the longest later step. Work of every k-th
+#: step, such as an optimizer's after accumulated gradients, does not.
 TIMES_ALL_LATER = 2
 
 
 class HostComparison(msgspec.Struct, frozen=True, eq=False):
-    """What comparing the calls of host threads shows. undisturbed_ns: see `_undisturbed_ns`."""
+    """The result of comparing the calls of host threads. `_undisturbed_ns` explains `undisturbed_ns`."""
 
     excess: Excess
     undisturbed_ns: Int64 | None
@@ -61,8 +61,8 @@ UNDISTURBED_HOST_TIME = Metric(
 
 @shared
 def on_host(trace: Trace) -> HostComparison:
-    """Returns the segments that are too long, without the waits of their thread. Threads that do not train rest
-    between their events, which is not time of the job."""
+    """Returns the segments that are too long, without the waits of their thread. Threads that do not train are idle
+    between their events, and that is not time of the job."""
     host, segments = host_events(trace), host_segments(trace)
     trains = is_in(segments.thread, training_threads(trace))
     segments = segments.where((segments.inside >= 0) | trains)
@@ -74,7 +74,7 @@ def on_host(trace: Trace) -> HostComparison:
     judged, site, only_first = _judged(trace, segments, own, step)
     undisturbed_ns = _undisturbed_ns(trace, segments, own, site, step)
     steps = int(np.count_nonzero(np.bincount(step)))
-    del step  # of a million segments each column is 8 MB
+    del step  # with a million segments, each column takes 8 MB
     excess, kind = _of_ops(trace, segments, own, site, judged)
     kind = _explained(trace, segments, excess, kind)
     kind[_noise_rows(trace, segments, excess, kind, steps)] = ExcessKind.INTERRUPTED
@@ -99,12 +99,12 @@ def on_host(trace: Trace) -> HostComparison:
 
 def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: Int64, step: Int64) -> Int64 | None:
     """Returns the time of the training threads in each step if each call took as long as the second fastest one of its
-    site, ns; None if they have no segments. Segments outside the steps are compared, too, but do not count.
+    site, in ns; None if they have no segments. Segments outside the steps are compared, too, but do not count.
 
     aten::mm of one site, in ten steps      1.3  0.9  2.4  0.9  1.0  6.2  0.9  1.1  0.9  1.4 ms      0.9 ms per call
 
-    Other processes lengthen calls and shorten none. A step of 25 ms is rarely left alone as a whole, but most of its
-    calls are left alone in some step.
+    Other processes make calls longer but never shorter. A step of 25 ms is rarely undisturbed as a whole, but most of
+    its calls are undisturbed in some step.
     """
     rows = np.flatnonzero(is_in(segments.thread, training_threads(trace)))
     if not len(rows):
@@ -120,16 +120,17 @@ def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: I
 
 
 def _judged(trace: Trace, segments: HostSegments, own: Int64, step: Int64) -> tuple[CallExcess, Int64, Bool]:
-    """Each segment compared with those of its sites, the number of its exact site, and whether only the first step has
-    its code. The less exact sites are not needed afterwards; of a million segments each takes 8 MB."""
+    """Returns the comparison of each segment with those of its sites, the number of its exact site, and whether only
+    the first step has its code. The less exact sites are not needed afterwards. With a million segments, each takes 8
+    MB."""
     sites, like = segment_sites(trace, segments)
     return judge(own, step, sites, like), sites[0], _only_in_first(trace, sites[2], own, step)
 
 
 def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64) -> Bool:
-    """Says which segments are code that no later step runs, if all of it takes far longer than any later step:
-    candidates that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded
-    steps may be such code, too; what it costs is no cost of the other steps either."""
+    """Returns which segments are code that no later step runs, if all of it takes far longer than any later step.
+    Examples are candidates that are compiled and timed, and data that is prepared. An evaluation before the first of a
+    few recorded steps may be such code, too, but its cost is no cost of the other steps either."""
     steps = find_steps(trace)
     length = steps.duration_ns
     if len(length) < LEAST_STEPS:
@@ -158,8 +159,8 @@ def only_first_calls(trace: Trace) -> Int64:
 
 
 def _with_calls_between(trace: Trace, segments: HostSegments, only: Bool) -> Bool:
-    """Adds the calls before and after which a thread runs such code. A call has only a name in common with other calls,
-    so that alone does not show to what code it belongs."""
+    """Returns these segments and the calls before and after which a thread runs such code. A call has only its name in
+    common with other calls, so the call alone does not show to what code it belongs."""
     if not only.any():
         return only
     host, thread, inside = host_events(trace), segments.thread, segments.inside
@@ -170,8 +171,8 @@ def _with_calls_between(trace: Trace, segments: HostSegments, only: Bool) -> Boo
 
 
 def _explained(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8) -> UInt8:
-    """Returns the kind of each excess, considering what else happens for half of it: a garbage collection, the end of
-    the work that the recording explains, or the profiler."""
+    """Returns the kind of each excess, considering what else happens for half of it: a garbage collection, a pause or
+    the end of the recording, or the profiler."""
     kind, long = kind.copy(), np.flatnonzero(excess)
     start, end = segments.start_ns[long], segments.end_ns[long]
     collected = garbage_collections(trace)
@@ -191,21 +192,21 @@ def undisturbed_host_time(trace: Trace) -> Figure:
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
-    """Returns the number of the step whose host work contains each instant, 0 before the first one."""
+    """Returns the number of the step whose host work contains each instant; 0 before the first one."""
     return find_steps(trace).begun_on_host(instants) + 1
 
 
 def profiler_intervals(trace: Trace) -> Intervals:
-    """Returns when the profiler works. Its rows for loading belong to the job: a first launch loads code without a
-    profiler, too."""
+    """Returns when the profiler works. Its rows for loading belong to the job, because a first launch loads code
+    without a profiler, too."""
     rows = rows_named(trace, (Kind.OVERHEAD,), lambda name: LOADING_OVERHEAD.match(name) is None)
     return Intervals.of_events(trace.events, rows)
 
 
 def _of_ops(trace: Trace, segments: HostSegments, own: Int64, site: Int64, repeats: CallExcess) -> tuple[Int64, UInt8]:
-    """Returns the excess of each segment and its kind, including that of ops with unusual calls: the time of an op
+    """Returns the excess of each segment and its kind, including that of ops with unusual calls. The time of an op
     beyond the steady duration of its site is attributed to its longest segments that have no equivalent in other calls
-    of the op. It is added to the columns of `repeats` itself, which are as long as the segments."""
+    of the op. It is added to the columns of `repeats` in place, because they are as long as the segments."""
     excess, kind = repeats.excess_ns, repeats.kind
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
@@ -237,8 +238,8 @@ def _of_ops(trace: Trace, segments: HostSegments, own: Int64, site: Int64, repea
 
 
 def _segments_within(trace: Trace, segments: HostSegments, rows: Int32) -> tuple[Int64, Int64]:
-    """Returns for each of these rows of the event table, which are sorted by thread, the first of its thread's segments
-    that begins in it, and the first one after its end."""
+    """Returns, for each of these rows of the event table, the first of its thread's segments that begins in it, and the
+    first one after its end. The rows must be sorted by thread."""
     thread, start, end = trace.events.thread[rows], trace.events.start_ns[rows], trace.events.ends(rows)
     first, behind = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     for number in distinct_in(thread).tolist():
@@ -256,8 +257,8 @@ def _range_of(ascending: Int32, value: int) -> tuple[int, int]:
 
 
 def _noise_rows(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int) -> Int64:
-    """Returns the segments that would count as one-time, although two others in several steps were interrupted for at
-    least half as long: a first call is interrupted as often as any other one. steps: number of steps with segments."""
+    """Returns the segments that would count as one-time, although in at least two steps interruptions take half as
+    long. A first call is interrupted as often as any other one. The number of steps with segments is `steps`."""
     long = np.flatnonzero(excess)
     if steps < LEAST_STEPS or not len(long):
         return long[:0]
@@ -272,8 +273,8 @@ def _noise_rows(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8
 
 def _begins_again(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int) -> Int64:
     """Returns the segments of the first step that would count as interrupted, although it has longer one-time work and
-    no later step has an interruption half as long: a kernel that is compiled again for other inputs, for example.
-    steps: number of steps with segments."""
+    no later step has an interruption half as long. A kernel that is compiled again for other inputs is an example. The
+    number of steps with segments is `steps`."""
     long = np.flatnonzero(excess)
     if steps < LEAST_STEPS or not len(long):
         return long[:0]
@@ -286,8 +287,8 @@ def _begins_again(trace: Trace, segments: HostSegments, excess: Int64, kind: UIn
 
 
 def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site: Int64, late: Int64) -> Bool:
-    """Says which of these segments are in the first launch of a kernel or, if no other call of the op has similar ones,
-    in the first call of an op, in which a library initialises itself."""
+    """Returns which of these segments are in the first launch of a kernel, or in the first call of an op, in which a
+    library initializes itself. The latter only counts if no other call of the op has similar segments."""
     if not len(late):
         return np.zeros(0, bool)
     events, launches = trace.events, find_launches(trace)
@@ -318,16 +319,16 @@ def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site:
 def firsts(values: Int64) -> Int64:
     """Returns the place of the first of each distinct value."""
     place = np.full(int(values.max(initial=-1)) + 1, len(values), np.int64)
-    place[values[::-1]] = np.arange(len(values))[::-1]  # the last write stays: that of the first one
+    place[values[::-1]] = np.arange(len(values))[::-1]  # the last write stays, which is that of the first one
     return place[place < len(values)]
 
 
 def _of_first_use(
     trace: Trace, host: HostEvents, segments: HostSegments, own: Int64, excess: Int64, kind: UInt8
 ) -> tuple[Int64, UInt8, Int64]:
-    """Returns the excess including work that the recording identifies as a first use, which is excess as a whole. The
-    profiler writes the loading of code on a track of its own; the launch that loads is the call at that time. Returns
-    the excess of each segment, its kind, and where it ends."""
+    """Returns the excess of each segment, its kind, and where it ends. It includes work that the recording identifies
+    as a first use, which is excess as a whole. The profiler writes the loading of code on a track of its own, and the
+    launch that loads is the call at that time."""
     loads = Intervals.of_events(trace.events, loading_overheads(trace))
     start, end, named = segments.start_ns, segments.end_ns, np.zeros(len(segments), np.int64)
     ends = end.copy()

@@ -1,5 +1,5 @@
-"""The time of host threads as segments: each belongs to the innermost op, range or call that is open. The part of it
-that is waiting, whose length something else determines, is `waits_ns`.
+"""The time of host threads as segments: each belongs to the innermost op, range or call that is open. `waits_ns` is the
+part of it in which the thread waits, whose length something else determines.
 
 thread    [ aten::linear                      ]
             [ aten::addmm            ]
@@ -31,7 +31,7 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distin
 
 #: Types of the columns of `HostSegments`.
 _TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
-#: Kinds of host events with a name. Python frames are left out: there are ten of them for each op.
+#: Kinds of host events with a name. Python frames are left out, because there are ten of them for each op.
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
 
 
@@ -40,7 +40,7 @@ class HostEvents(msgspec.Struct, frozen=True, eq=False):
 
     row      int32, row of the event table
     parent   int32, place here of the event that encloses it most closely on its thread; -1 for none
-    depth    int32, how many enclose it
+    depth    int32, number of events that enclose it
     """
 
     row: Int32
@@ -54,11 +54,11 @@ class HostEvents(msgspec.Struct, frozen=True, eq=False):
 class HostSegments(msgspec.Struct, frozen=True, eq=False):
     """Adjacent segments of each host thread, by (thread, start), from its first event to the end of its last one.
 
-    thread           int32, row of `Trace.threads`
-    start_ns, end_ns int64; none is empty
-    inside           int32, place in `HostEvents` of the innermost open event; -1 for none
-    before, after    int32, place in `HostEvents` of the event directly inside it that ended or begins there; -1 where
-                     the segment is the first or the last one of its event
+    thread            int32, row of `Trace.threads`
+    start_ns, end_ns  int64; no segment is empty
+    inside            int32, place in `HostEvents` of the innermost open event; -1 for none
+    before, after     int32, place in `HostEvents` of the event directly inside it that ended or begins there; -1 if the
+                      segment is the first or the last one of its event
     """
 
     thread: Int32
@@ -72,7 +72,7 @@ class HostSegments(msgspec.Struct, frozen=True, eq=False):
         return len(self.thread)
 
     def where(self, selected: Bool) -> HostSegments:
-        """Only the chosen rows, in their order."""
+        """Returns only the chosen rows, in their order."""
         if selected.all():
             return self
         rows = np.flatnonzero(selected)
@@ -105,7 +105,7 @@ def host_places(trace: Trace, rows: Int32 | Int64) -> Int64:
 
 
 def host_segments(trace: Trace) -> HostSegments:
-    """Divide the time of each thread into segments."""
+    """Divides the time of each thread into segments."""
     host = host_events(trace)
     thread, start = trace.events.thread[host.row].astype(np.int32), trace.events.start_ns[host.row]
     if columns := one_pass("stretches", _TYPES, start, trace.events.ends(host.row), thread, host.parent, for_each=2):
@@ -129,8 +129,8 @@ def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
 
 
 def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, end_row: int) -> HostSegments:
-    """Returns the segments of the thread with events [first, end_row). At one instant inner events end first, and after
-    all ends outer ones begin first."""
+    """Returns the segments of the thread with events [first, end_row). At any instant inner events end first. After all
+    ends, outer events begin first."""
     place = np.arange(first, end_row, dtype=np.int32)
     ends = place[::-1][np.argsort(end[first:end_row][::-1], kind="stable")]  # at equal ends inner ones first
     at = np.concatenate((end[ends], start[place]))
@@ -151,13 +151,13 @@ def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first:
 #: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
 _ON_HOST = expression(r"(?:gloo|mpi):")
 _EXCHANGES = expression(rf"{BACKEND}:|_?c10d|record_param_comms")
-#: Ops that read a value from the device; for a CPU tensor this takes less than a microsecond.
+#: Ops that read a value from the device. For a CPU tensor this takes less than a microsecond.
 _READS = expression(r"aten::(_local_scalar_dense|item|nonzero)$")
 _ALL = slice(None)
 
 
 def waits_ns(trace: Trace, host: HostEvents, segments: HostSegments) -> Int64:
-    """Returns how long the thread waits in each segment, ns: for the device, for room in the queue, for a batch, for
+    """Returns how long the thread waits in each segment, in ns: for the device, for room in the queue, for a batch, for
     other ranks, or for the thread of the autograd engine.
 
     A call with the name of a wait does nothing else. A call that frees memory waits while a device works, and otherwise

@@ -5,8 +5,8 @@ path     the same without shapes: inputs of other sizes
 alike    the same name between the same neighbours, anywhere
 name     the same name
 
-In a file that several recordings were joined into, each has sites of its own: what comes first in the second one is
-compared with what follows it there.
+In a file that several recordings were joined into, each has sites of its own. The first calls of the second one are
+compared with those that follow them there.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.model import Trace, find_launches, recording_at, shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
-#: Number of segments whose sites are computed at a time: their intermediate columns then stay in the cache.
+#: Number of segments whose sites are computed at a time, so that their intermediate columns stay in the cache.
 _AT_ONCE = 2**15
 #: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
 
-#: Ops that only describe or allocate: their duration does not depend on the data.
+#: Ops that only describe or allocate. Their duration does not depend on the data.
 _DESCRIBES = expression(
     r"aten::(empty|empty_like|empty_strided|new_empty(_strided)?|view|view_as|_unsafe_view|_reshape_alias|reshape|expand"
     r"|expand_as|t|transpose|permute|as_strided|detach_?|alias|slice|select|split(_with_sizes)?|chunk|unbind|narrow"
@@ -46,7 +46,7 @@ class Sites(NamedTuple):
 
 
 class _ComputedColumns:
-    """Columns of site numbers, each computed whenever it is read: of a million segments each takes 8 MB, and they are
+    """Columns of site numbers, each computed whenever it is read. With a million segments each takes 8 MB, and they are
     read once or twice."""
 
     def __init__(self, *columns: Callable[[], Int64]) -> None:
@@ -60,8 +60,8 @@ class _ComputedColumns:
 
 
 def mixed(*columns: Int64) -> Int64:
-    """Returns a number that rows share if they agree in all columns. Two of a million that do not agree share one with
-    a probability of 1 in 10 million."""
+    """Returns a number that rows share if they agree in all columns. Two of a million rows that do not agree share one
+    with a probability of 1 in 10 million."""
     wide = [column.astype(np.int64, copy=False) for column in columns]
     if result := one_pass("mix", (np.int64,), *wide):
         return result[0]
@@ -80,9 +80,9 @@ class HostCode(msgspec.Struct, frozen=True, eq=False):
 
     name    int32, row of the string table; the same for users' ranges that differ only in numbers
     path    int32, its name and those of the events around it
-    exact   int32, likewise with the shapes of their inputs
-    fixed   bool, its time does not depend on the data
-    shaped  bool, the shapes of its inputs are recorded
+    exact   int32, the same with the shapes of their inputs
+    fixed   bool, whether its time does not depend on the data
+    shaped  bool, whether the shapes of its inputs are recorded
     """
 
     name: Int32
@@ -106,7 +106,7 @@ def host_code(trace: Trace) -> HostCode:
 
 def segment_sites(trace: Trace, segments: HostSegments) -> Sites:
     """Returns the sites of each segment: exact, path, alike and, for segments that are whole events, name. Other
-    segments of one name are parts of an event that have nothing in common."""
+    segments of one name are parts of an event and have nothing in common."""
     code, inside = host_code(trace), segments.inside
     exact = numbered(_apart(trace, segments.start_ns, _around(segments, code.exact, code.name)))
     sites = _ComputedColumns(
@@ -119,13 +119,13 @@ def segment_sites(trace: Trace, segments: HostSegments) -> Sites:
 
 
 def _apart(trace: Trace, start_ns: Int64, site: Int64) -> Int64:
-    """Returns the sites of calls that begin at these instants, those of each recording apart."""
+    """Returns the sites of calls that begin at these instants, so that each recording has its own."""
     return site if len(trace.windows) < 2 else mixed(site, recording_at(trace, start_ns))
 
 
 def _around(segments: HostSegments, own: Int32, name: Int32) -> Int64:
-    """Returns a number for each segment that shows its code and the names of the events before and after it. own: of
-    each of the `host_events`, as is name."""
+    """Returns a number for each segment that shows its code and the names of the events before and after it. The
+    columns `own` and `name` belong to the `host_events`."""
     site = np.empty(len(segments), np.int64)
     for first in range(0, len(site), _AT_ONCE):
         chunk = slice(first, first + _AT_ONCE)
@@ -135,7 +135,8 @@ def _around(segments: HostSegments, own: Int32, name: Int32) -> Int64:
 
 
 def _whole(segments: HostSegments, name: Int32) -> Int64:
-    """Returns the name of each segment that is a whole event; for others a number that no other segment has."""
+    """Returns the name of each segment that is a whole event. Any other segment gets a number that no other segment
+    has."""
     whole = (segments.inside >= 0) & (segments.before < 0) & (segments.after < 0)
     site = np.arange(-2, -2 - len(segments), -1)
     site[whole] = name[segments.inside[whole]]
@@ -151,9 +152,9 @@ def op_sites(trace: Trace, ops: Int64) -> Sites:
 
 
 def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
-    """Says which host events have a duration that does not depend on the data: calls of the runtime and the driver, ops
-    that make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on CPU
-    tensors of kinds that otherwise launch; and users' ranges may contain any code."""
+    """Returns which host events have a duration that does not depend on the data: calls of the runtime and the driver,
+    ops that make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on
+    CPU tensors of kinds that otherwise launch. Users' ranges may contain any code."""
     kind = trace.events.kind.take(host.row)
     calls = is_in(kind, CALL_KINDS)
     above = calls.copy()
@@ -166,9 +167,9 @@ def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
 
 
 def activity_sites(trace: Trace) -> Sites:
-    """Returns the sites of each device activity, in the order of `find_launches`: exact, and alike. Activities with
-    only the name in common may have any size. Even those of one launch shape may loop over different lengths: only the
-    shapes of the op, or the bytes that are copied or exchanged, show that their work is the same."""
+    """Returns the sites of each device activity, in the order of `find_launches`: exact, path and alike. Activities
+    with only the name in common may have any size. Even those of one launch shape may loop over different lengths. Only
+    the shapes of the op, or the bytes that are copied or exchanged, show that their work is the same."""
     events, launches = trace.events, find_launches(trace)
     host, code, activity = host_events(trace), host_code(trace), launches.activity
     call = host_places(trace, launches.call)
@@ -205,8 +206,8 @@ def _is_at(column: Bool, place: Int32) -> Bool:
 
 
 def _names(trace: Trace, host: HostEvents) -> Int64:
-    """Returns the name of each event, as a row of the string table; the same for users' ranges that differ only in
-    numbers."""
+    """Returns the name of each event, as a row of the string table. Users' ranges that differ only in numbers have the
+    same."""
     alike = np.arange(len(trace.strings), dtype=np.int64)
     first: dict[str, int] = {}
     for name in distinct_in(trace.events.name[trace.events.rows(Kind.USER)]).tolist():

@@ -1,13 +1,14 @@
-"""What the first calls of an op launch on devices, and later calls of the same op do not: a library tries algorithms.
+"""What the first calls of an op launch on devices and later calls of the same op do not, because a library tries
+algorithms.
 
 op       [cudnn_convolution                    ]   [cudnn_convolution]   [cudnn_convolution]
 stream     aaaa  bbbb  cccccccccc  dddd  k           k                     k
 trials     tttt  tttt  tttttttttt  tttt
 
-So are the launches of code that only a far longer first step runs, as Triton's autotuner does.
+Launches of code that only a far longer first step runs are trials, too. Triton's autotuner does this.
 
-Alike: an op whose number of launches depends on its data has calls with many launches in later steps, too. An op that
-does other work in the first step, as for a prompt before tokens are generated, launches none of the later kernels.
+Similar: An op whose number of launches depends on its data also has calls with many launches in later steps. An op that
+does other work in the first step, such as for a prompt before tokens are generated, launches none of the later kernels.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in, values_at
 
-#: A first call launches this many times as much as any later one, of at least FEWEST.
+#: A first call launches this many times as many activities as any later one. There are at least FEWEST later ones.
 TIMES_MORE, FEWEST = 3, 2
 
 
 class Trials(msgspec.Struct, frozen=True, eq=False):
-    """Trials in time order: each one's row of the event table, and that of the op's call which launches it; its own row
-    if it is not the op that tries."""
+    """Trials in time order.
+
+    event  row of the event table of each trial
+    op     row of the op's call that launches it; its own row if no op tries it
+    """
 
     event: Int64
     op: Int64
@@ -38,8 +42,8 @@ class Trials(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def trials(trace: Trace) -> Trials:
-    """Returns all trials. Calls are compared with those of later steps or, in a recording of one step, the first call
-    of an op with its later ones."""
+    """Returns all trials. Calls are compared with those of later steps. In a recording of one step, the first call of
+    an op is compared with its later ones."""
     launches, host = find_launches(trace), host_events(trace)
     op = values_at(host.parent, host_places(trace, launches.call))
     in_ops = _of_ops(trace, op)
@@ -50,8 +54,8 @@ def trials(trace: Trace) -> Trials:
 
 
 def _of_ops(trace: Trace, op: Int64) -> Bool:
-    """Says which activities are trials of ops. op: the place in `host_events` of the event around each one's call, or
-    -1."""
+    """Returns which activities are trials of ops. `op` is the place in `host_events` of the event around each one's
+    call, or -1."""
     events, host, is_trial = trace.events, host_events(trace), np.zeros(len(op), bool)
     rows = np.flatnonzero(op >= 0)
     rows = rows[events.kind[host.row[op[rows]]] == Kind.CPU_OP]
@@ -66,7 +70,7 @@ def _of_ops(trace: Trace, op: Int64) -> Bool:
     more = first & (later[site] >= FEWEST) & (launched >= TIMES_MORE * most[site])
     code = numbered(activity_sites(trace).sites[0][rows])
     stays = is_in(code, code[~first[call]])
-    more &= np.bincount(call, stays, minlength=len(calls)) > 0  # what is chosen is among them
+    more &= np.bincount(call, stays, minlength=len(calls)) > 0  # the algorithm that is chosen is among them
     is_trial[rows[more[call] & ~stays]] = True
     return is_trial
 
@@ -96,7 +100,7 @@ def op_of_trial(trace: Trace, event: Int64, other: Int64) -> Int64:
 
 
 def _first_calls(trace: Trace, start: Int64, site: Int64) -> Bool:
-    """Says which calls are in the first step or, in a recording of one step, the first of their site."""
+    """Returns which calls are in the first step or, in a recording of one step, the first of their site."""
     steps = find_steps(trace)
     if len(steps.steps) > 1:
         return np.asarray(steps.begun_on_host(start) == 0, bool)

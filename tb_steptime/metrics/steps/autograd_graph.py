@@ -1,10 +1,10 @@
-"""Forward ops may have nodes of autograd that no backward pass runs: a teacher or an evaluation with a graph.
+"""Nodes of autograd that no backward pass runs, such as those of a teacher or an evaluation with a graph.
 
     op         [addmm 7][relu 8]  [addmm 9][relu 10]  [sum 11]  [SumBackward 11][ReluBackward 10][AddmmBackward 9]
                |--- teacher ---|  |---- model -----|            7 and 8 never run
 
-An op has the number that the next node of its thread will have. So it has created a node if the next op has a higher
-number: without gradients, as under `no_grad` or in frozen layers, all ops have the same one.
+An op has the number that the next node of its thread will have. It has therefore created a node if the next op has a
+higher number. Without gradients, as under `no_grad` or in frozen layers, all ops have the same number.
 
 The backward pass of a step may have more nodes each time, because it goes through the graphs of earlier steps, too.
 
@@ -32,15 +32,15 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, media
 
 #: Ops of which a model consists, one call per layer.
 _LAYER = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|native_layer_norm|_scaled_dot_product_\w+)$")
-#: Minimum number of layers a step, in the steps that have any: fewer are a metric, or a small head.
+#: Minimum number of layers per step, in the steps that have any. Fewer are a metric, or a small head.
 FEWEST_LAYERS = 2
 #: Minimum share of all nodes that never run. Below it, hardly anything is kept for them.
 LEAST_SHARE = 0.1
-#: Minimum number of steps: in one, the backward pass may have been left out.
+#: Minimum number of steps. In a single one, the backward pass may have been left out.
 FEWEST_STEPS = 2
-#: The last steps do not suffice: in a pipeline of ranks their backward passes may come after the recording.
+#: Number of last steps that do not suffice. In a pipeline of ranks, their backward passes may come after the recording.
 LAST = 2
-#: The steps that have any agree in their number up to this factor. Where rows are lost, they differ at random.
+#: The steps with unused nodes agree in their number up to this factor. If rows are lost, the numbers differ at random.
 ALIKE = 2
 
 
@@ -54,8 +54,9 @@ class UnusedGraph(msgspec.Struct, frozen=True):
     ns                 time of all these ops, mean over all steps
     start_ns, end_ns   from the first to the last of these ops, in the step in which they take longest
 
-    Ops after the last node of the recording do not count, since their backward pass may not be recorded; nor does what
-    a checkpoint computes again inside a node.
+    Ops after the last node of the recording do not count, because their backward pass may not be recorded. What a
+    checkpoint computes again inside a node does not count either. In an inference all nodes count, because it has no
+    backward pass.
     """
 
     unused: int
@@ -68,12 +69,7 @@ class UnusedGraph(msgspec.Struct, frozen=True):
 
 
 def unused_graph(trace: Trace) -> UnusedGraph | None:
-    """The nodes that never run; None if there are hardly any.
-
-    The ops after the last node of the recording do not count: their backward pass may not be recorded. What a
-    checkpoint computes again inside a node does not count either. Of an inference all nodes count, as it has no
-    backward pass.
-    """
+    """Returns the nodes that never run; None if there are hardly any."""
     created, ran = _created(trace)
     events, steps = trace.events, find_steps(trace).steps
     within, step = in_steps(trace, events.start_ns[created])
@@ -107,15 +103,20 @@ def unused_graph(trace: Trace) -> UnusedGraph | None:
 
 
 def _are_apart(counts: Int64, having: Int64, ran: Bool) -> bool:
-    """Whether these steps, by their numbers of unused nodes, are enough, alike, and not only the last ones, and whether
-    other nodes of them run. ran: of each node of these steps, whether it runs."""
+    """Returns whether the steps with unused nodes are enough, agree in the number of these, and are not only the last
+    ones, and whether other nodes of these steps run.
+
+    counts  number of unused nodes of each step
+    having  the steps with any
+    ran     whether each node of these steps runs
+    """
     enough = len(having) >= FEWEST_STEPS and bool(having[0] < len(counts) - LAST)
     return enough and bool(counts[having].max() <= ALIKE * counts[having].min()) and bool(ran.any())
 
 
 def _created(trace: Trace) -> tuple[Int64, Bool]:
-    """The forward ops that created a node before the last recorded node begins, or at any time if none is recorded, and
-    whether a node of that number runs at any time, whichever thread's it is."""
+    """Returns the forward ops that created a node before the last recorded node begins, or at any time if none is
+    recorded. Also returns whether a node of that number runs at any time, on any thread."""
     table, events = trace.sequences, trace.events
     node = table.forward_thread > 0
     last_ns = events.start_ns[table.event[node]].max() if node.any() else NEVER
@@ -130,13 +131,13 @@ def _created(trace: Trace) -> tuple[Int64, Bool]:
     return table.event[places].astype(np.int64), is_in(table.number[places], distinct_in(table.number[node]))
 
 
-#: Minimum number of steps: in fewer, a backward pass can grow for other reasons.
+#: Minimum number of steps. In fewer, a backward pass can grow for other reasons.
 FEWEST = 5
-#: From the first step to the last, the backward pass has at least this many times as many nodes.
+#: The backward pass of the last step has at least this many times as many nodes as that of the first.
 GROWN = 1.3
-#: Each step adds about the same number of nodes: between these times the median.
+#: Each step adds about the same number of nodes, between these multiples of the median.
 LEAST_ADDED, MOST_ADDED = 0.5, 2.0
-#: All else that a step does has about the same number of ops: they differ by at most this share of the median.
+#: The number of all other ops of a step is about the same. It differs by at most this share of the median.
 STEADY = 0.05
 
 
@@ -158,7 +159,7 @@ class GrowingGraph(msgspec.Struct, frozen=True):
 
 
 def growing_graph(trace: Trace, device: int | None) -> GrowingGraph | None:
-    """What the backward pass grows by; None if it does not, or if the rest of the steps grows as well."""
+    """Returns by how much the backward pass grows; None if it does not, or if the rest of the steps grows as well."""
     steps, lengths = find_steps(trace).steps, judged_ns(trace, device)
     nodes = rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(NODE))
     if len(steps) < FEWEST or not len(nodes):
@@ -180,7 +181,7 @@ def growing_graph(trace: Trace, device: int | None) -> GrowingGraph | None:
 
 
 def _outside(trace: Trace, nodes: Int64) -> Int64:
-    """The ops that begin outside of the nodes."""
+    """Returns the ops that begin outside of the nodes."""
     events = trace.events
     order = nodes[np.argsort(events.start_ns[nodes], kind="stable")]
     ends = np.maximum.accumulate(events.end_ns[order])
@@ -190,6 +191,6 @@ def _outside(trace: Trace, nodes: Int64) -> Int64:
 
 
 def _per_step(trace: Trace, rows: Int64) -> Int64:
-    """How many of the rows begin in each step."""
+    """Returns how many of the rows begin in each step."""
     _, step = in_steps(trace, trace.events.start_ns[rows])
     return np.bincount(step, minlength=len(find_steps(trace).steps))

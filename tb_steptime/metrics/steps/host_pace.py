@@ -1,6 +1,7 @@
-"""How the host keeps the device busy: the places that launch work and their cost, the figures of the pace, the queue.
+"""How the host keeps the device busy: the places that launch work and their cost, the figures of the pace, and the
+queue.
 
-The cost of each place and phase: device time, idle time by reason, run-ahead.
+The cost of each place and phase consists of device time, idle time by reason, and run-ahead.
 
 site    launches  starved  run-ahead   device   idle by reason
 forward.model  289     79 %      13 us    12 ms    51 ms
@@ -41,7 +42,7 @@ from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, UInt8, distinct_in, median
 
-# Figures that show whether the CPU limits the step: for the main device, means over the steps.
+# Figures that show whether the CPU limits the step. They belong to the main device and are means over the steps.
 
 IDLE_SHARE = Metric(
     "gpu_idle_share", "GPU idle", Unit.FRACTION, "Share of the step in which the GPU does nothing."
@@ -69,8 +70,8 @@ HOST_FIGURES = (
 def host_figures(
     step_ns: int, idle: IdleNs, host_floor_ns: float | None, launches: LaunchFigures, full_queue_ns: int
 ) -> dict[str, float]:
-    """Returns the figures by metric id, in the order of HOST_FIGURES; unknown ones are left out. idle: idle time of the
-    mean step."""
+    """Returns the figures by metric id, in the order of HOST_FIGURES. Unknown ones are left out. `idle` is the idle
+    time of the mean step."""
     values = (
         idle.total_ns / step_ns if step_ns else 0.0, step_ns - idle.total_ns, host_floor_ns, launches.queue_mean,
         launches.queue_max, launches.starved_share, launches.run_ahead_p50_ns, full_queue_ns,
@@ -82,16 +83,18 @@ def host_figures(
 #: Number of gaps of each site that are kept as evidence.
 EXAMPLES = 5
 
-#: Number of activities joined at once: a large trace has millions.
+#: Number of activities that are joined at once. A large trace has millions.
 _AT_ONCE = 1 << 18
 
 _NOTHING = LaunchedFrom(0.0, None, None)
 
 
 class SiteRow(msgspec.Struct, frozen=True):
-    """A place within a phase from which work is launched, such as the buffer broadcast of the forward pass; means per
-    step.
+    """A place within a phase from which work is launched, such as the buffer broadcast of the forward pass. Values are
+    means per step.
 
+    launches           number of activities that are launched here
+    calls              number of calls that launch them; all activities of a graph have one
     device_ns          time in which work that was launched here runs (union over streams)
     idle_ns            idle time, by reason, that ended with an activity launched here
     bubble_ns          the part of it that a blocking call causes (see BlockingRow)
@@ -103,9 +106,7 @@ class SiteRow(msgspec.Struct, frozen=True):
     each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
                        no others
     run_ahead_p50_ns, starved_share   None without launches
-    examples           the longest gaps for which the host is late, else the longest for any reason
-    launches           activities that are launched here
-    calls              calls that launch them: one for all activities of a graph
+    examples           the longest gaps for which the host is late; if there are none, the longest for any reason
     """
 
     site: str
@@ -126,9 +127,9 @@ class SiteRow(msgspec.Struct, frozen=True):
 
 
 class PhaseRow(msgspec.Struct, frozen=True):
-    """A phase of the step: the sum of its sites, and what the host spends in it; means per step.
+    """A phase of the step: the sum of its sites, and what the host spends in it. Values are means per step.
 
-    host_ns sums over the phases to the step; idle_ns.total sums over the phases to the device's idle time.
+    The phases' host_ns add up to the step, and their idle_ns.total to the device's idle time.
     """
 
     phase: PhaseId
@@ -144,8 +145,8 @@ class PhaseRow(msgspec.Struct, frozen=True):
 
 
 def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | None = None) -> list[SiteRow]:
-    """Sites that launch anything or have attributed idle time, in the order of a step. mean: of these steps; None for
-    all."""
+    """Returns the sites that launch anything or have attributed idle time, in the order of a step. `mean` belongs to
+    these steps. If `steps` is None, it belongs to all."""
     launched = by_site(trace, device, steps)
     runs = _device_ns(trace, device, activity_sites(trace), len(SITES), steps or find_steps(trace))
     gaps, each = longest_gaps(trace, device, EXAMPLES, steps), _each_ns(trace, device)
@@ -166,7 +167,7 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
 
 
 def _each_ns(trace: Trace, device: int) -> dict[int, int]:
-    """The median length, by place in SITES, of the device's activities that are not exchanges between ranks."""
+    """Returns the median length, by place in SITES, of the device's activities that are not exchanges between ranks."""
     events, activity, sites = trace.events, find_launches(trace).activity, activity_sites(trace)
     works = (events.device.take(activity) == device) & ~collective_names(trace)[events.name.take(activity)]
     return {
@@ -176,7 +177,7 @@ def _each_ns(trace: Trace, device: int) -> dict[int, int]:
 
 
 def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping[str, int]) -> list[PhaseRow]:
-    """Phases with host time, launches or attributed idle time, in the order of a step."""
+    """Returns the phases with host time, launches or attributed idle time, in the order of a step."""
     launched = by_phase(trace, device)
     runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS), find_steps(trace))
     rows = []
@@ -194,7 +195,7 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
 
 
 def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
-    """Says where the host's time goes, for a trace without device activity."""
+    """Returns where the host's time goes, for a trace without device activity."""
     return [
         PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
         for phase, label in phase_labels(trace).items()
@@ -203,7 +204,7 @@ def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
 
 
 def _device_ns(trace: Trace, device: int, group: UInt8, groups: int, steps: Steps) -> list[int]:
-    """Mean per step of the time in which work of each group runs, ns."""
+    """Returns the mean time per step in which work of each group runs, in ns."""
     events, activity = trace.events, find_launches(trace).activity
     busy_ns = []
     for number in range(groups):
@@ -217,14 +218,14 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int, steps: Step
 
 
 def _examples(gaps: Mapping[tuple[str, str], list[Evidence]], site: str) -> list[Evidence]:
-    """The longest gaps before late launches, or, if there are none, the longest of any reason."""
+    """Returns the longest gaps before late launches or, if there are none, the longest for any reason."""
     host_gaps = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
     examples = host_gaps or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
     examples.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
     return examples[:EXAMPLES]
 
 
-# The device beside its queue, in the same time bins: its activity, and how far the host is ahead of it.
+# The device beside its queue, in the same time bins. It shows its activity and how far the host is ahead of it.
 #
 # queue    |1 2 3 2 1 0 0 0 |0 1 1 0 ..|
 # device   |kkkkkkkkkk      |  cc   kk |     compute, communication, copies: exact overlap, an instant counts once
@@ -232,9 +233,13 @@ def _examples(gaps: Mapping[tuple[str, str], list[Evidence]], site: str) -> list
 
 
 class DeviceLevel(msgspec.Struct, frozen=True):
-    """One resolution, one entry per bin from the window's start on, in thousandths of the bin: computing kernels,
-    collectives where no kernel computes, copies where no kernel runs. run_ahead_ns: mean over the activities that start
-    in the bin, None where none does."""
+    """One resolution, with one entry per bin from the window's start on.
+
+    kernel_permille         thousandths of the bin in which kernels compute
+    communication_permille  thousandths in which collectives run and no kernel computes
+    copy_permille           thousandths in which copies run and no kernel does
+    run_ahead_ns            mean over the activities that start in the bin, None if none does
+    """
 
     bin_ns: int
     kernel_permille: list[int]
@@ -244,7 +249,7 @@ class DeviceLevel(msgspec.Struct, frozen=True):
 
 
 def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> list[DeviceLevel]:
-    """The device in the bins of each level of the queue, whose bins are multiples of the finest level's."""
+    """Returns the device in the bins of each level of the queue, whose bins are multiples of the finest level's."""
     if not queue:
         return []
     low, high = find_steps(trace).window
@@ -270,7 +275,8 @@ def _means(count: Int64, total_ns: Int64) -> list[int | None]:
 
 
 def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> tuple[Int64, Int64]:
-    """Per bin: the device's activities that start in it, and the sum of their run-ahead, ns."""
+    """Returns for each bin the number of the device's activities that start in it, and the sum of their run-ahead in
+    ns."""
     events, launches = trace.events, find_launches(trace)
     bins = -(-(high - low) // bin_ns)
     count, total = np.zeros(bins, np.int64), np.zeros(bins, np.int64)

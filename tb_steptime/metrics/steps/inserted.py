@@ -6,7 +6,7 @@ step 3   [a]..[b].[x]....................[c]  x is inserted: the time from the e
                  |---- inserted -------|      less that of the others, whatever else in the step varies
 step 4   [a]..[b].....[c]
 
-Steps at equal distances are longer if they do extra work, such as an evaluation every fifth step.
+Steps at equal distances are longer if they do extra work, such as an evaluation in every fifth step.
 
 step     1    2    3        4    5    6        7    8    9
 length   ==== ==== ======== ==== ==== ======== ==== ==== ========      every third step is longer
@@ -34,16 +34,16 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, distinct_in, is_in, median
 
-#: REGULAR steps at equal distances are not chance. Of fewer, FEWEST suffice if they all call the same number of ops,
-#: and all other steps also agree in theirs.
+#: REGULAR steps at equal distances are no coincidence. FEWEST suffice if they all call the same number of ops, and all
+#: other steps also agree in theirs.
 REGULAR, FEWEST = 3, 2
-#: Maximum probability with which the steps that have the ops are by chance those with the longest times.
+#: Maximum probability that the steps with the ops are the longest ones only by chance.
 CHANCE = 0.03
-#: Ops of an optimizer: steps that alone have them update the weights after several passes.
+#: Ops of an optimizer. If only some steps have them, these update the weights after several passes.
 _UPDATE = expression(r"aten::(_fused_\w+_?|_foreach_addcdiv_|addcdiv_)$")
-#: A pause at one place, where all ops are the same, needs one more step: another process may interrupt three at equal
-#: distances. The shortest one is this many times as long as the longest of the other steps, and the longest at most
-#: this many times as long as the shortest.
+#: Minimum number of pauses at one place if all ops are the same. It is one more, because another process may interrupt
+#: three steps at equal distances. The shortest pause takes APART times as long as the longest of the other steps, and
+#: the longest pause at most ALIKE times as long as the shortest.
 PAUSES, APART, ALIKE = 4, 2.0, 2.0
 
 
@@ -53,9 +53,9 @@ class InsertedWork(msgspec.Struct, frozen=True, eq=False):
     places       these steps, as places among all steps
     every        distance from one to the next
     excess_ns    mean additional time that each of them takes at the place of the insertion
-    outside_ns   the part of it in no op
+    outside_ns   the part of it that is in no op
     name         the inserted op with the most time, "" if there is none
-    more         how often that op is inserted
+    more         number of times that this op is inserted
     """
 
     places: Int64
@@ -67,7 +67,8 @@ class InsertedWork(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Step(msgspec.Struct, frozen=True, eq=False):
-    """The outermost ops of a step, as rows of the event table, and their names; when the host begins and ends it."""
+    """The outermost ops of a step, as rows of the event table, their names, and when the host begins and ends the
+    step."""
 
     rows: Int64
     names: Int32
@@ -76,9 +77,10 @@ class _Step(msgspec.Struct, frozen=True, eq=False):
 
 
 def inserted(trace: Trace, lengths: Int64, has_device: bool) -> InsertedWork | None:
-    """What the steps at equal distances have and the others lack; None if nothing separates them.
+    """Returns what the steps at equal distances have and the others lack; None if nothing separates them.
 
-    lengths: of the steps, ns. With a device these count, as it may work on while the host is at another place.
+    The lengths of the steps are in ns. They count if there is a device, because it may work on while the host is at
+    another place.
     """
     steps = _steps(trace)
     groups: dict[bytes, list[int]] = {}
@@ -97,8 +99,8 @@ def inserted(trace: Trace, lengths: Int64, has_device: bool) -> InsertedWork | N
 
 
 def every_of(places: Int64, steps: int, fewest: int) -> int | None:
-    """The distance of these steps, if there are enough of them, it is the same for all, and none is missing before or
-    after."""
+    """Returns the distance of these steps, if there are enough of them, it is the same for all, and none is missing
+    before or after; else None."""
     distances = {later - place for place, later in itertools.pairwise(places.tolist())}
     if len(places) < fewest or len(distances) != 1:
         return None
@@ -118,7 +120,7 @@ def _ops(
     own = ours[before : len(ours) - after]
     names = {trace.strings[name] for name in distinct_in(own).tolist()}
     if (SEED in names and names <= NO_WORK) or any(_UPDATE.match(name) for name in names):
-        return None  # a loader begins to iterate, and has a card of its own
+        return None  # a loader begins to iterate, which has a card of its own
     rows = np.concatenate([steps[place].rows[before : len(ours) - after] for place in more])
     in_ops_ns = int(trace.events.dur_ns[rows].sum()) // len(more)
     if has_device:
@@ -130,7 +132,7 @@ def _ops(
         )
     excess_ns = round(float(longer.mean() - median(shorter)))
     if longer.min() - shorter.max() < robust_deviation(shorter):
-        # the rest varies too much: what the ops take is certain
+        # The rest varies too much. Only the time of the ops is certain.
         excess_ns = 0 if has_device else in_ops_ns
     if excess_ns < SLOW_FRACTION * median(lengths[usual]):
         return None
@@ -141,7 +143,8 @@ def _ops(
 
 
 def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> InsertedWork | None:
-    """The same ops in all steps, and a pause at the same place of some: the loop does something that is no op."""
+    """Returns the pause that some steps have at the same place, although all steps have the same ops; None if there is
+    none. The loop does something there that is no op."""
     gaps = np.stack([_gaps(trace, steps[each], len(steps[each].names), 0) for each in alike.tolist()])
     pause = None
     for gap in gaps.T[gaps.max(axis=0) >= SLOW_FRACTION * median(lengths)]:
@@ -156,8 +159,8 @@ def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> In
 
 
 def _gaps(trace: Trace, step: _Step, before: int, after: int) -> Int64:
-    """The time before each of the first `before` ops of a step, and then until the last `after` ones begin, without
-    waits for batches."""
+    """Returns the time before each of the first `before` ops of a step, and the time from then until the last `after`
+    ones begin, without waits for batches."""
     events = trace.events
     first, last = step.rows[:before], step.rows[len(step.rows) - after :]
     begins = np.append(step.start_ns, events.ends(first))
@@ -168,15 +171,15 @@ def _gaps(trace: Trace, step: _Step, before: int, after: int) -> Int64:
 
 
 def _alike(one: Int32, other: Int32) -> int:
-    """The number of first items in which two sequences agree."""
+    """Returns the number of items at the start in which two sequences agree."""
     shorter = min(len(one), len(other))
     differ = np.flatnonzero(one[:shorter] != other[:shorter])
     return int(differ[0]) if len(differ) else shorter
 
 
 def _steps(trace: Trace) -> list[_Step]:
-    """The steps with the ops of the one training thread; none if there are several threads, which may take turns in
-    any order."""
+    """Returns the steps with the ops of the one training thread. The list is empty if there are several threads,
+    because these may take turns in any order."""
     threads = training_threads(trace)
     if len(threads) != 1:
         return []
@@ -192,7 +195,7 @@ def _steps(trace: Trace) -> list[_Step]:
     return steps
 
 
-#: The distance of steps of one kind that take turns with those of another.
+#: Distance of steps of one kind that take turns with those of another.
 _IN_TURN = 2
 #: Steps do extra work if they call this many times as many ops as the median step.
 MORE = 1.1
@@ -203,11 +206,11 @@ class RecurringWork(msgspec.Struct, frozen=True):
 
     every        distance from one such step to the next
     steps        their names
-    excess_ns    their mean length minus the median length of the other steps; where steps vary, only the difference at
-                 the place of the extra work
-    outside_ns   the part of it after ops and in no op
+    excess_ns    their mean length minus the median length of the other steps; if steps vary, only the difference at the
+                 place of the extra work
+    outside_ns   the part of it that is after ops and in no op
     name         the op that takes most of the extra time, "" if there is none
-    more         how many more calls of that op each of these steps has
+    more         number of additional calls of that op in each of these steps
     """
 
     every: int
@@ -219,15 +222,16 @@ class RecurringWork(msgspec.Struct, frozen=True):
 
 
 def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
-    """The recurring work; None if no steps are longer in this way, or they do no more than the others. An optimizer
-    step after several passes does not count as extra work. Nor does what every second step does: steps of two kinds
-    take turns, such as those of a generator and its discriminator, and neither kind is the usual one."""
+    """Returns the recurring work; None if no steps are longer in this way, or if they do no more than the others. An
+    optimizer step after several passes does not count as extra work. Work of every second step does not count either:
+    steps of two kinds take turns, such as those of a generator and its discriminator, and neither kind is the usual
+    one."""
     found = _recurring(trace, device)
     return None if found is not None and found.name and found.every == _IN_TURN else found
 
 
 def _recurring(trace: Trace, device: int | None) -> RecurringWork | None:
-    """The same, however often it recurs."""
+    """Returns the recurring work, including that of every second step."""
     lengths, rows = judged_ns(trace, device), trace.events.rows(Kind.CPU_OP)
     rows = rows[is_in(trace.events.thread[rows], training_threads(trace))]
     step = _step_of(trace, rows)
@@ -258,7 +262,7 @@ def _recurring(trace: Trace, device: int | None) -> RecurringWork | None:
 
 
 def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWork | None:
-    """Returns what steps do more at one place; it may show what the lengths of the steps do not."""
+    """Returns the additional work of some steps at one place. It may show what the lengths of the steps do not."""
     own = inserted(trace, lengths, has_device)
     if own is None:
         return None
@@ -271,12 +275,12 @@ def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWo
 
 
 def _are_updates(trace: Trace, has_work: Bool) -> bool:
-    """Whether an optimizer steps only in these steps."""
+    """Returns whether an optimizer steps only in these steps."""
     marks = optimizer_marks(trace)
     step = _step_of(trace, marks)
     return len(marks) > 0 and bool(has_work[step[step >= 0]].all())
 
 
 def _step_of(trace: Trace, rows: Int64) -> Int64:
-    """The place of the step of each row; -1 before the first one."""
+    """Returns the place of the step of each row; -1 before the first one."""
     return find_steps(trace).begun_on_host(trace.events.start_ns[rows])

@@ -1,4 +1,4 @@
-"""The step-time breakdown: every instant of a step goes to one part, and the parts sum to the step."""
+"""The step-time breakdown: every instant of a step belongs to one part, and the parts add up to the step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, median
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """ns per part, in the order in which a stacked picture shows them; they sum to the step."""
+    """The ns of each part, in the order in which a stacked chart shows them. They add up to the step."""
 
     kernel: int
     communication: int
@@ -51,7 +51,7 @@ class Parts(msgspec.Struct, frozen=True):
 
     @property
     def works_ns(self) -> int:
-        """What the device is busy with."""
+        """The time in which the device works."""
         return self.kernel + self.communication + self.memcpy + self.memset
 
 
@@ -74,8 +74,8 @@ PART_MEANINGS = (
                 "other", False, False),
 )  # fmt: skip
 
-#: Order of precedence if several parts cover an instant. torch-tb-profiler has the same order except for collectives:
-#: it counts their kernels as Kernel, so Kernel + Communication here is its Kernel.
+#: Order of precedence if several parts cover an instant. torch-tb-profiler has the same order except that it counts the
+#: kernels of collectives as Kernel. Kernel + Communication here is therefore its Kernel.
 PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_loader", "cpu_exec")
 
 STEP_TIME = Metric(
@@ -102,7 +102,7 @@ def host_step_time(trace: Trace) -> Figure:
 
 
 def part_time(part: str) -> Callable[[Trace], Figure]:
-    """The function that measures the part's own metric."""
+    """Returns the function that measures the part's own metric."""
 
     def measured(trace: Trace) -> Figure:
         return mean_figure(np.array([getattr(row, part) for row in step_breakdown(trace)], np.int64))
@@ -112,15 +112,15 @@ def part_time(part: str) -> Callable[[Trace], Figure]:
 
 @shared
 def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
-    """The parts of each step; they sum to the step."""
+    """Returns the parts of each step, which add up to the step."""
     steps = find_steps(trace)
     lengths = {part: steps.overlap_ns(each) for part, each in part_intervals(trace).items()}
     return tuple(Parts(**{part: int(each[i]) for part, each in lengths.items()}) for i in range(len(steps.steps)))
 
 
 def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
-    """The time ranges of each part in the steps: disjoint, and together all of the steps. An instant belongs to the
-    first part that covers it.
+    """Returns the time ranges of each part in the steps. They are disjoint and together cover all steps. An instant
+    belongs to the first part that covers it.
 
     cpu_exec  aaaaaaaa
     kernel        kkkkkk   ->  cpu_exec 4, kernel 6
@@ -132,20 +132,21 @@ def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
 
 
 def between_ops_ns(trace: Trace) -> int:
-    """Returns the part of `cpu_exec` in the mean step in which only named ranges are open: Python between ops."""
+    """Returns the part of `cpu_exec` in the mean step in which only named ranges are open, which is Python between
+    ops."""
     steps = find_steps(trace)
     ranges = part_intervals(trace)["cpu_exec"] - union_where(trace, trace.events.kind == Kind.CPU_OP)
     return int(steps.overlap_ns(ranges).sum()) // len(steps.steps)
 
 
 def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
-    """The mean of each part in whole ns, rounded so that the parts sum to total_ns."""
+    """Returns the mean of each part in whole ns, rounded so that the parts add up to total_ns."""
     sums = np.array([msgspec.structs.astuple(row) for row in rows], np.int64).sum(axis=0)
     return Parts(*whole_means(sums, len(rows), total_ns))
 
 
 def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
-    """The mean step in whole ns; halves are rounded up."""
+    """Returns the length of the mean step in whole ns. Halves are rounded up."""
     return whole_mean(sum(row.total_ns for row in rows), len(rows))
 
 
@@ -165,17 +166,18 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
     return layers
 
 
-# The steps of one device, and their mean, as sums in the finest resolution that any picture needs.
+# The steps of one device, and their mean, as sums in the finest resolution that any chart needs.
 #
 # step     |kkkkkkk|cc|m|............................|
 #           works         idle, by site and reason
 #
-# The aggregates of a step sum to the step, those of the mean step to the mean step, in whole ns. Every table, bar and
-# card is a sum of them, so that all agree.
+# The aggregates of a step add up to the step, and those of the mean step to the mean step, in whole ns. Every table,
+# bar and card is a sum of them, so they all agree.
 
 
 class Works(msgspec.Struct, frozen=True):
-    """When the device works, ns; an instant belongs to the first: kernels, collectives, copies and memsets."""
+    """How long the device works, in ns. An instant belongs to the first that applies: kernels, collectives, copies and
+    memsets."""
 
     kernel: int
     communication: int
@@ -199,13 +201,13 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
     bubble: Int64
 
     def of(self, steps: Bool) -> StepAggregates:
-        """These steps alone."""
+        """Returns the aggregates of these steps alone."""
         return StepAggregates(self.works[steps], self.idle[steps], self.bubble[steps])
 
     @property
     def mean(self) -> StepAggregates:
-        """The mean step, whose aggregates sum to the rounded mean length used everywhere; bubbles are rounded down, so
-        that they stay parts of their aggregates."""
+        """The mean step, whose aggregates add up to the rounded mean length used everywhere. Bubbles are rounded down,
+        so that they stay parts of their aggregates."""
         steps, sites, reasons = self.idle.shape
         sums = np.concatenate((self.works.sum(axis=0), self.idle.sum(axis=0).reshape(-1)))
         aggregates = np.array(whole_means(sums, steps), np.int64)
@@ -214,7 +216,7 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def step_ns(self) -> int:
-        """Length of the first step, which for a mean is the mean step."""
+        """The length of the first step. For a mean this is the mean step."""
         return int(self.works[0].sum() + self.idle[0].sum())
 
     def works_of(self, step: int) -> Works:
@@ -243,35 +245,35 @@ def step_aggregates(trace: Trace, device: int) -> StepAggregates:
 
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:
-    """The mean step by host phase; sums to the step."""
+    """Returns the mean step by host phase. The values add up to the step."""
     rows = host_time_ns(trace)
     return dict(zip(PHASES, whole_means(rows.sum(axis=0), len(rows)), strict=True))
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
-    """Says when the device computes; when only a collective runs; and when only a copy or memset runs. Disjoint, over
-    the whole recording."""
+    """Returns when the device computes, when only a collective runs, and when only a copy or memset runs. The intervals
+    are disjoint and not limited to the steps."""
     compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
     memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels
 
 
 def interrupted_exchange_ns(trace: Trace, device: int) -> Int64:
-    """Returns for each step how long only collectives run that take far longer than others like them, as where another
-    rank comes late once."""
+    """Returns for each step how long only collectives run that take far longer than similar ones, for example because
+    another rank comes late once."""
     interrupted = excess_by_kind(trace, device)[ExcessKind.INTERRUPTED]
     return find_steps(trace).overlap_ns(interrupted & kinds_of_work(trace, device)[1])
 
 
-# The mean step as one bar, work before waiting, and which of its segments are longer in slow steps.
+# The mean step as one bar, with work before waits, and its segments that are longer in slow steps.
 #
 # |kernel|communication|memory|  data loading, blocking, allocator, CPU by phase, nothing recorded, latency, gaps  |
 #  works                       waits
 
-#: Phases with a segment of CPU work of their own; the rest are one.
+#: Phases with a segment of CPU work of their own. The rest share one.
 _CPU_PHASES: tuple[PhaseId, ...] = ("forward", "backward", "optimizer")
 
-#: Labels and colours of parts and reasons: a segment is one of them, or several.
+#: Labels and colours of parts and reasons. A segment is one of them, or several.
 _MEANINGS = {each.id: each for each in (*IDLE_MEANINGS, *PART_MEANINGS)}
 
 #: A segment has grown if it accounts for this share of a slow step's extra time.
@@ -280,7 +282,10 @@ GROWN_FRACTION = 0.05
 
 class Segment(msgspec.Struct, frozen=True):
     """A part of the mean step as the view draws it: one field of `Parts`, or one or several of `IdleNs`. The segments
-    sum to the mean step. works: the device works; reasons: if it does not, the reasons in IdleNs for which it is idle.
+    add up to the mean step.
+
+    works    whether the device works
+    reasons  if it does not, the reasons in IdleNs for which it is idle
     """
 
     id: str
@@ -301,8 +306,8 @@ class GrownPart(msgspec.Struct, frozen=True):
 
 
 class Grown(msgspec.Struct, frozen=True):
-    """A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
-    that median."""
+    """A slow step, and what is longer in it than in the median of the others, with the largest difference first.
+    `excess_ns` is the step time above that median."""
 
     step: str
     start_ns: int
@@ -312,7 +317,8 @@ class Grown(msgspec.Struct, frozen=True):
 
 
 def segments(aggregates: StepAggregates, step: int, labels: Mapping[PhaseId, str]) -> list[Segment]:
-    """The segments of a step in the order of every picture, including empty ones. labels: of the phases."""
+    """Returns the segments of a step in the order of every chart, including empty ones. The labels are those of the
+    phases."""
     works, idle = aggregates.works_of(step), aggregates.idle_of(step)
     cpu = {phase: aggregates.of_reason(step, "cpu_work", PHASES.index(phase)) for phase in _CPU_PHASES}
     return [
@@ -340,13 +346,13 @@ def _gaps(idle: IdleNs) -> list[Segment]:
 
 
 def _part(id: str, ns: int) -> Segment:
-    """A part of the step in which the device, or the host of a job without one, works."""
+    """Returns a part of the step in which the device works or, for a job without one, the host."""
     meaning = _MEANINGS[id]
     return Segment(id, meaning.label, ns, meaning.colour, meaning.hatched, True)
 
 
 def _wait(reason: str, ns: int) -> Segment:
-    """Time in which the device is idle for this reason."""
+    """Returns the time in which the device is idle for this reason."""
     meaning = _MEANINGS[reason]
     return Segment(reason, meaning.label, ns, meaning.colour, meaning.hatched, False, (reason,))
 
@@ -358,13 +364,13 @@ def _cpu(phase: str, label: str, ns: int) -> Segment:
 def slow_steps(
     steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates, labels: Mapping[PhaseId, str]
 ) -> list[Grown]:
-    """Steps after the first that are outliers above the rest, longest first, by judged length. labels: of the
-    phases."""
+    """Returns the steps after the first that are outliers above the rest by judged length, the longest first. The
+    labels are those of the phases."""
     return _slow_of(steps, lengths, lambda row: segments(aggregates, row, labels))
 
 
 def slow_steps_of_host(steps: tuple[Step, ...], lengths: Int64, parts: tuple[Parts, ...]) -> list[Grown]:
-    """The same for a job without GPU activity."""
+    """Returns the slow steps of a job without GPU activity."""
     return _slow_of(steps, lengths, lambda row: _of_host(parts[row]))
 
 
@@ -378,7 +384,8 @@ def _of_host(parts: Parts) -> list[Segment]:
 
 
 def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int], list[Segment]]) -> list[Grown]:
-    """The slow steps, and what is longer in each. segments_of: returns the segments of a step, by its place."""
+    """Returns the slow steps, and what is longer in each. `segments_of` returns the segments of a step, by its
+    place."""
     rows = np.flatnonzero(slow_after_first(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     if not rows:
@@ -391,7 +398,11 @@ def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int
 
 
 def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> Grown:
-    """What is longer in a step. own: its segments; usual: the median of each segment in the other steps."""
+    """Returns what is longer in a step.
+
+    own    its segments
+    usual  the median of each segment in the other steps
+    """
     parts = [
         GrownPart(each.id, each.label, each.ns - ns)
         for each, ns in zip(own, usual, strict=True)

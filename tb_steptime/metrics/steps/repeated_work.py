@@ -1,7 +1,7 @@
-"""Work that a step does again: what a checkpoint computes twice, graphs that are captured again, and tokens without a
-cache.
+"""Work that a step repeats: what a checkpoint computes twice, graphs that are captured again, and earlier tokens that
+generation without a cache computes again.
 
-What `torch.utils.checkpoint` computes again in the backward pass, and the memory that keeping it would take:
+`torch.utils.checkpoint` computes layers again in the backward pass. Keeping their results would take memory.
 
 engine   |-------- AddmmBackward0 --------|     needs what its block dropped, so the block is computed again in it,
            [linear][gelu][linear]               with gradients: such ops have sequence numbers, and no others do here
@@ -30,20 +30,20 @@ from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, graph_calls
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Float64, Int64, Kind, distinct, distinct_in, is_in, median
 
-# Graphs that are captured again although the same work was already captured and has run as a graph since.
+# Graphs that are captured again although the same work was already captured and has since run as a graph.
 #
 # step     |--------- 1 ---------|-- 2 --|--------- 3 ---------|-- 4 --|
 # runtime   [capture a b c] launch launch  [capture a b c] launch launch
 #
 # A program that captures one graph per size, one after another or when a size first occurs, captures different work
-# each time: its ops have different inputs. If shapes are not recorded, captures without a launch between them are taken
-# for different sizes.
+# each time, because its ops have different inputs. If shapes are not recorded, captures without a launch between them
+# are assumed to be of different sizes.
 
 
 class Recaptures(msgspec.Struct, frozen=True):
     """Captures of work that is captured more than once, and the steps that contain them.
 
-    steps      number of steps that contain one of them
+    steps               number of steps that contain one of them
     step_ns, other_ns   mean length of these steps and of the others; other_ns is None if there are no others
     """
 
@@ -75,7 +75,8 @@ def recaptures(trace: Trace) -> Recaptures | None:
 
 
 def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> bool:
-    """Whether a graph was launched since the same work was last captured. start: of each capture, ns."""
+    """Returns whether a graph was launched since the same work was last captured. `start` is when each capture starts,
+    in ns."""
     before = [each for each in range(place) if works[each] == works[place]]
     if not works[place] or not before:
         return False
@@ -83,7 +84,7 @@ def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> b
 
 
 def _works(trace: Trace, begins: Int64) -> list[bytes]:
-    """Returns for each capture the names and inputs of the ops on its thread until its end; empty if none is
+    """Returns for each capture the names and inputs of the ops on its thread until its end. It is empty if none is
     recorded."""
     events = trace.events
     ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)
@@ -99,11 +100,12 @@ def _works(trace: Trace, begins: Int64) -> list[bytes]:
     return works
 
 
-#: Nodes in which a checkpoint computes again: with `use_reentrant=True` its own, else the first one that needs what it
-#: dropped, of a class built into torch. Functions that users write may do so for other reasons, as reversible layers.
+#: Nodes in which a checkpoint computes again. With `use_reentrant=True` this is its own node, else the first one that
+#: needs what it dropped, of a class built into torch. Functions that users write may compute again for other reasons,
+#: such as reversible layers.
 _NODE = expression(rf"{NODE}(CheckpointFunctionBackward|\w+Backward\d+)$")
-#: Layers as a forward pass calls them. Where a backward pass is differentiated once more (`create_graph=True`), its ops
-#: have numbers, too, but none of them is a layer.
+#: Layers as a forward pass calls them. If a backward pass is differentiated again (`create_graph=True`), its ops have
+#: numbers, too, but none of them is a layer.
 _LAYER = expression(
     r"aten::(linear|conv[123]d|conv_transpose[123]d|layer_norm|rms_norm|group_norm|batch_norm|embedding|"
     r"scaled_dot_product_attention|lstm|gru)$"
@@ -111,18 +113,22 @@ _LAYER = expression(
 
 
 class RecomputedOps(msgspec.Struct, frozen=True, eq=False):
-    """Ops that are computed again inside nodes of the backward pass. rows: the outermost ones, rows of the event table,
-    ascending; node: a number from 0 on for the node around each."""
+    """Ops that are computed again inside nodes of the backward pass.
+
+    rows  the outermost ones, rows of the event table, ascending
+    node  a number from 0 on for the node around each
+    """
 
     rows: Int64
     node: Int64
 
     def intervals(self, trace: Trace) -> tuple[Int64, Int64, Int64]:
-        """From the first to the last of the ops inside each node: the thread, when they begin and end, ns."""
+        """Returns the time from the first to the last of the ops inside each node: the thread, the start and the end,
+        in ns."""
         events, count = trace.events, int(self.node.max(initial=-1)) + 1
         thread, begins, ends = (np.zeros(count, np.int64) for _ in range(3))
         thread[self.node] = events.thread[self.rows]
-        begins[self.node[::-1]] = events.start_ns[self.rows[::-1]]  # rows ascend: the first one is set last
+        begins[self.node[::-1]] = events.start_ns[self.rows[::-1]]  # rows ascend, so the first one is set last
         np.maximum.at(ends, self.node, events.ends(self.rows))
         return thread, begins, ends
 
@@ -131,8 +137,8 @@ class Recomputed(msgspec.Struct, frozen=True):
     """Recomputation in the mean step.
 
     calls        number of checkpoints
-    ns           device time of what is computed again; without a device the time of its ops
-    kept_bytes   the most memory on the main device that keeping the results instead would take; None if memory is not
+    ns           device time of what is computed again; without a device, the time of its ops
+    kept_bytes   memory on the main device that keeping the results instead would take at most; None if memory is not
                  recorded
     """
 
@@ -143,7 +149,7 @@ class Recomputed(msgspec.Struct, frozen=True):
 
 @shared
 def checkpointed(trace: Trace) -> RecomputedOps:
-    """The ops with sequence numbers that run inside a node in which a layer is called."""
+    """Returns the ops with sequence numbers that run inside a node in which a layer is called."""
     events, table = trace.events, trace.sequences
     numbered = table.event[table.forward_thread == 0].astype(np.int64)
     node = innermost(trace, _nodes, numbered)
@@ -165,7 +171,7 @@ def _nodes(trace: Trace) -> Int64:
 
 @shared
 def again_activities(trace: Trace) -> Int64:
-    """Rows of the event table: the device activities that the ops of `checkpointed` launch."""
+    """Returns the device activities that the ops of `checkpointed` launch, as rows of the event table."""
     ops, launches = checkpointed(trace), find_launches(trace)
     call = launches.call.astype(np.int64)
     recomputed = innermost(trace, _recomputed_rows, call) >= 0
@@ -177,7 +183,7 @@ def _recomputed_rows(trace: Trace) -> Int64:
 
 
 def recomputed(trace: Trace, device: int | None) -> Recomputed | None:
-    """What is computed again within the steps; None if nothing is."""
+    """Returns what is computed again within the steps; None if nothing is."""
     events, ops, steps = trace.events, checkpointed(trace), len(find_steps(trace).steps)
     within = steps_at(trace, events.start_ns[ops.rows]) >= 0
     if not within.any():
@@ -192,7 +198,7 @@ def recomputed(trace: Trace, device: int | None) -> Recomputed | None:
 
 
 def _kept_bytes(trace: Trace, device: int | None, rows: Int64, node: Int64, steps: int) -> int | None:
-    """The memory that these ops allocate, and that is alive when the last one inside their node has ended."""
+    """Returns the memory that these ops allocate and that is alive after the last one inside their node has ended."""
     table, rows_of_blocks = trace.memory, allocations(trace).born
     if device is None or not len(rows_of_blocks):
         return None
@@ -205,19 +211,20 @@ def _kept_bytes(trace: Trace, device: int | None, rows: Int64, node: Int64, step
     return int(table.bytes[rows_of_blocks[alive]].sum()) // steps
 
 
-# Generation that computes all earlier tokens again for each new one.
+# Generation without a cache computes all earlier tokens again for each new one.
 #
 # tokens      [8, 62]  -> [8, 63]  -> [8, 64]       embedded whole in each repetition
-# op          embedding ... cat       embedding ... cat       the new token is put behind the others
+# op          embedding ... cat       embedding ... cat       the new token is appended
 #
-# With a cache of keys and values the tokens grow as well, but only the new one is embedded. In training, and for texts
-# that are sorted by length, nothing is put behind the tokens that were embedded.
+# With a cache of keys and values the number of tokens grows as well, but only the new one is embedded. In training, and
+# for texts that are sorted by length, nothing is appended to the tokens that were embedded.
 
 _EMBEDDING, _CAT = "aten::embedding", "aten::cat"
-#: Minimum number of repetitions in which the tokens grow by the same number: fewer may be chance, and have no slope.
+#: Minimum number of repetitions in which the tokens grow by the same number. Fewer may be coincidence, and show no
+#: slope.
 FEWEST = 5
-#: Maximum error, as a share of a repetition, of what repetitions take without earlier tokens, where that follows from
-#: how much longer they take with each token: twice the standard error.
+#: Maximum error, as a share of a repetition, of the time that repetitions take without earlier tokens, if that follows
+#: from how much longer they take with each token. The error is twice the standard error.
 EXACT = 0.1
 
 
@@ -225,10 +232,11 @@ class WithoutCache(msgspec.Struct, frozen=True):
     """Repeated computation of earlier tokens.
 
     repetitions   number of recorded repetitions
-    first, last   number of tokens of one text that the first and the last repetition computes
+    first, last   smallest and largest number of tokens of one text that a repetition computes
     added         number of new tokens among these
     ns            time of a step in which earlier tokens are computed; None if it cannot be determined
-    by_slope      ns is derived from how much longer repetitions with more tokens take, not from the work of products
+    by_slope      whether ns is derived from how much longer repetitions with more tokens take, not from the work of
+                  products
     is_causal     whether no token depends on later ones in any attention op; None if an op does not show it
     """
 
@@ -242,7 +250,7 @@ class WithoutCache(msgspec.Struct, frozen=True):
 
 
 class _Joined(msgspec.Struct, frozen=True):
-    """New tokens are put behind others: when, and the shapes of both."""
+    """New tokens that are appended to others: when this happens, and the shapes of both."""
 
     at_ns: int
     tokens: Shape
@@ -254,7 +262,7 @@ class _Joined(msgspec.Struct, frozen=True):
 
 
 def without_cache(trace: Trace) -> WithoutCache | None:
-    """The repetitions with all earlier tokens; None if there are none, or shapes are not recorded."""
+    """Returns the repetitions with all earlier tokens; None if there are none, or shapes are not recorded."""
     if trace.events.shapes is None or job_kind(trace).purpose != "inference":
         return None
     long_chains = [chain for chain in _chains(trace) if len(chain) > FEWEST]
@@ -271,7 +279,7 @@ def without_cache(trace: Trace) -> WithoutCache | None:
         rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
         products = Intervals.of_events(trace.events, rows)
         earlier = products.overlap_ns(begins, ends) * (1 - added / tokens)
-    # a device reads all weights for one token as for many, so products of fewer tokens may take as long there
+    # A device reads all weights for one token as for many, so products of fewer tokens may take as long there.
     is_known = slope is not None or not devices_with_activity(trace)
     per_step = sum(len(chain) for chain in long_chains) / len(find_steps(trace).steps)
     earlier_ns = round(float(earlier.mean()) * per_step) if is_known else None
@@ -281,7 +289,8 @@ def without_cache(trace: Trace) -> WithoutCache | None:
 
 
 def _chains(trace: Trace) -> Iterator[list[_Joined]]:
-    """Repetitions in a row: what is joined is embedded whole, and then joined with as many tokens again."""
+    """Yields repetitions in a row, in which what is joined is embedded whole and then joined with as many tokens
+    again."""
     chain, is_embedded = list[_Joined](), False
     for joined, embedded in _events(trace):
         if joined is None:
@@ -296,7 +305,7 @@ def _chains(trace: Trace) -> Iterator[list[_Joined]]:
 
 
 def _events(trace: Trace) -> Iterator[tuple[_Joined | None, Shape]]:
-    """What is joined, or else what is embedded, in time order."""
+    """Yields what is joined or else what is embedded, in time order."""
     events = trace.events
     assert events.shapes is not None
     for row in rows_named(trace, (Kind.CPU_OP,), (_EMBEDDING, _CAT).__contains__).tolist():
@@ -310,7 +319,8 @@ def _events(trace: Trace) -> Iterator[tuple[_Joined | None, Shape]]:
 
 
 def _pair(text: str) -> tuple[Shape, Shape] | None:
-    """The shapes of tokens and of new ones that are joined: of one or two dimensions, and fewer new ones.
+    """Returns the shapes of tokens and of new ones that are joined, if they have one or two dimensions and there are
+    fewer new ones; else None.
 
     >>> _pair("[[[8,62],[8,1]],[]]"), _pair("[[[2,8,4,61,64],[2,8,4,1,64]],[]]"), _pair("[[],[]]")
     (((8, 62), (8, 1)), None, None)
@@ -325,8 +335,8 @@ def _pair(text: str) -> tuple[Shape, Shape] | None:
 
 
 def _slope(tokens: Int64, took_ns: Int64, added: int) -> float | None:
-    """The time of one more token, ns: the median over all pairs of repetitions, so that interrupted ones do not count;
-    None where it does not tell what repetitions take without earlier tokens."""
+    """Returns the time that one more token takes, in ns; None if it does not show how long repetitions take without
+    earlier tokens. It is the median over all pairs of repetitions, so that interrupted ones do not count."""
     low, high = np.triu_indices(len(tokens), 1)
     difference = tokens[high] - tokens[low]
     slopes: Float64 = (took_ns[high] - took_ns[low])[difference != 0] / difference[difference != 0]
@@ -341,7 +351,7 @@ def _slope(tokens: Int64, took_ns: Int64, added: int) -> float | None:
 
 
 def _is_causal(trace: Trace) -> bool | None:
-    """Whether all attention ops of several tokens are causal."""
+    """Returns whether all attention ops of several tokens are causal; None if one of them does not show it."""
     events = trace.events
     rows = rows_named(trace, (Kind.CPU_OP,), ATTENTION.__contains__)
     assert events.shapes is not None

@@ -2,10 +2,10 @@
 
 Decisions and their reasons:
 
-- A slow product is one that others of the same trace outrun (`metrics/tensor_cores/product_rates.py`). The attainable
-  rate is not a data sheet's peak, but the best rate of a large product of the same type, and less if memory or few
-  tiles limit the product. Unless its sizes or its kernel's name show a reason, nothing is reported. Products that run
-  beside other kernels are not judged, as they share the GPU.
+- A product is slow if others of the same trace are much faster (`metrics/tensor_cores/product_rates.py`). The
+  attainable rate is not a data sheet's peak, but the best rate of a large product of the same type, and less if memory
+  or few tiles limit the product. Unless its sizes or its kernel's name show a reason, nothing is reported. Products
+  that run beside other kernels are not judged, because they share the GPU.
 - Stages follow their product. A layout conversion or a transform counts as eligible for tensor cores only if the op
-  that launched it ran no kernel on them. By names alone 62.5 % would be eligible, where 67.6 % of kernel time is.
+  that launched it ran no kernel on them. By names alone, 62.5 % of kernel time would be eligible instead of 67.6 %.
 """

@@ -1,4 +1,4 @@
-"""Why kernels that could run on tensor cores do not, and the maximum cost of that.
+"""Why kernels that could run on tensor cores do not, and what that costs at most.
 
     aten::mm  float [128, 100] x [100, 64], ampere_sgemm_64x64_nn, 40 us on an A100
     why       FP32 inputs, and TF32 is off
@@ -33,11 +33,10 @@ from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, UInt8, di
 
 T = TypeVar("T")
 
-#: Bytes that tensor cores load at once: 16 bytes of a row, as cuBLAS and cuDNN require ("Matrix Multiplication
-#: Background", NVIDIA's deep-learning performance guide).
+#: Bytes of a row that tensor cores load at once, as cuBLAS and cuDNN require ("Matrix Multiplication Background",
+#: NVIDIA's deep-learning performance guide).
 UNIT_BYTES = 16
-#: 8-bit types that tensor cores support. Which chip supports which is not modelled: a kernel that exists for them
-#: proves no more.
+#: 8-bit types that tensor cores support. Which chip supports which of them is not modelled.
 EIGHTHS = tuple(name for name, size in TYPE_BYTES.items() if size == 1 and name != "unsigned char")
 #: Number of elements in a unit, for the types that tensor cores support.
 _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *HALVES, *EIGHTHS)}
@@ -69,7 +68,11 @@ _WITHOUT_COUNTERPART = ("gemv", "depthwise")
 
 
 class Ineligibility(msgspec.Struct, frozen=True):
-    """Why a kernel is not on tensor cores. id is stable and public; setting: what to type to change it, if anything."""
+    """Why a kernel is not on tensor cores.
+
+    id       stable and public
+    setting  what to type to change it, if anything
+    """
 
     id: str
     reason: Reason
@@ -83,7 +86,7 @@ TF32_NO_FASTER = Ineligibility("fp32", Reason("tf32_no_faster"), 'torch.autocast
 WIDENED = Ineligibility(
     "widened", Reason("attention_in_fp32"), "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)"
 )
-#: In place of `FP32`, where attention without a fused kernel multiplies.
+#: Replaces the id and reason of `FP32` in attention without a fused kernel.
 MATH_ATTENTION, _BY_MATH = "attention_math", Reason("attention_by_math")
 DECOMPOSITION = Ineligibility("decomposition", Reason("decomposed_in_fp32"))
 DTYPE = Ineligibility("dtype", Reason("type_unsupported"))
@@ -92,11 +95,12 @@ LAYOUT = Ineligibility("layout_conversion", Reason("layout_converted"), "model.t
 NO_KERNEL = Ineligibility("no_kernel", Reason("no_matrix_product"))
 STAGE = Ineligibility("stage", Reason("stage_of_product"))
 LIBRARY = Ineligibility("library_choice", Reason("library_choice"))
-UNTOLD = Ineligibility("untold", Reason("inputs_not_recorded"))
+NOT_RECORDED = Ineligibility("untold", Reason("inputs_not_recorded"))
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """TFLOP/s without and with tensor cores for one kernel; width: bytes moved then, as a share of those now."""
+    """TFLOP/s without and with tensor cores for one kernel. `width` is the number of bytes that it would then move, as
+    a share of those that it moves now."""
 
     plain: float
     tensor: float
@@ -104,18 +108,18 @@ class Rates(msgspec.Struct, frozen=True):
 
     @property
     def saved(self) -> float:
-        """Share of the kernel's time that the ratio of the peaks saves at most."""
+        """The share of the kernel's time that the ratio of the peaks saves at most."""
         return max(0.0, 1.0 - self.plain / self.tensor)
 
 
 class Eligibility(msgspec.Struct, frozen=True, eq=False):
-    """One entry per row of the kernel table.
+    """Whether each kernel could use tensor cores, with one entry per row of the kernel table.
 
-    eligible   a product, or a stage of one: it runs on tensor cores or could
-    why        place in `reasons` of why it does not; -1: it does, or it is none
-    gain_ns    at most, by which it would be shorter in a steady step; 0 where nothing is known or nothing can be done
-    rates      place in `peaks` of what the gain was computed from; -1: no gain
-    double     a product, or a stage of one, whose inputs are FP64, on whichever cores
+    eligible   whether it is a product or a stage of one, which runs on tensor cores or could
+    why        place in `reasons` of why it does not; -1 if it does, or is neither
+    gain_ns    by how much it would be shorter at most, in a steady step; 0 if nothing is known or nothing can be done
+    rates      place in `peaks` of the rates from which the gain was computed; -1 without a gain
+    double     whether it is a product or a stage of one whose inputs are FP64, on whichever cores
     """
 
     eligible: Bool
@@ -128,22 +132,23 @@ class Eligibility(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Case(msgspec.Struct, frozen=True):
-    """The facts on which a reason depends: kernels with equal facts have the same reason."""
+    """The facts on which a reason depends. Kernels with equal facts have the same reason."""
 
     answer: Answer
     kernel: str
     bin: int
     product: Product | None
     device: int
-    converted: bool  # a layout conversion runs in the same call of the op
-    tf32: bool  # another kernel of this trace runs the same kind of op as TF32
-    decomposes: bool  # the kernel is part of a decomposition, a solver, or the gradient of one
+    converted: bool  # whether a layout conversion runs in the same call of the op
+    tf32: bool  # whether another kernel of this trace runs the same kind of op as TF32
+    decomposes: bool  # whether it is part of a decomposition, a solver, or the gradient of one
     attention: int  # 1: attention widened its inputs of 16 bits to FP32 before this op; 2: these are FP32; else 0
 
 
 @shared
 def eligibility(trace: Trace) -> Eligibility:
-    """Eligibility of every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged once."""
+    """Returns the eligibility of every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged
+    once."""
     place, cases = _cases(trace)
     judged = [_judge(trace, case) for case in cases]
     reasons = _distinct([why for why, _ in judged])
@@ -191,16 +196,16 @@ def _is_convolution(op: str) -> bool:
 
 @shared
 def in_decompositions(trace: Trace) -> Bool:
-    """Says which kernels are launched within a decomposition, a solver, or the gradient of one."""
+    """Returns which kernels are launched within a decomposition, a solver, or the gradient of one."""
     rows = rows_named(trace, (Kind.CPU_OP,), _DECOMPOSES.match)
     return np.asarray(innermost(trace, rows, kernel_origins(trace).place) >= 0, bool)
 
 
 def _in_math_attention(trace: Trace) -> UInt8:
-    """Says which kernels' product op lies in attention that is computed op by op, or in its backward pass, as `_Case`
-    numbers it by its inputs. Autocast does not reach its ops: it casts the inputs to 16 bits, and attention widens
-    these to FP32. On a CPU, torch 2.13 runs the products on FP32 with and without autocast, and on 16 bits with the
-    setting of `WIDENED`."""
+    """Returns which kernels' product op lies in attention that is computed op by op, or in its backward pass, with the
+    numbers of `_Case.attention`. Autocast does not reach the ops of such attention. It casts the inputs to 16 bits, and
+    attention widens these to FP32. On a CPU, torch 2.13 runs the products on FP32 with and without autocast, and on 16
+    bits with the setting of `WIDENED`."""
     events, op = trace.events, find_products(trace).op.astype(np.int64)
     attention, inside = rows_named(trace, (Kind.CPU_OP,), _MATH_ATTENTION.match), np.zeros(len(op), np.uint8)
     if not len(attention) or events.dtypes is None:
@@ -217,8 +222,8 @@ def _in_math_attention(trace: Trace) -> UInt8:
 
 
 def _runs_as_tf32(trace: Trace) -> set[bool]:
-    """For convolutions (True) and products (False), whether an FP32 one runs on tensor cores. Attention does not show
-    it: its memory-efficient kernels multiply FP32 numbers in three TF32 products whatever the setting."""
+    """Returns for which of convolutions (True) and products (False) an FP32 one runs on tensor cores. Attention does
+    not show it, because its memory-efficient kernels compute FP32 products as three TF32 products with any setting."""
     products, bins = find_products(trace), kernel_bins(trace)
     on_them = distinct_in(products.place[(bins == _TENSOR_CORE) & (products.place >= 0)])
     calls = [products.distinct[place] for place in on_them.tolist()]
@@ -227,7 +232,7 @@ def _runs_as_tf32(trace: Trace) -> set[bool]:
 
 
 def _first_type(product: Product) -> str:
-    """The type of the first operand that is a tensor, even if the amount of work is unknown."""
+    """Returns the type of the first operand that is a tensor, even if the amount of work is unknown."""
     if product.work is not None:
         return product.work.dtype
     return next((word.strip('"') for word in product.dtypes.strip("[]").split(",") if word.strip('"')), "")
@@ -258,8 +263,8 @@ def _is_double(case: _Case) -> bool:
 
 
 def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> set[str]:
-    """Those of FP32 and FP64 that the device's tensor cores do not support. TF32 and FP64 were introduced by the same
-    chips."""
+    """Returns which of FP32 and FP64 the device's tensor cores do not support. TF32 and FP64 were introduced by the
+    same chips."""
     if peaks is None:
         return {"float", "double"} if capability is None or capability < TF32_CAPABILITY else set()
     return {name for name, peak in (("float", peaks.tf32), ("double", peaks.fp64_tensor)) if peak is None}
@@ -270,7 +275,7 @@ def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> Ine
     if work is not None and (work.depthwise or (len(work.lengths) == 3 and 1 in work.lengths[:2])):
         return NO_KERNEL
     if not dtype:
-        return STAGE if case.answer.role == "stage" else UNTOLD
+        return STAGE if case.answer.role == "stage" else NOT_RECORDED
     if dtype == "float" and case.decomposes:
         return DECOMPOSITION
     if dtype not in _UNITS or (dtype == "double" and dtype in missing):
@@ -297,9 +302,10 @@ def _misaligned(case: _Case, unit: int) -> Ineligibility | None:
 
 
 def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
-    """FP32 moves to TF32 if that is faster, else to 16 bits, which halves its bytes; an unknown type counts as FP32.
+    """Returns the rates of a kernel without and with tensor cores. FP32 moves to TF32 if that is faster, else to 16
+    bits, which halves its bytes. An unknown type counts as FP32.
 
-    None for 8 bits: no data sheet has the rate of plain cores for them.
+    The result is None for 8 bits, because no data sheet lists the rate of plain cores for them.
     """
     if dtype == "double" and peaks.fp64 and peaks.fp64_tensor:
         return Rates(peaks.fp64, peaks.fp64_tensor, 1.0)
@@ -314,7 +320,8 @@ def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
 
 
 def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
-    """time x min(ratio of the peaks, 1 - time that memory takes / time of the op's kernels)."""
+    """Returns the gain of each kernel: its time * min(ratio of the peaks, 1 - time that memory takes / time of the op's
+    kernels)."""
     dur = steady_activity_ns(trace, trace.kernels.event)
     saved = np.array([*(each.saved for each in peaks), 0.0])[rates]
     width = np.array([*(each.width for each in peaks), 0.0])[rates]
@@ -323,8 +330,8 @@ def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
 
 
 def memory_share(trace: Trace, chosen: Bool) -> Float64:
-    """For each chosen kernel the least bytes of its op's call / memory bandwidth, as a share of the time of the call's
-    chosen kernels. 0 if the bytes are unknown, and for all other kernels."""
+    """Returns for each chosen kernel the minimum number of bytes of its op's call / memory bandwidth, as a share of the
+    time of the call's chosen kernels. It is 0 if the bytes are unknown, and for all other kernels."""
     products, dur = find_products(trace), steady_activity_ns(trace, trace.kernels.event)
     share, device = np.zeros(len(dur)), trace.events.device[trace.kernels.event]
     rows = np.flatnonzero(chosen & (products.place >= 0) & (dur > 0))
@@ -338,7 +345,7 @@ def memory_share(trace: Trace, chosen: Bool) -> Float64:
 
 
 def _bandwidths(trace: Trace, device: Int32) -> Float64:
-    """Bytes per ns (GB/s) of each device; infinite where not known."""
+    """Returns the bytes per ns (GB/s) of each device; infinity if unknown."""
     bandwidth = np.full(len(device), np.inf)
     for each in trace.devices:
         peaks = device_peaks(trace, each)

@@ -1,6 +1,6 @@
-"""Tables of work that could move to the tensor cores: per op with reason and gain, and the split by op and phase.
+"""Tables of work that could move to the tensor cores, per op with reason and gain, and the split by op and phase.
 
-Only kernels that start within the span's window count, so that ops and phases sum to the device's split.
+Only kernels that start within the span's window count, so that ops and phases add up to the device's split.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tb_steptime.trace.table import Int64, is_in
 
 _MATMUL_LIKE = BINS.index("matmul_like")
 
-#: Maximum number of opportunities in the table; the rest is folded into one line.
+#: Maximum number of opportunities in the table. The rest is folded into one line.
 OPPORTUNITY_ROWS = 100
-#: Maximum number of ops in the split; the rest is folded into one.
+#: Maximum number of ops in the split. The rest is folded into one.
 OP_ROWS = 200
 
 
 class OpSplit(msgspec.Struct, frozen=True):
-    """The split of the kernels that ops of one name launched. op is None where there is none; no_op says why."""
+    """The split of the kernels that ops of one name launched. If there is no op, `op` is None, and `no_op` says why."""
 
     op: str | None
     no_op: str | None
@@ -41,7 +41,8 @@ class OpSplit(msgspec.Struct, frozen=True):
 
 
 class PhaseSplit(msgspec.Struct, frozen=True):
-    """The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded."""
+    """The split of the kernels launched in a phase, one of `phases.PHASES`. The phase is "unknown" if their launch is
+    not recorded."""
 
     phase: PhaseId
     count: int
@@ -55,7 +56,7 @@ class Opportunity(msgspec.Struct, frozen=True):
     kernel, short    full and short name of the kernels
     why_not, why     id and text of the reason why they do not use them
     setting          what to type to change that; None if nothing would
-    gain_ns          the most that the span would save; formula is its derivation
+    gain_ns          the most that the span would save; `formula` explains how it is computed
     """
 
     op: str | None
@@ -73,8 +74,8 @@ class Opportunity(msgspec.Struct, frozen=True):
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """All opportunities with the same reason. op, shapes, why and setting are those of the opportunity with the largest
-    gain.
+    """All opportunities with the same reason. The fields op, shapes, why and setting are those of the opportunity with
+    the largest gain.
 
     bound_ns   the gain that the ratio of the peaks alone allows
     gain_ns    the part of it that remains with the memory bandwidth
@@ -92,7 +93,8 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 
 class Opportunities(msgspec.Struct, frozen=True):
-    """Sorted by gain. `more` folds the rows that the table leaves out; obstacles cover all."""
+    """The opportunities, sorted by gain. The `more_` fields sum up the rows that the table leaves out, and the
+    obstacles cover all."""
 
     rows: list[Opportunity]
     obstacles: list[Obstacle]
@@ -102,8 +104,8 @@ class Opportunities(msgspec.Struct, frozen=True):
 
 
 def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Opportunities:
-    """The device's matmul-like kernels that are not on tensor cores; most gain first, then most time. steps: those in
-    which the kernels start; None for the whole window."""
+    """Returns the device's matmul-like kernels that are not on tensor cores, by gain and then by time, the largest
+    first. Kernels count if they start in these steps; None stands for the whole window."""
     rows = kernel_rows_in_window(trace, device, steps)
     rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
     judged, products = eligibility(trace), find_products(trace)
@@ -134,7 +136,7 @@ def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Oppo
 
 
 def _bounds(judged: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
-    """The gain that the ratio of the peaks allows for each reason, by its id, ns."""
+    """Returns the gain that the ratio of the peaks allows for each reason, by its id, in ns."""
     saved = np.array([*(each.saved for each in judged.peaks), 0.0])[judged.rates[rows]]
     places: dict[str, list[int]] = {}
     for place, each in enumerate(judged.reasons):
@@ -143,7 +145,7 @@ def _bounds(judged: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
 
 
 def _obstacles(table: list[Opportunity], bounds: dict[str, int]) -> list[Obstacle]:
-    """The obstacles. The table is sorted, so the first row of a reason has its largest gain."""
+    """Returns the obstacles. The table is sorted, so the first row of a reason has its largest gain."""
     leading = {row.why_not: row for row in reversed(table)}
     rows_by_reason = {id: [row for row in table if row.why_not == id] for id in leading}
     obstacles = [
@@ -186,7 +188,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
 
 
 def _formula(judged: Eligibility, row: int, total_ns: int, bounded: bool) -> Reason:
-    """How the gain was computed. total_ns: time of these kernels in steady steps."""
+    """Returns how the gain was computed. `total_ns` is the time of these kernels in steady steps."""
     if judged.rates[row] < 0:
         return Reason("no_gain_computed")
     rates = judged.peaks[judged.rates[row]]
@@ -197,7 +199,7 @@ def _formula(judged: Eligibility, row: int, total_ns: int, bounded: bool) -> Rea
 
 
 def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
-    """The device's split by the innermost op; those with most time first, the ops beyond the table as one line."""
+    """Returns the device's split by the innermost op, with the most time first. Ops beyond the table are one line."""
     rows = kernel_rows_in_window(trace, device)
     names = kernel_op_names(trace, rows).astype(np.int64)
     groups = Groups.of(names)
@@ -218,7 +220,7 @@ def _folded(rest: list[OpSplit]) -> list[OpSplit]:
 
 
 def split_by_phase(trace: Trace, device: int) -> list[PhaseSplit]:
-    """The device's split by phase; phases without kernels are left out."""
+    """Returns the device's split by phase. Phases without kernels are left out."""
     rows = kernel_rows_in_window(trace, device)
     phase = kernel_phases(trace)[rows].astype(np.int64)
     splits, counts = _splits(trace, rows, phase, len(PHASES))

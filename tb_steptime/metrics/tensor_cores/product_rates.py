@@ -1,10 +1,11 @@
 """Rates of matrix products, convolutions and attention on tensor cores, and which of these products are slow.
 
     aten::bmm   bf16 [96,1569,1569] x [96,1569,64]     55 TFLOP/s, while others reach 520: 1569 is not a multiple of 8
-    aten::mm    bf16 [8,4096] x [4096,4096]            slow, and as fast as memory lets it be: nothing to gain
+    aten::mm    bf16 [8,4096] x [4096,4096]            slow, but memory allows no more: nothing to gain
 
-A call is one op with its kernels. Only calls count whose kernels all run on tensor cores, with no other kernel at the
-same time, and start within the span's window. Operations that a causal mask removes are included, which is stated.
+A call is one op with its kernels. Calls only count if all their kernels run on tensor cores, with no other kernel at
+the same time, and start within the span's window. Operations that a causal mask removes are included, and `causal` says
+so.
 
 The attainable rate of a matrix product follows from the trace, and so does why a product is slower.
 
@@ -32,14 +33,14 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, distinct_in, is_in
 
-#: A product is slow below this share of its attainable rate: tiles, clocks and caches explain smaller differences.
+#: A product is slow below this share of its attainable rate. Tiles, clocks and caches explain smaller differences.
 SLOW_FRACTION = 0.5
 #: In calls shorter than this, starting and ending dominate.
 LEAST_NS = 20_000
 #: Calls of at least this length show a rate that others could reach.
 REFERENCE_NS = 50_000
 
-#: Maximum number of rows of the table; others are left out.
+#: Maximum number of rows of the table. Others are left out.
 RATE_ROWS = 100
 
 
@@ -49,8 +50,8 @@ class ProductRate(msgspec.Struct, frozen=True):
     total_ns             summed length of their kernels over the span
     tflops               mean rate, if everything that a mask leaves out is counted as computed
     causal               whether there is a causal mask; None if the trace does not show it
-    attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow, and no less than
-                         tflops; None if not known, or for convolutions and attention
+    attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow, and at least
+                         tflops; None if unknown, or for convolutions and attention
     slow, why            id and text of the reason why the calls are slow; None if they are not, or nothing shows a
                          reason
     gain_ns              the most that the span would save; 0 if the calls are not slow
@@ -69,8 +70,11 @@ class ProductRate(msgspec.Struct, frozen=True):
 
 
 class ProductRates(msgspec.Struct, frozen=True):
-    """Rows with the most gain first, then with the most time. By input type: best_tflops is the best rate of longer
-    calls, peak_tflops the data sheet's."""
+    """Rows with the most gain first, then with the most time.
+
+    best_tflops  by input type, the best rate of longer calls
+    peak_tflops  by input type, the rate of the data sheet
+    """
 
     rows: list[ProductRate]
     best_tflops: dict[str, float]
@@ -78,7 +82,8 @@ class ProductRates(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True, eq=False):
-    """Calls of one product; rows: of the kernel table; why: what prevents it from being fast."""
+    """Calls of one product, with its rows of the kernel table and the reason that prevents it from being fast, if
+    any."""
 
     product: Product
     work: Work
@@ -97,8 +102,9 @@ class _Group(msgspec.Struct, frozen=True, eq=False):
 
 
 def product_rates(trace: Trace, device: int, steps: Steps | None = None) -> ProductRates:
-    """The rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes. steps: those
-    whose products count; None for all. The best rates are those of all steps, as they show what the device can do."""
+    """Returns the rates of the device's products. The result is empty if its peaks are unknown, or the trace records no
+    shapes. Products count if they start in these steps; None stands for all. The best rates are those of all steps,
+    because they show what the device can do."""
     properties, peaks = trace.devices.get(device), device_peaks(trace, device)
     if properties is None or peaks is None:
         return ProductRates([], {}, {})
@@ -115,7 +121,7 @@ def product_rates(trace: Trace, device: int, steps: Steps | None = None) -> Prod
 
 
 def slow_products(trace: Trace, device: int, steps: Steps) -> ProductRates:
-    """The same of slow products in these steps alone."""
+    """Returns the rates of slow products in these steps alone."""
     rates = product_rates(trace, device, steps)
     return msgspec.structs.replace(rates, rows=[row for row in rates.rows if row.slow])
 
@@ -135,8 +141,8 @@ def _groups(trace: Trace, rows: Int64) -> list[_Group]:
 
 
 def _chosen(trace: Trace, device: int) -> Int64:
-    """Product kernels of calls whose products all run on tensor cores, alone and within the window; without those that
-    a convolution only compares."""
+    """Returns the product kernels of calls whose products all run on tensor cores, alone and within the window. Those
+    that a convolution only compares are left out."""
     products, rows = find_products(trace), kernel_rows(trace, device)
     alone = runs_alone(trace, rows)
     is_product = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows] & (products.op[rows] >= 0)
@@ -149,7 +155,7 @@ def _chosen(trace: Trace, device: int) -> Int64:
 
 def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:
     """Returns by type the best TFLOP/s of products that nothing slows down. A rate beyond the peak means that work is
-    skipped, and is ignored."""
+    skipped, so it is ignored."""
     best: dict[str, float] = {}
     for group in groups:
         chip = chips.get(group.work.dtype)
@@ -179,8 +185,9 @@ def _rate(trace: Trace, group: _Group, best: dict[str, float], chip: Chip | None
 
 
 def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None) -> float | None:
-    """The ideal time of one call, which the call itself may show: inputs in the cache need no memory bandwidth. If no
-    product shows the rate of aligned ones, misaligned ones are compared with the peak."""
+    """Returns the ideal time of one call. It is at most the time of the call itself, which may be shorter if its inputs
+    are in the cache and need no memory bandwidth. If no product shows the rate of aligned ones, misaligned ones are
+    compared with the peak."""
     if chip is None or len(group.work.lengths) != 3:
         return None
     unaligned = group.why is not None and group.why.id == "alignment"
@@ -188,13 +195,13 @@ def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None) -> float
     return min(attainable_ns(group.work, rate, chip), group.call_ns) if rate else None
 
 
-#: Duration of an empty kernel, ns: no kernel is shorter.
+#: Duration of an empty kernel, ns. No kernel is shorter.
 EMPTY_NS = 5_000
 #: Share of the data sheet's memory bandwidth that plain copies reach.
 MEMORY_FRACTION = 0.8
-#: Rows and columns of the output that a block computes: cuBLAS' most frequent tile.
+#: Number of rows and of columns of the output that a block computes, in cuBLAS' most frequent tile.
 TILE = 128
-#: Share of the peak to assume if no product of the trace shows the rate of aligned ones: large ones reach half of the
+#: Share of the peak to assume if no product of the trace shows the rate of aligned ones. Large ones reach half of the
 #: peak and more.
 ALIGNED_FRACTION = 0.4
 
@@ -206,15 +213,19 @@ UNIT_BYTES = 16
 
 
 class Slowness(msgspec.Struct, frozen=True):
-    """Why a product cannot be fast. id is stable and public: alignment, small_size."""
+    """Why a product cannot be fast. Its id, "alignment" or "small_size", is stable and public."""
 
     id: str
     reason: Reason
 
 
 class Chip(msgspec.Struct, frozen=True):
-    """Limits of a device for products of one type. peak: TFLOP/s of its tensor cores; memory: its bandwidth; sm_count:
-    None if not known."""
+    """Limits of a device for products of one type.
+
+    peak      TFLOP/s of its tensor cores
+    memory    bandwidth of its memory, GB/s
+    sm_count  number of SMs; None if unknown
+    """
 
     peak: float
     memory: float
@@ -222,19 +233,20 @@ class Chip(msgspec.Struct, frozen=True):
 
 
 def peak_rate(peaks: Peaks, dtype: str) -> float | None:
-    """TFLOP/s of tensor cores with inputs of that type; None if they do not support it, or it is not listed."""
+    """Returns the TFLOP/s of tensor cores with inputs of that type; None if they do not support it, or it is not
+    listed."""
     halves = {"c10::Half": peaks.half, "c10::BFloat16": peaks.half}
     return {**halves, "float": peaks.tf32, "double": peaks.fp64_tensor}.get(dtype)
 
 
 def attainable_ns(work: Work, best: float, chip: Chip) -> float:
-    """The shortest possible time of one call of a product, if others reach `best` TFLOP/s."""
+    """Returns the shortest possible time of one call of a product in ns, if others reach `best` TFLOP/s."""
     return max(_computing_ns(work, best * _spread(work, chip)), _moving_ns(work, chip), EMPTY_NS)
 
 
 def shows_rate(work: Work, chip: Chip) -> bool:
-    """Whether its rate shows what others could reach: a product of this size is limited neither by memory nor by few
-    tiles."""
+    """Returns whether the rate of this product shows what others could reach. This is so if neither memory nor a small
+    number of tiles limits a product of this size."""
     return _spread(work, chip) == 1.0 and _computing_ns(work, chip.peak) >= _moving_ns(work, chip)
 
 
@@ -247,7 +259,8 @@ def _moving_ns(work: Work, chip: Chip) -> float:
 
 
 def _spread(work: Work, chip: Chip) -> float:
-    """Share of the SMs that the tiles of a product fill; of a convolution, which has other tiles, 1."""
+    """Returns the share of the SMs that the tiles of a product fill. For a convolution, which has other tiles, it is
+    1."""
     if len(work.lengths) != 3 or not chip.sm_count:
         return 1.0
     m, n, _ = work.lengths
@@ -255,7 +268,7 @@ def _spread(work: Work, chip: Chip) -> float:
 
 
 def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:
-    """What in a product's sizes or its kernels' names prevents it from being fast; None if nothing does."""
+    """Returns what in a product's sizes or its kernels' names prevents it from being fast; None if nothing does."""
     size = TYPE_BYTES.get(work.dtype, 0)
     if size and _misaligned(work, kernels, size):
         unit = UNIT_BYTES // size
@@ -269,9 +282,9 @@ def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:
 
 
 def _misaligned(work: Work, kernels: Sequence[str], size: int) -> bool:
-    """Decided by the kernel names or, if they do not show it, by whether an operand's row is a multiple of the load
-    size. Names of FP64 kernels do not show it, because those on tensor cores load one number at once, whatever the
-    sizes."""
+    """Returns whether the kernels load less than a unit at once. The kernel names decide or, if they do not show it,
+    whether an operand's row is a multiple of the load size. Names of FP64 kernels do not show it, because those on
+    tensor cores load one number at once with any sizes."""
     loaded = [int(each) for name in kernels for each in LOADED_AT_ONCE.findall(name) if size < DOUBLE_BYTES]
     if loaded:
         return min(loaded) * size < UNIT_BYTES

@@ -1,13 +1,13 @@
 """Divides kernel time into four bins: kernels that run on tensor cores (AMD: matrix cores), that could, that could not,
 and unknown ones.
 
-The answer for a name comes from `name_rules`; if a name does not show it, arithmetic may (`resolve`). A stage around a
+The answer for a name comes from `name_rules`. If a name does not show it, arithmetic may (`resolve`). A stage around a
 product (a layout conversion, a transform) follows its op: if no kernel of a convolution or product ran on tensor cores,
-its stages are time that could have gone there.
+the time of its stages could move there.
 
 Kernel time here is the sum of the kernels' lengths, so concurrent kernels both count. A kernel belongs to the step in
-whose window it starts, and to the span if it starts within the span's window; so if steps are adjacent, their splits
-sum to the span's.
+whose window it starts, and to the span if it starts within the span's window. If steps are adjacent, their splits
+therefore add up to the span's.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.table import CALL_KINDS, Bool, Float64, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
-# Resolves kernels whose names do not show their cores by arithmetic: a rate beyond the plain cores' proves tensor
+# Arithmetic resolves kernels whose names do not show their cores. A rate beyond that of plain cores proves tensor
 # cores.
 #
 #     aten::mm   |---|  [4096, 4096] x [4096, 4096]: 137 GFLOP
 #     unknown      kkkk 500 us: 275 TFLOP/s on an A100, whose plain cores reach 78 at most: tensor cores
 #
 # The proof is conservative: it uses the fewest operations that the op can need, the longest time for which the kernel
-# may have run, and a peak that no clock exceeds. If it fails, nothing is concluded: a slow kernel may be on tensor
-# cores too.
+# may have run, and a peak that no clock exceeds. If it fails, nothing is concluded, because a slow kernel may run on
+# tensor cores, too.
 
-#: A rate counts as beyond the plain cores from this many times their data-sheet peak on, since cards may be clocked
+#: A rate is beyond that of plain cores if it is more than this many times their data-sheet peak. Cards may be clocked
 #: higher than their sheets say.
 MARGIN = 1.15
 
-#: Resolution of older recordings' clocks, one microsecond: a kernel may have run this much longer than recorded.
+#: Resolution of older recordings' clocks, one microsecond. A kernel may have run this much longer than recorded.
 TICK_NS = 1000
 
 #: TensorFloat-32 came with compute capability 8.0.
@@ -53,19 +53,20 @@ TF32_CAPABILITY = (8, 0)
 
 
 class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
-    """The answer for each kernel: distinct[place[row]] for a row of the kernel table. Kernels with equal places have
-    one name."""
+    """The answers for the kernels. The one for a row of the kernel table is `distinct[place[row]]`. Kernels with equal
+    places have one name."""
 
     distinct: list[Answer]
     place: Int32 | Int64
 
     def where(self, matches: Callable[[Answer], bool]) -> Bool:
-        """For each kernel whether its answer passes `matches`. Each distinct answer is tested once."""
+        """Returns for each kernel whether its answer passes `matches`. Each distinct answer is tested once."""
         return np.array([matches(answer) for answer in self.distinct], bool)[self.place]
 
 
 def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
-    """The answers by name, completed by those that arithmetic proves, and by what the inputs' type makes likely."""
+    """Returns the answers by name. Arithmetic completes them, and the reason of those that it leaves open says what the
+    inputs' type makes likely."""
     unknown = named.where(lambda answer: answer.answer == "unknown")
     rows = np.flatnonzero(unknown & (find_products(trace).place >= 0))
     if not len(rows):
@@ -87,7 +88,8 @@ def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
 
 
 def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
-    """The answer after arithmetic: "yes" if the rate, TFLOP/s, proves it, else the same with what is likely."""
+    """Returns the answer after arithmetic. It is "yes" if the rate, in TFLOP/s, proves it. Otherwise the same answer
+    says what is likely."""
     properties, peaks = trace.devices.get(device), device_peaks(trace, device)
     plain = peaks.plain(dtype) if peaks else None
     if plain is not None and rate > MARGIN * plain:
@@ -98,7 +100,7 @@ def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) 
 
 
 def _likely(capability: tuple[int, int] | None, dtype: str, peaks: Peaks | None) -> str:
-    """What the type of the inputs makes likely; empty where it makes nothing likely."""
+    """Returns what the type of the inputs makes likely; "" if it makes nothing likely."""
     if dtype in HALVES:
         return "; likely on tensor cores, by the 16-bit inputs of its op"
     plain_fp32 = capability is not None and capability < TF32_CAPABILITY and (peaks is None or peaks.tf32 is None)
@@ -106,10 +108,11 @@ def _likely(capability: tuple[int, int] | None, dtype: str, peaks: Peaks | None)
 
 
 def rates(trace: Trace, named: KernelAnswers) -> Float64:
-    """TFLOP/s of each kernel that is the only one, or of the only name, in its product's op; NaN for all others.
+    """Returns the TFLOP/s of each kernel that is the only one, or of the only name, in its product's op; NaN for all
+    others.
 
-    A lower bound: the fewest operations of the op over the time of all its product and unknown kernels, as a mean over
-    the launches of the same kernel for the same shapes.
+    The rate is a lower bound: the minimum number of operations of the op over the time of all its product and unknown
+    kernels, as a mean over the launches of the same kernel for the same shapes.
     """
     products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event] + TICK_NS
     computes = named.where(lambda answer: answer.answer == "unknown" or answer.role == "matmul")
@@ -133,7 +136,8 @@ KernelBin = Literal["tensor_core", "matmul_like", "unknown", "other"]
 
 
 class BinMeaning(msgspec.Struct, frozen=True):
-    """A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores."""
+    """A bin of kernel time. `short` is its label over a column, and `answer` its answer to the question whether a
+    kernel runs on tensor cores."""
 
     id: KernelBin
     label: str
@@ -192,7 +196,7 @@ UNKNOWN_KERNEL_TIME = Metric(
 NO_TENSOR_CORES = Reason("no_tensor_cores")
 
 #: If names leave more than this share of the kernel time unclassified, the bounds of the tensor-core share are
-#: meaningless: the range between them is then wider than everything known.
+#: meaningless, because the range between them is wider than everything that is known.
 MOST_UNCLASSIFIED = 0.5
 
 #: Bins of kernel time, in the order of the columns here and of `Split`.
@@ -213,7 +217,7 @@ _WAITS_FOR_EVENT = expression(r"EventSynchronize")
 
 
 class Split(msgspec.Struct, frozen=True):
-    """Kernel time in ns: kernel_ns = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns."""
+    """Kernel time in ns, where kernel_ns = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns."""
 
     kernel_ns: int
     tensor_core_ns: int
@@ -223,22 +227,22 @@ class Split(msgspec.Struct, frozen=True):
 
     @property
     def share_low(self) -> float | None:
-        """Share on tensor cores if no unknown kernel used them; None without kernels."""
+        """The share on tensor cores if no unknown kernel used them; None without kernels."""
         return self.tensor_core_ns / self.kernel_ns if self.kernel_ns else None
 
     @property
     def share_high(self) -> float | None:
-        """Share on tensor cores if every unknown kernel used them; None without kernels."""
+        """The share on tensor cores if every unknown kernel used them; None without kernels."""
         return (self.tensor_core_ns + self.unknown_ns) / self.kernel_ns if self.kernel_ns else None
 
     @property
     def unclassified(self) -> float | None:
-        """Share of unclassified kernels, if it is so large that the share on tensor cores is unknown."""
+        """The share of unclassified kernels, if it is so large that the share on tensor cores is unknown."""
         return self.unknown_ns / self.kernel_ns if self.unknown_ns > MOST_UNCLASSIFIED * self.kernel_ns else None
 
     @property
     def matmul_like_share(self) -> float | None:
-        """Share that could use tensor cores and does not; None without kernels."""
+        """The share that could use tensor cores and does not; None without kernels."""
         return self.matmul_like_ns / self.kernel_ns if self.kernel_ns else None
 
 
@@ -251,8 +255,8 @@ class Splits(msgspec.Struct, frozen=True):
 
 @shared
 def kernel_answers(trace: Trace) -> KernelAnswers:
-    """The answer for each kernel. Each distinct name is judged once per device; if the name does not show it, by its
-    op's arithmetic."""
+    """Returns the answer for each kernel. Each distinct name is judged once per device. If the name does not show it,
+    the arithmetic of its op may."""
     events, event = trace.events, trace.kernels.event
     groups = Groups.of(events.device[event], events.name[event])
     first = event[groups.first]
@@ -261,15 +265,15 @@ def kernel_answers(trace: Trace) -> KernelAnswers:
 
 
 def tensor_products(trace: Trace) -> Int64:
-    """The number of products on tensor cores for each one of an op, by row of the kernel table; 0 without tensor
-    cores."""
+    """Returns for each row of the kernel table the number of products on tensor cores for each product of its op; 0
+    without tensor cores."""
     answers = kernel_answers(trace)
     return np.array([answer.products for answer in answers.distinct], np.int64)[answers.place]
 
 
 @shared
 def kernel_bins(trace: Trace) -> UInt8:
-    """The bin of each row of the kernel table, a place in `BINS`."""
+    """Returns the bin of each row of the kernel table, as a place in `BINS`."""
     answers = kernel_answers(trace)
     bins = np.array([_bin(answer) for answer in answers.distinct], np.uint8)[answers.place]
     is_stage = answers.where(lambda answer: answer.role == "stage")
@@ -280,7 +284,8 @@ def kernel_bins(trace: Trace) -> UInt8:
 
 @shared
 def split_kernel_time(trace: Trace, device: int) -> Splits:
-    """Each kernel's whole length goes to one bin, in the span and in the step where it starts."""
+    """Returns the device's kernel time by bin. Each kernel's whole length belongs to one bin, in the span and in the
+    step where it starts."""
     rows = kernel_rows(trace, device)
     event, bins = trace.kernels.event[rows], kernel_bins(trace)[rows]
     order = np.argsort(trace.events.start_ns[event], kind="stable")
@@ -298,8 +303,8 @@ def _between(values: Int64, low: Int64, high: Int64) -> list[int]:
 
 
 def share_of(bound: Literal["share_low", "share_high"]) -> Callable[[Trace, int], Figure]:
-    """The function that measures this bound of the share on tensor cores: `share_low` leaves out kernels whose names do
-    not show it, `share_high` counts them."""
+    """Returns the function that measures this bound of the share on tensor cores. `share_low` leaves out kernels whose
+    names do not show it, and `share_high` counts them."""
 
     def measured(trace: Trace, device: int) -> Figure:
         if not device_has_tensor_cores(trace, device):
@@ -319,7 +324,7 @@ def mostly_unclassified(share: float) -> Reason:
 
 
 def time_of(column: str) -> Callable[[Trace, int], Figure]:
-    """The function that measures the mean of this column of `Split` per step, ns."""
+    """Returns the function that measures the mean of this column of `Split` per step, in ns."""
 
     def measured(trace: Trace, device: int) -> Figure:
         steps = [getattr(step, column) for step in split_kernel_time(trace, device).steps]
@@ -329,7 +334,8 @@ def time_of(column: str) -> Callable[[Trace, int], Figure]:
 
 
 def device_has_tensor_cores(trace: Trace, device: int) -> bool:
-    """Whether the device has tensor cores. A device that the trace does not describe is assumed to have them."""
+    """Returns whether the device has tensor cores. A device that the trace does not describe is assumed to have
+    them."""
     properties = trace.devices.get(device)
     return properties is None or has_tensor_cores(properties.compute_capability, properties.name)
 
@@ -351,16 +357,17 @@ def _answer(trace: Trace, device: int, name: int) -> Answer:
 
 @shared
 def only_compared(trace: Trace) -> Bool:
-    """Says which kernels a convolution only tries: those that it launches before its last wait for an event.
+    """Returns which kernels a convolution only tries. These are the ones that it launches before its last wait for an
+    event.
 
     op       [cudnn_convolution                                  ]
     call      r k r [wait] r l r [wait]   l                             r: cudaEventRecord
     stream      kkkkkk       llll         llll
     tried       ######       ####
 
-    Nothing else in a convolution waits for events: cuDNN's comparison records one before and behind each algorithm,
-    and waits for the second (time_sorted_plan in cudnn_frontend_find_plan.h). Without a search, cuDNN records events
-    to order its own streams, too, but does not wait for them.
+    Nothing else in a convolution waits for events. cuDNN's comparison records one event before and one after each
+    algorithm, and waits for the second (time_sorted_plan in cudnn_frontend_find_plan.h). Without a search, cuDNN also
+    records events to order its own streams, but does not wait for them.
     """
     events, op = trace.events, find_products(trace).op.astype(np.int64)
     tried, waits = np.zeros(len(op), bool), rows_named(trace, CALL_KINDS, _WAITS_FOR_EVENT.search)
@@ -378,8 +385,8 @@ def only_compared(trace: Trace) -> Bool:
 
 
 def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
-    """For each kernel, whether it was launched by a product op of which no kernel ran, or may have run, on tensor
-    cores."""
+    """Returns for each kernel whether it was launched by a product op of which no kernel ran, or may have run, on
+    tensor cores."""
     ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
     op = outermost(trace, ops, innermost(trace, ops, find_launches(trace).calls_of(trace.kernels.event)))
     inside = op >= 0
@@ -388,28 +395,29 @@ def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
     return inside & ~elsewhere[np.where(inside, op, 0)] if len(elsewhere) else inside
 
 
-#: Words by which the PyTorch Profiler tab recognises a tensor-core kernel: any of these anywhere in the name, on any
-#: GPU. From torch-tb-profiler 0.4.3, whose list goes back to PyProf's of 2020.
+#: Words by which the PyTorch Profiler tab recognizes a tensor-core kernel, anywhere in the name and on any GPU. They
+#: come from torch-tb-profiler 0.4.3, whose list goes back to PyProf's of 2020.
 PROFILER_TAB_WORDS = (
     "h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "c1688", "xmma_gemm", "xmma_sparse_gemm",
     "xmma_implicit_gemm", "xmma_sparse_conv", "xmma_warp_specialized_implicit_gemm", "first_layer_wgrad_kernel",
     "dgrad_1x1_stride_2x2", "conv1x1", "conv2d_c1_k1", "direct_group",
 )  # fmt: skip
 
-#: From this difference on, half a tenth of a percent, two shares are displayed as different numbers.
+#: From this difference on, 0.05 percentage points, two shares are displayed as different numbers.
 VISIBLE_FRACTION = 0.0005
 
 
 class ProfilerTab(msgspec.Struct, frozen=True):
-    """The share that the PyTorch Profiler tab shows, None without kernels; and why ours differs, None if it does
-    not."""
+    """The share that the PyTorch Profiler tab shows (None without kernels), and why ours differs (None if it does
+    not)."""
 
     share: float | None
     why: Reason | None
 
 
 def profiler_tab(trace: Trace, device: int) -> ProfilerTab:
-    """Tensor-core time / kernel time as the PyTorch Profiler tab counts, over the whole recording, steps or not."""
+    """Returns the tensor-core share of kernel time as the PyTorch Profiler tab counts it, over the whole recording, in
+    steps or not."""
     rows = kernel_rows(trace, device)
     dur, bins = trace.events.dur_ns[trace.kernels.event[rows]], kernel_bins(trace)[rows]
     whole = int(dur.sum())

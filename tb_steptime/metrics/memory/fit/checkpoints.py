@@ -1,4 +1,4 @@
-"""The memory that checkpointing each class of modules would save at the peak, and the time to recompute.
+"""The memory that checkpointing each class of modules would save at the peak, and the time for computing again.
 
 A checkpoint drops what its module saved when the call ends, and recomputes it before the module's backward pass:
 
@@ -57,16 +57,20 @@ from tb_steptime.trace.nesting import innermost, op_rows, parent_places
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median, ranges_from
 
 NO_MODULES = Reason("memory_fit_needs_modules")
-#: What a checkpoint's own Python takes of the host, ns: per call, and per op whose tensors its hooks save and restore.
-#: `benchmarks/memory_fit.py --checkpoint` measures them: about 260 calls of Python per checkpoint and 47 per saved
-#: tensor, with caches that the ops between them have filled.
+#: Host time of a checkpoint's own Python, ns: per call, and per op whose tensors its hooks save and restore.
+#: `benchmarks/memory_fit.py --checkpoint` measures these times: about 260 calls of Python per checkpoint and 47 per
+#: saved tensor, with caches that the ops between them have filled.
 _PER_CALL_NS, _PER_OP_NS = 600_000, 65_000
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """Checkpoints of all modules of a class. calls: per step; lines: the peak at any batch; again_ns: time that they
-    add to a step, on the GPU if the calls launch anything, else on the host; own_ns: the part of it in the checkpoints'
-    own Python, est."""
+    """Checkpoints of all modules of a class.
+
+    calls      number of calls per step
+    lines      the peak at any batch
+    again_ns   time that they add to a step, on the GPU if the calls launch anything, otherwise on the host
+    own_ns     estimated part of again_ns in the checkpoints' own Python
+    """
 
     module: str
     calls: int
@@ -77,8 +81,8 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 @shared
 def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
-    """Checkpoints of each class of modules that the forward pass of the steady steps calls, in order of first
-    appearance."""
+    """Returns the checkpoints of each class of modules that the forward pass of the steady steps calls, in order of
+    first appearance; the reason if modules are not recorded, or there is no steady step."""
     steady = steady_steps(trace, place)
     if isinstance(steady, Reason):
         return steady
@@ -96,7 +100,7 @@ def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
 
 
 def module_calls(trace: Trace, steady: SteadySteps) -> dict[str, Calls]:
-    """For each class of modules in order of first appearance, its outermost calls whose backward pass needs
+    """Returns for each class of modules, in order of first appearance, its outermost calls whose backward pass needs
     anything."""
     by_class: dict[str, list[int]] = defaultdict(list)
     for row in _forward_frames(trace, steady).tolist():
@@ -111,8 +115,8 @@ def module_calls(trace: Trace, steady: SteadySteps) -> dict[str, Calls]:
 
 
 def _forward_frames(trace: Trace, steady: SteadySteps) -> Int64:
-    """Module calls within the steady steps, without those that an existing checkpoint repeats inside a backward
-    node."""
+    """Returns the module calls within the steady steps, without those that an existing checkpoint repeats inside a
+    backward node."""
     frames = module_frames(trace)
     node_rows = backward_nodes(trace).event.astype(np.int64)
     first = innermost(trace, node_rows, frames) < 0
@@ -120,10 +124,10 @@ def _forward_frames(trace: Trace, steady: SteadySteps) -> Int64:
 
 
 class _Nodes(msgspec.Struct, frozen=True, eq=False):
-    """Backward nodes of ops that are not views, in the order of these ops, ns.
+    """Backward nodes of ops that are not views, in the order of these ops; times in ns.
 
-    saves: whether anything is saved; after: the time when everything is saved, which is the op's start or its end;
-    result: whether the op saves its own result.
+    saves: whether anything is saved. after: when everything is saved, which is the op's start or its end. result:
+    whether the op saves its own result.
     """
 
     thread: Int64
@@ -159,15 +163,15 @@ def _nodes(trace: Trace) -> _Nodes:
 
 
 class Calls(msgspec.Struct, frozen=True, eq=False):
-    """Calls of modules, disjoint on each thread, ns: one entry each.
+    """Calls of modules, which are disjoint on each thread, with one entry each; times in ns.
 
-    stop       recomputation ends: everything that the backward pass needs is saved
-    ops        how many of its ops save anything
-    first      row of the event table: its first op
-    following  the time when the next op on the thread begins
-    begins     the time of the first node of its backward pass that needs anything saved
+    stop       when recomputation ends, because everything that the backward pass needs is saved
+    ops        number of its ops that save anything
+    first      its first op, a row of the event table
+    following  when the next op on the thread begins
+    begins     start of the first node of its backward pass that needs anything saved
     ends       end of the last such node
-    result     its last op saves its result, and so does the next op, which has it as input
+    result     whether its last op saves its result, and so does the next op, which has it as input
     """
 
     thread: Int64
@@ -183,7 +187,8 @@ class Calls(msgspec.Struct, frozen=True, eq=False):
 
 
 def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
-    """The calls, out of these rows of the event table, whose backward pass needs anything; None if there is none."""
+    """Returns the calls, out of these rows of the event table, whose backward pass needs anything; None if there is
+    none."""
     events, calls = trace.events, list[tuple[int, ...]]()
     for thread in distinct_in(events.thread[rows]).tolist():
         on_thread = np.flatnonzero(nodes.thread == thread)
@@ -218,9 +223,9 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
 
 
 def _longer_ns(trace: Trace, steady: SteadySteps, calls: Calls) -> tuple[int, int]:
-    """Time that a step takes longer, and of it that of the checkpoints themselves; medians over the steps. On a device
-    the calls' work runs again; on the host their ops do, and the checkpoint's own code. The code between ops runs again
-    too, but takes little: recorded stacks lengthen it several times."""
+    """Returns the time that a step takes longer, and the part of it in the checkpoints themselves, as medians over the
+    steps. On a device the calls' work runs again. On the host their ops do, and the checkpoint's own code. The code
+    between ops runs again too, but takes little, and recorded stacks lengthen it several times."""
     device, host = np.zeros(len(calls.start), np.int64), np.zeros(len(calls.start), np.int64)
     events, launches, ops = trace.events, find_launches(trace), op_rows(trace)
     at, length = events.start_ns[launches.call], events.dur_ns[launches.activity]
@@ -241,10 +246,10 @@ def _longer_ns(trace: Trace, steady: SteadySteps, calls: Calls) -> tuple[int, in
 
 
 def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int64:
-    """For each of these disjoint intervals the time of its outermost ops, each as long as the fastest one of its name
-    and shapes in any interval. Running again would not take the additional time of the others: there the CPU worked for
-    another process, or memory was touched for the first time, as where the profiler's own events have taken what a step
-    has freed."""
+    """Returns for each of these disjoint intervals the time of its outermost ops, each as long as the fastest one of
+    its name and shapes in any interval. Computing again would not take the additional time of the others. In these the
+    CPU worked for another process, or memory was touched for the first time, for example because the profiler's own
+    events took what a step had freed."""
     events = trace.events
     ops = ops[parent_places(trace, ops) < 0]
     low, high = np.searchsorted(events.start_ns[ops], (start, stop))
@@ -261,7 +266,7 @@ def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int6
 
 
 def _lines(trace: Trace, place: Place, steady: SteadySteps, calls: Calls) -> list[PeakLine]:
-    """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
+    """Returns the lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
     whole, growing = (
         _Level(level, steady.curve.ts, moved, calls, ends_ns(trace), part)
@@ -276,7 +281,7 @@ def _lines(trace: Trace, place: Place, steady: SteadySteps, calls: Calls) -> lis
 
 
 class _Level:
-    """Bytes with checkpoints: `events`, after each event of the curve, and at each instant that is recomputed."""
+    """Bytes with checkpoints. events: after each event of the curve, and at each instant that is recomputed."""
 
     def __init__(self, level: Int64, ts: Int64, moved: _Moved, calls: Calls, died: Int64, part: Int64) -> None:
         changes = (
@@ -294,14 +299,14 @@ class _Level:
         self._base -= np.where(moved.result >= 0, part[moved.result], 0)
 
     def again(self, call: int, first: int, end: int) -> Int64:
-        """The events [first, end) of a call, on top of what is alive when its backward pass begins."""
+        """Returns the events [first, end) of a call, on top of what is alive when its backward pass begins."""
         level: Int64 = self._base[call] + self._recorded[first:end] - self._recorded[first - 1]
         return level
 
 
 class _Moved(msgspec.Struct, frozen=True, eq=False):
-    """Places of `allocations`. dropped: they end with their `call`; kept: inputs that live until the backward pass of
-    `keeper` ends; result: for each call its result, which the next op saves; -1 for none."""
+    """Places of `allocations`. dropped: those that end with their `call`. kept: inputs that live until the backward
+    pass of `keeper` ends. result: for each call its result, which the next op saves; -1 for none."""
 
     dropped: Int64
     call: Int64
@@ -319,7 +324,7 @@ def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
     inside &= (start_ns < calls.stop[call]) & (died >= calls.begins[call]) & (died != NEVER)
     saved = np.flatnonzero(inside)
     last = np.full(len(calls.start), -1, np.int64)
-    last[call[saved]] = saved  # they ascend, so the last one stays
+    last[call[saved]] = saved  # they ascend, so the last one is kept
     result = np.where(calls.result, last, -1)
     dropped = saved[~is_in(saved, result)]
     forward = np.flatnonzero(of_device & (births(trace).phase != PHASE["backward"]))
@@ -341,8 +346,8 @@ def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
 
 _ENDING = expression(r"Backwards?\d*$")
 
-#: What the op of a node saves for it. A view allocates no tensor of its own; nothing: the node needs only sizes and
-#: numbers; inputs: everything is saved before the op runs; lookup: of the inputs, only where to look.
+#: What the op of a node saves for it. A "view" allocates no tensor of its own. "nothing": the node needs only sizes and
+#: numbers. "inputs": everything is saved before the op runs. "lookup": only the indices among the inputs are saved.
 Saved = Literal["view", "nothing", "inputs", "lookup", "result"]
 
 _NODES: dict[Saved, str] = {
@@ -360,7 +365,7 @@ _ATTENTION = expression(r"ScaledDotProduct\w*Attention\w*")
 
 
 def saved_for(node: str) -> Saved | None:
-    """What an op saves for the node of this name; None where that is not known.
+    """Returns what an op saves for the node of this name; None if that is not known.
 
     >>> saved_for("autograd::engine::evaluate_function: ViewBackward0"), saved_for("EmbeddingBackward0")
     ('view', 'lookup')

@@ -1,13 +1,13 @@
 """The predicted peak of a training's steady steps at other batches, and the largest batch that fits.
 
-Which allocations grow with the batch.
+Some allocations grow with the batch.
 
 aten::linear [[32,784],[64,784]]  +8192     32 x 64 floats: made of a tensor with the batch in its shape     grows
 aten::batch_norm [[32,8,9,9],[8]]   +32     as large as its weight: statistics of each channel               stays
 aten::mm [[64,32],[32,784]]     +200704     gradient of a weight, by its lifetime or by its shape            stays
 aten::lstm [[9,32,16],[256,64]]  +69632     the weight in padded rows: 64 of 272 floats instead of 256       stays
 
-The peak is a function of the batch: the maximum of the lines that belong to instants of steady steps.
+The peak is a function of the batch. It is the maximum of the lines that belong to instants of steady steps.
 
 instant     constant   per sample     at 8     at 64
 a                100            4      132       356
@@ -49,21 +49,21 @@ from tb_steptime.trace.nesting import op_rows, parent_places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, places_in, values_at
 
-#: Categories that keep their size at any batch, whichever op made them.
+#: The categories that keep their size at any batch, whichever op made them.
 _CONSTANT = ("parameters", "gradients", "optimizer_state")
 #: Matrix products, and the places of the two factors among their inputs.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2)}
-#: Ops that contract dimensions of two inputs, so that equal sizes at the same place mean nothing.
+#: Ops that contract dimensions of two inputs. Equal sizes at the same place mean nothing for them.
 _CONTRACTIONS = expression(
     r"aten::(linear|matmul|einsum|(add)?mm|(b|baddb)mm|addmv|mv|bilinear|\w*convolution\w*|\w*conv(_transpose)?\dd"
     r"|\w*embedding\w*|\w*(rnn|lstm|gru)\w*)$"
 )
-#: Type of buffers that a library fills for its own backward pass. They are no tensors of the model.
+#: The type of buffers that a library fills for its own backward pass. They are no tensors of the model.
 _OPAQUE = "unsigned char"
-#: oneDNN pads rows of a reordered matrix to whole cache lines, and by another one if they would start at multiples of
+#: oneDNN pads rows of a reordered matrix to whole cache lines. It adds another line if rows would start at multiples of
 #: a quarter of a page (here of 256 floats), which compete for the same sets of the cache.
 _LINE_BYTES, _ROW_STRIDE = 64, 256
-#: Ops that only copy: a parameter is copied by these before an op uses it.
+#: Ops that only copy. They copy a parameter before an op uses it.
 _COPIES = {"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"}
 #: torch's name of the 4-byte type.
 FLOAT = "float"
@@ -73,7 +73,7 @@ ROUNDED_TO = 512
 
 @shared
 def growing(trace: Trace, batch: int) -> Bool:
-    """For each of `allocations` whether its size is proportional to the batch of its step."""
+    """Returns for each of `allocations` whether its size is proportional to the batch of its step."""
     lives, made_by, kind = allocations(trace), births(trace), categories(trace)
     size, on_cpu = sizes(trace), trace.memory.device_type[lives.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
@@ -82,7 +82,7 @@ def growing(trace: Trace, batch: int) -> Bool:
     inputs = kind == CATEGORIES.index("inputs")
     by_ops = np.flatnonzero(~fixed & ~inputs & (op >= 0))
     judge = _Judge(trace, batch)
-    of_nothing = ~fixed & (inputs | (op < 0)) & (made_by.phase != PHASE["backward"])  # such as randomly drawn data
+    of_nothing = ~fixed & (inputs | (op < 0)) & (made_by.phase != PHASE["backward"])  # includes randomly drawn data
     result: Bool = of_nothing & (size % batch == 0) & (size >= batch)
     cases = zip(
         op[by_ops].tolist(),
@@ -96,13 +96,13 @@ def growing(trace: Trace, batch: int) -> Bool:
 
 
 def growing_sizes(trace: Trace, batch: int) -> Int64:
-    """Bytes of each of `allocations` that grows with the batch; 0 for the others."""
+    """Returns the bytes of each of `allocations` that grows with the batch; 0 for the others."""
     return np.where(growing(trace, batch), sizes(trace), 0)
 
 
 def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
-    """For each op, itself or the innermost op around it that has a recorded tensor shape, as rows of the event table;
-    -1 for none."""
+    """Returns for each op the op itself, or the innermost op around it, that has a recorded tensor shape, as rows of
+    the event table; -1 for none."""
     ops = op_rows(trace)
     if trace.events.shapes is None or not len(ops):
         return np.full(len(op), -1, np.int64)
@@ -117,8 +117,8 @@ def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
 
 
 class Tensor(msgspec.Struct, frozen=True):
-    """A tensor in an allocation. floating: its type has 4 bytes and could be a shorter one; opaque: it is a library's
-    own buffer."""
+    """A tensor in an allocation. floating: whether its type has 4 bytes and could be a shorter one. opaque: whether it
+    is a library's own buffer."""
 
     shape: Shape
     bytes: int
@@ -127,7 +127,8 @@ class Tensor(msgspec.Struct, frozen=True):
 
 
 def tensors_of(trace: Trace, op: int) -> list[Tensor]:
-    """The input tensors of this op, a row of the event table; 4 bytes per element if types were not recorded."""
+    """Returns the input tensors of this op, a row of the event table. They have 4 bytes per element if types were not
+    recorded."""
     events = trace.events
     if events.shapes is None or events.shapes[op] < 0:
         return []
@@ -146,7 +147,8 @@ def _tensors(trace: Trace, shapes: int, dtypes: int) -> list[Tensor]:
 
 
 def _padded(tensor: Tensor) -> set[int]:
-    """Bytes of a matrix, or of its transpose, in padded rows where these are longer; empty for what is no matrix.
+    """Returns the bytes of a matrix, and of its transpose, in padded rows if these are longer; nothing for other
+    tensors.
 
     >>> _padded(Tensor((256, 32), 256 * 32 * 4, True)), _padded(Tensor((256,), 1024, True))
     ({34816}, set())
@@ -159,14 +161,14 @@ def _padded(tensor: Tensor) -> set[int]:
 
 
 def _row(side: int, item: int) -> int:
-    """Bytes of a padded row."""
+    """Returns the bytes of a padded row."""
     line = _LINE_BYTES // item
     side = -(-side // line) * line
     return (side if side % _ROW_STRIDE else side + line) * item
 
 
 class _Judge:
-    """Decides each distinct call and size once."""
+    """Decides whether the size of an allocation grows, once for each distinct call and size."""
 
     def __init__(self, trace: Trace, batch: int) -> None:
         self.trace, self.batch = trace, batch
@@ -201,19 +203,19 @@ class _Judge:
         return size in rounded or size not in others
 
     def _batched(self, op: str, tensors: list[Tensor]) -> list[Tensor]:
-        """The tensors with the batch in their shape. A tensor with the shape of a parameter is a parameter if the op
-        also has other such tensors, or copies it; otherwise it has that shape by chance, as with a batch of 64 after 64
-        neurons."""
+        """Returns the tensors with the batch in their shape. A tensor with the shape of a parameter is a parameter if
+        the op also has other such tensors, or copies it. Otherwise it has that shape by chance, as with a batch of 64
+        after 64 neurons."""
         holding = [tensor for tensor in tensors if all(tensor.shape) and holds_batch(tensor.shape, self.batch)]
         sure = [tensor for tensor in holding if tensor.shape not in self.parameters]
-        if sure and _CONTRACTIONS.match(op) is None:  # others of the same rank and leading dimension are not parameters
+        if sure and _CONTRACTIONS.match(op) is None:  # those of the same rank and leading dimension are no parameters
             leading = {(len(tensor.shape), tensor.shape[0]) for tensor in sure}
             return [tensor for tensor in holding if tensor in sure or (len(tensor.shape), tensor.shape[0]) in leading]
         return sure or ([] if op in _COPIES else sorted(holding, key=lambda tensor: -len(tensor.shape))[:1])
 
     def _is_batched_product(self, shapes: int, factors: tuple[int, int]) -> bool:
-        """Whether the rows of the product are those of a batch. The gradient of a weight has the shape of a parameter,
-        and neither of its factors has."""
+        """Returns whether the rows of the product are those of a batch. The gradient of a weight has the shape of a
+        parameter, and neither of its factors has."""
         recorded = shapes_of(self.trace.inputs[shapes]) or ()
         left, right = (recorded[place] if place < len(recorded) else () for place in factors)
         if len(left) != 2 or len(right) != 2 or left[0] % self.batch:
@@ -225,19 +227,19 @@ class _Judge:
 _ACCUMULATES = "torch::autograd::AccumulateGrad"
 #: The batch is the first or the second dimension of the model's input.
 _BATCH_DIMENSIONS = 2
-#: Inside of a model the batch may come after other dimensions; it is among this many leading ones.
+#: Inside a model the batch may come after other dimensions. It is among this many leading ones.
 _LEADING = 3
-#: The batch is looked for in this many tensors at the beginning; in the first ones it may be merged with the length of
-#: a sequence.
+#: Number of tensors at the beginning in which the batch is sought. In the first ones it may be merged with the length
+#: of a sequence.
 _FIRST = 8
-#: The length of a sequence may lead in slightly more tensors than the batch, which comes before it in the first one. A
-#: dimension with at least this share of the most frequent one's tensors also qualifies.
+#: The length of a sequence may lead in slightly more tensors than the batch, which comes before it in the first tensor.
+#: So a dimension with at least this share of the most frequent one's tensors also qualifies.
 _NEARLY = 0.9
 
 
 @shared
 def parameter_shapes(trace: Trace) -> Counter[Shape]:
-    """How many parameters with a gradient have each shape; empty where shapes were not recorded."""
+    """Returns how many parameters with a gradient have each shape; none if shapes were not recorded."""
     rows = _accumulations(trace)
     step = steps_at(trace, trace.events.start_ns[rows])
     each_step = [
@@ -249,7 +251,7 @@ def parameter_shapes(trace: Trace) -> Counter[Shape]:
 
 @shared
 def parameter_types(trace: Trace) -> set[str]:
-    """The types of parameters with a gradient, as torch names them; empty where they were not recorded."""
+    """Returns the types of parameters with a gradient, as torch names them; none if they were not recorded."""
     rows, column = _accumulations(trace), trace.events.dtypes
     numbers = distinct_in(column[rows]).tolist() if column is not None else []
     return {each for number in numbers if number >= 0 for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
@@ -261,7 +263,7 @@ def _accumulations(trace: Trace) -> Int64:
 
 @shared
 def step_batches(trace: Trace) -> tuple[int | None, ...]:
-    """For each step the batch of its forward pass; None if it has none, or no shapes were recorded."""
+    """Returns the batch of each step's forward pass; None if it has none, or no shapes were recorded."""
     forward = backward_nodes(trace).forward
     forward_ops = distinct_in(forward[forward >= 0])
     step = steps_at(trace, trace.events.start_ns[forward_ops])
@@ -273,15 +275,16 @@ def step_batches(trace: Trace) -> tuple[int | None, ...]:
 
 
 def shapes_in(trace: Trace, rows: np.typing.NDArray[np.integer]) -> Iterable[tuple[Shape, ...]]:
-    """The shapes of the inputs of each of these rows of the event table; empty where a row has none. Without recorded
-    shapes there is nothing."""
+    """Yields the shapes of the inputs of each of these rows of the event table, which are empty for a row without
+    inputs. Without recorded shapes it yields nothing."""
     column = trace.events.shapes
     for number in [] if column is None else column[rows].tolist():
         yield (shapes_of(trace.inputs[number]) or ()) if number >= 0 else ()
 
 
 def holds_batch(shape: Shape, batch: int) -> bool:
-    """Whether a shape has the batch as a dimension, or merged with others as its first dimension greater than 1.
+    """Returns whether a shape has the batch as a dimension, or merged with others as its first dimension greater than
+    1.
 
     >>> holds_batch((32, 784), 32), holds_batch((50, 32, 16), 32), holds_batch((32 * 50, 16), 32)
     (True, True, True)
@@ -291,8 +294,9 @@ def holds_batch(shape: Shape, batch: int) -> bool:
 
 
 def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None:
-    """The dimension at the beginning of the forward pass that most tensors have. Tensors shaped like a parameter count
-    only if all are. The ops are the differentiated ones, which excludes indexing of a dataset on the device."""
+    """Returns the dimension at the beginning of the forward pass that most tensors have. Tensors shaped like a
+    parameter count only if all are. The ops are the differentiated ones, which excludes indexing of a dataset on the
+    device."""
     shapes = [shape for call in calls for shape in call if shape and all(shape)]
     shapes = [shape for shape in shapes if shape not in parameters] or shapes
     first = [size for shape in shapes[:_FIRST] for size in shape[:_BATCH_DIMENSIONS]]
@@ -303,14 +307,14 @@ def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None
 
 
 def _leads(shape: Shape, batch: int) -> bool:
-    """Whether the batch is the first dimension, possibly merged with others; for a sequence also the second or third
-    one, as in attention with the length first, or with queries, keys and values stacked."""
+    """Returns whether the batch is the first dimension, possibly merged with others. For a sequence it may also be the
+    second or third one, as in attention with the length first, or with queries, keys and values stacked."""
     leading = shape[:_LEADING] if len(shape) > _BATCH_DIMENSIONS else shape[:1]
     return any(size % batch == 0 for size in leading)
 
 
 class PeakLine(msgspec.Struct, frozen=True):
-    """Memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
+    """The memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
     device's curve."""
 
     constant: int
@@ -322,7 +326,8 @@ class PeakLine(msgspec.Struct, frozen=True):
 
 
 def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]:
-    """The lines that are the highest at some batch from 0 on, the flattest first; growing / batch is per sample.
+    """Returns the lines that are the highest at some batch from 0 on, flattest first. growing / batch is the part per
+    sample.
 
     >>> [line.row for line in highest_lines(np.array([100, 180, 90]), np.array([32, 8, 8]), 8)]
     [1, 0]
@@ -336,7 +341,7 @@ def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]
 
 
 def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
-    """Rows by rising slope, so that constants fall; without rows that another one exceeds at every batch."""
+    """Returns the rows by rising slope and falling constant, without rows that another one exceeds at every batch."""
     order = np.lexsort((constant, growing))[::-1]
     highest = np.maximum.accumulate(constant[order])
     first = np.append(True, highest[1:] > highest[:-1]) if len(order) else order
@@ -345,7 +350,7 @@ def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
 
 
 def _needless(constant: Int64, growing: Int64, batch: int, highest: list[int], row: int) -> bool:
-    """Whether the last of the highest lines is nowhere above both its neighbours."""
+    """Returns whether the last of the highest lines is nowhere above both of its neighbours."""
     if len(highest) < 2:
         return False
     before, last = highest[-2], highest[-1]
@@ -357,12 +362,12 @@ def _crossing(constant: Int64, growing: Int64, batch: int, flat: int, steep: int
 
 
 def peak_at(lines: list[PeakLine], batch: float) -> float:
-    """Bytes at this batch."""
+    """Returns the peak at this batch, bytes."""
     return max(line.at(batch) for line in lines)
 
 
 def largest_batch(lines: list[PeakLine], limit: float) -> int | None:
-    """The largest whole batch whose peak is within the limit; 0 if there is none, None if every batch fits."""
+    """Returns the largest whole batch whose peak is within the limit; 0 if there is none, None if every batch fits."""
     if any(line.constant > limit for line in lines):
         return 0
     most = [(limit - line.constant) / line.per_sample for line in lines if line.per_sample > 0]
@@ -370,17 +375,17 @@ def largest_batch(lines: list[PeakLine], limit: float) -> int | None:
 
 
 NO_SHAPES = Reason("memory_fit_needs_shapes")
-#: Margin of a prediction, in both directions: workspaces and other choices of libraries depend on shapes in ways that
+#: Margin of a prediction, in both directions. Workspaces and other choices of libraries depend on shapes in ways that
 #: no recording shows. All but two of the models of `benchmarks/memory_fit.py` stay within it.
 MARGIN = 0.05
 
 
 class SteadySteps(msgspec.Struct, frozen=True, eq=False):
-    """The basis of a prediction: the steps after the first recorded one, or the only step. The first one may allocate
-    what stays. Of these steps, those that have the batch of the step with the highest peak.
+    """The basis of a prediction. It is the steps after the first recorded one, which may allocate what stays, or the
+    only step; of these, those that have the batch of the step with the highest peak.
 
     steps    indices of the steps
-    curve    of the device
+    curve    the device's memory over time
     within   which events of the curve are in these steps
     grown    int64, how much of the memory allocated after each event grows with the batch
     """
@@ -393,7 +398,7 @@ class SteadySteps(msgspec.Struct, frozen=True, eq=False):
 
 
 class MemoryFit(msgspec.Struct, frozen=True):
-    """The peak of steady steps at any batch is the highest of `lines`. batch: the recorded one; peak_bytes: measured
+    """The peak of steady steps at any batch is the highest of `lines`. batch: the recorded one. peak_bytes: measured
     with it."""
 
     batch: int
@@ -433,8 +438,8 @@ def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
 
 
 def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
-    """The sum over the live allocations after each event of the device. size: bytes of each of `allocations` that
-    count."""
+    """Returns the sum over the live allocations after each event of the device. size: the bytes of each of
+    `allocations` that count."""
     lives, over_time = allocations(trace), curve(trace, place)
     freed = lives.died >= 0
     rows = np.concatenate((lives.born, lives.died[freed])).astype(np.int64)
@@ -443,5 +448,5 @@ def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
 
 
 def bounds(value: float, margin: float = MARGIN) -> tuple[int, int]:
-    """A prediction minus and plus the margin, in whole bytes."""
+    """Returns a prediction minus and plus the margin, in whole bytes."""
     return math.floor(value * (1 - margin)), math.ceil(value * (1 + margin))

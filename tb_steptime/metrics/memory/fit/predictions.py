@@ -1,6 +1,6 @@
 """The results for a recording's memory: its peak at other batches, and the largest batch within a limit.
 
-The contents of the peak are divided by the module that made them: how much is constant, and how much grows with the
+The contents of the peak are divided by the module that made them. A part of them is constant, and a part grows with the
 batch.
 
 nn.Module: Block_0 |---------------|                      Block › Linear     the innermost module around the op, or
@@ -55,7 +55,8 @@ from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, is_in
 
-# Settings that change the peak at the recorded batch: memory against step time, each with the code that sets it.
+# Settings change the peak at the recorded batch. Each trades memory for step time, and comes with the code that sets
+# it.
 #
 # setting                    peak      step     best
 # as recorded               19 GB    412 ms     yes
@@ -63,7 +64,7 @@ from tb_steptime.trace.table import Int64, is_in
 # checkpoint every Linear   19 GB    430 ms     no       the first one needs neither more memory nor more time
 # SGD                       16 GB         -     -        how long its step takes is not recorded
 
-#: A checkpoint, or copying activations, that saves less than this share of the peak is not worth setting.
+#: A checkpoint, or a copy of activations, that saves less than this share of the peak is not worth setting.
 _LEAST_SAVED = 0.01
 
 _CHECKPOINT = """\
@@ -76,14 +77,19 @@ for module in model.modules():
 
 
 class FitSetting(msgspec.Struct, frozen=True):
-    """A setting at the recorded batch. label: its name; code: how to set it, None for the recorded one.
+    """A setting at the recorded batch.
 
-    peak_bytes, low_bytes, high_bytes: estimated, except for the recorded setting; None with `unknown`. again_ns: time
-    per step for computing again, including a checkpoint's own Python on a CPU. copied_bytes: between GPU and host per
-    step, in both directions; copy_ns: their time at the recorded rates; None where no rate is known or nothing is
-    copied. step_ns: the mean steady step with these times; None with `no_time`. largest: the largest batch within the
-    limit; None without a limit. best: no other setting with a known time needs less memory without more time, or less
-    time without more memory.
+    label          its name
+    code           how to set it; None for the recorded one
+    peak_bytes, low_bytes, high_bytes   estimated, except for the recorded setting; where they are None, `unknown` says
+                                        why
+    again_ns       time per step for computing again, including a checkpoint's own Python on a CPU
+    step_ns        the mean steady step with these times; where it is None, `no_time` says why
+    largest        the largest batch within the limit; None without a limit
+    best           whether no other setting with a known time needs less memory without more time, or less time without
+                   more memory
+    copied_bytes   bytes copied between GPU and host per step, in both directions
+    copy_ns        their time at the recorded rates; None if no rate is known or nothing is copied
     """
 
     label: str
@@ -102,7 +108,7 @@ class FitSetting(msgspec.Struct, frozen=True):
 
 
 def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSetting]:
-    """The recorded setting first, then the others by peak, the highest first; empty without a fit."""
+    """Returns the recorded setting first, then the others by peak, highest first; none without a fit."""
     steady, fit = steady_steps(trace, place), memory_fit(trace, place)
     if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []
@@ -117,7 +123,7 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSet
         for each in modules
         if _saves(each.lines, fit, steady.batch)
     ]
-    if place.type != CPU or memory_devices(trace)[0].type == CPU:  # beside a GPU the CPU holds no parameters
+    if place.type != CPU or memory_devices(trace)[0].type == CPU:  # if there is a GPU, the CPU holds no parameters
         units = max((each.calls for each in modules), default=1)
         changed = [*other_settings(trace, place, steady, units), *scaled_settings(trace, place, steady)]
         rates = None
@@ -189,7 +195,7 @@ def _with_best(every: list[FitSetting]) -> list[FitSetting]:
     ]
 
 
-#: Batches used if none is named, in multiples of the recorded one.
+#: The batches that are used if none is named, as multiples of the recorded one.
 _FACTORS = (0.5, 1, 2, 4)
 _SIZE = expression(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -205,14 +211,18 @@ class BatchFit(msgspec.Struct, frozen=True):
 
 
 class DeviceFit(msgspec.Struct, frozen=True):
-    """The prediction for a device. With `unknown` there is no batch, and nothing that depends on it.
+    """The prediction for a device. If `unknown` has a reason, there is no batch, and nothing that depends on it.
 
-    lines: the peak at any batch is that of the highest line. limit_bytes: the given limit, or else the memory of the
-    device; None where neither is known. largest: the largest batch within the limit; largest_low, largest_high: its
-    bounds by the margin; 0 if not even one sample fits. modules: the makers of the peak; unnamed: why no module is
-    among them. settings: what would change the peak. unused_bytes: what the caching allocator had reserved at the
-    recorded peak beyond what was allocated, as fragments and cache; None without one. rates: of the recorded copies
-    between the host and this device; None without any, and for the CPU.
+    lines          the peak at any batch is that of the highest line
+    limit_bytes    the given limit, or else the memory of the device; None if neither is known
+    largest        the largest batch within the limit; 0 if not even one sample fits
+    largest_low, largest_high   bounds of it by the margin
+    modules        the makers of the peak
+    unnamed        why no module is among them
+    settings       what would change the peak
+    unused_bytes   what the caching allocator had reserved at the recorded peak beyond what was allocated, as fragments
+                   and cache; None without such an allocator
+    rates          rates of the recorded copies between the host and this device; None without any, and for the CPU
     """
 
     device: str
@@ -232,8 +242,8 @@ class DeviceFit(msgspec.Struct, frozen=True):
 
 
 def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
-    """The fit of each device whose memory was recorded; empty without profile_memory=True. ValueError for a batch below
-    1."""
+    """Returns the fit of each device whose memory was recorded; none without profile_memory=True. Raises ValueError for
+    a batch below 1."""
     if min(batches, default=1) < 1:
         raise ValueError(f"A batch has at least one sample, and {min(batches)} was asked for.")
     answers = []
@@ -285,7 +295,7 @@ def _peak(fit: MemoryFit, batch: int) -> BatchFit:
 
 
 def size_of(text: str) -> int:
-    """Parse a size in bytes. ValueError if the text is not a size.
+    """Parses a size in bytes. Raises ValueError if the text is not a size.
 
     >>> size_of("24GB"), size_of("1.5 GiB"), size_of("100")
     (24000000000, 1610612736, 100)
@@ -297,18 +307,18 @@ def size_of(text: str) -> int:
     return round(float(match[1]) * math.pow(unit, _POWERS[match[2].lower()]))
 
 
-#: Maximum number of rows of the table, the largest; the others are merged into one row.
+#: Maximum number of rows of the table. The largest are kept, and the others are merged into one row.
 MOST_MODULES = 12
 _BETWEEN = " › "
 
-#: What identifies the maker of memory: a module, a range of the user or the outermost op. Otherwise it was made outside
-#: of these or before the recording, or it is the sum of the makers beyond MOST_MODULES.
+#: What identifies the maker of memory: a module, a user's range or the outermost op. Otherwise it was made outside of
+#: these or before the recording, or it is the sum of the makers beyond MOST_MODULES.
 MakerKind = Literal["module", "range", "op", "outside", "others", "before"]
 
 
 class ModuleBytes(msgspec.Struct, frozen=True):
     """The part of the peak that was made in modules of one path of classes: constant + batch x per_sample, bytes.
-    bytes: at the recorded batch. path: None where nothing names the maker, according to `kind`."""
+    bytes: the part at the recorded batch. path: None if nothing names the maker, as `kind` says."""
 
     path: str | None
     kind: MakerKind
@@ -318,8 +328,8 @@ class ModuleBytes(msgspec.Struct, frozen=True):
 
 
 def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
-    """The modules at the highest instant of steady steps, most bytes first; they sum to the peak. Empty for a device
-    without a fit."""
+    """Returns the modules at the highest instant of steady steps, most bytes first; none for a device without a fit.
+    They sum to the peak."""
     steady, fit = steady_steps(trace, place), memory_fit(trace, place)
     if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []
@@ -371,7 +381,7 @@ def _makers(trace: Trace, rows: Int64) -> list[tuple[str | None, MakerKind]]:
 
 
 def _class_paths(trace: Trace, calls: Int64) -> dict[int, str]:
-    """For each of these module calls, the classes from the outermost module to its own."""
+    """Returns for each of these module calls the classes from the outermost module to its own."""
     frames = module_frames(trace)
     parent = parent_places(trace, frames)
     paths: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""The peak if allocations had different sizes: with other types, or with sequences of another length.
+"""The peak if allocations had other sizes, because of other types or of sequences of another length.
 
                         FP32     all in BF16     sequences twice as long
 weights, their state     100              50                         100
@@ -45,11 +45,11 @@ OWN_CHOICE = Reason("memory_fit_own_choice")
 SMALL = Reason("memory_fit_small")
 LENGTH_AMBIGUOUS = Reason("memory_fit_length_ambiguous")
 
-#: Workspaces of libraries, which depend on the type and not on the batch, take up to 0.2 MB on a CPU. Smaller peaks are
-#: not scaled.
+#: Minimum peak that is scaled. Workspaces of libraries, which depend on the type and not on the batch, take up to 0.2
+#: MB on a CPU.
 _LEAST_BYTES = 4_000_000
-#: Recurrent layers call as many ops as a sequence is long, or keep a workspace of their library; attention written out
-#: in ops is computed in FP32 whatever its input type.
+#: Recurrent layers call as many ops as a sequence is long, or keep a workspace of their library. Attention that is
+#: written out in ops is computed in FP32, whatever its input type.
 _RECURRENT = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu|lstm_cell|gru_cell)$")
 _IN_FLOATS = expression(r"aten::_scaled_dot_product_attention_math$")
 #: Sequence lengths, as factors of the recorded length.
@@ -61,19 +61,19 @@ _WHOLE_NUMBERS = expression(
     r"aten::(arg(max|min|sort)|eq|ne|lt|le|gt|ge|isnan|isinf|isfinite|logical_\w+|bitwise_\w+|nonzero|randint|arange"
     r"|one_hot|bucketize|searchsorted)_?$"
 )
-#: Ops that return values and the index of each, which takes 8 bytes.
+#: Ops that return values and the indices of these, which take 8 bytes each.
 _WITH_PLACES = expression(r"aten::(max_pool\dd_with_indices|adaptive_max_pool\dd|topk|sort)$")
 _LOOKS_UP = "aten::embedding"
 _BF16 = """\
 model = model.to(torch.bfloat16)
 inputs = inputs.to(torch.bfloat16)  # where they are not tokens
 # Weights and optimizer state are in BF16, too, and lose small updates: compare the loss."""
-#: Places of a product's two factors among its inputs; each factor contributes one of its dimensions to the product.
+#: Places of a product's two factors among its inputs. Each factor contributes one of its dimensions to the product.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
 
 
 def scaled_settings(trace: Trace, place: Place, steady: SteadySteps) -> list[OtherSetting]:
-    """Everything in BF16, and sequences of other lengths if tokens are looked up."""
+    """Returns the settings for everything in BF16, and for sequences of other lengths if tokens are looked up."""
     half = in_half(trace, place, steady)
     result = [] if half is None else [OtherSetting("All in BF16", None if isinstance(half, Reason) else _BF16, half)]
     length = lengths(trace, steady)
@@ -87,8 +87,8 @@ def scaled_settings(trace: Trace, place: Place, steady: SteadySteps) -> list[Oth
 
 
 def scaled_lines(trace: Trace, place: Place, steady: SteadySteps, factor: Float64, added: int = 0) -> list[PeakLine]:
-    """The peak at any batch if each of `allocations` had its size times its factor, and `added` bytes were always
-    present."""
+    """Returns the peak at any batch if each of `allocations` had its size times its factor, and `added` bytes were
+    always present."""
     size = sizes(trace)
     scaled = np.rint(size * factor).astype(np.int64)
     whole = steady.curve.allocated + bytes_alive(trace, place, scaled - size) + added
@@ -97,8 +97,9 @@ def scaled_lines(trace: Trace, place: Place, steady: SteadySteps, factor: Float6
 
 
 def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] | Reason | None:
-    """Lines for a training in FP32 if all floats had 2 bytes. Memory from before the recording is parameters and their
-    state, which are not in the CPU's total. None if no types were recorded."""
+    """Returns the lines for a training in FP32 if all floats had 2 bytes; None if no types were recorded, and the
+    reason if they cannot be predicted. Memory from before the recording is parameters and their state, which are not in
+    the CPU's total."""
     if not parameter_types(trace):
         return None
     if parameter_types(trace) != {FLOAT} or _types(trace) & _SHORT:
@@ -118,27 +119,27 @@ def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] |
 
 
 def _calls(trace: Trace, pattern: re.Pattern[str]) -> bool:
-    """Whether any op has such a name."""
+    """Returns whether any op's name matches the pattern."""
     return len(rows_named(trace, (Kind.CPU_OP,), pattern.match)) > 0
 
 
 def _types(trace: Trace) -> set[str]:
-    """Types of all inputs of ops."""
+    """Returns the types of all inputs of ops."""
     assert trace.events.dtypes is not None
     numbers = distinct_in(trace.events.dtypes[op_rows(trace)]).tolist()
     return {name for number in numbers if number >= 0 for name in types_of(trace.inputs[number])}
 
 
 def _of_states(trace: Trace) -> Bool:
-    """Says which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
+    """Returns which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
     states = is_in(categories(trace), [CATEGORIES.index(each) for each in _STATES])
     states |= births(trace).phase == PHASE["optimizer"]
     return states
 
 
 class _Made(msgspec.Struct, frozen=True):
-    """What equal calls allocated. op: the innermost op with recorded shapes; outermost: the outermost op around; both
-    "" for none. given: the input tensors of `op`. bytes: of one allocation."""
+    """What equal calls allocated. op: the innermost op with recorded shapes, "" for none. outermost: the outermost op
+    around it, "" for none. given: the input tensors of `op`. bytes: size of one allocation."""
 
     op: str
     outermost: str
@@ -147,7 +148,7 @@ class _Made(msgspec.Struct, frozen=True):
 
 
 def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
-    """A value for each of `allocations`, decided once for all that are equal."""
+    """Returns a value for each of `allocations`, which is decided once for all that are equal."""
     events, outer, size = trace.events, births(trace).outer_op, sizes(trace)
     op = ops_with_shapes(trace, births(trace).op.astype(np.int64))
     columns = [values_at(events.name, op), values_at(events.name, outer), size]
@@ -168,7 +169,8 @@ def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
 
 
 def _floating(trace: Trace) -> Bool:
-    """For each of `allocations`, whether it contains floats: an op's results from floats are floats, except indices."""
+    """Returns for each of `allocations` whether it contains floats. An op's results from floats are floats, except
+    indices."""
     parameters = {math.prod(shape) * TYPE_BYTES[FLOAT] for shape in parameter_shapes(trace)}
 
     def of_floats(made: _Made) -> int:
@@ -187,7 +189,7 @@ def _floating(trace: Trace) -> Bool:
 
 
 class Lengths(msgspec.Struct, frozen=True, eq=False):
-    """How sizes grow with the length of sequences. recorded: the length in the recording; power: for each of
+    """How sizes grow with the length of sequences. recorded: the length in the recording. power: for each of
     `allocations`, the power of the length with which its size grows."""
 
     recorded: int
@@ -195,7 +197,8 @@ class Lengths(msgspec.Struct, frozen=True, eq=False):
 
 
 def lengths(trace: Trace, steady: SteadySteps) -> Lengths | Reason | None:
-    """The lengths; None for a training that looks up no tokens, as its length is not known."""
+    """Returns the lengths; None for a training that looks up no tokens, whose length is not known; the reason if the
+    length cannot be identified."""
     looked_up = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _LOOKS_UP)
     tokens = {
         shapes[1] for shapes in shapes_in(trace, looked_up) if len(shapes) > 1 and len(shapes[1]) == 2
@@ -216,7 +219,7 @@ def lengths(trace: Trace, steady: SteadySteps) -> Lengths | Reason | None:
 
 
 def _others(shape: Shape, batch: int) -> Iterable[int]:
-    """The sequence length in the shape of a batch of tokens, whichever of the two dimensions is the batch.
+    """Yields the sequence length in the shape of a batch of tokens, whichever of the two dimensions is the batch.
 
     >>> list(_others((8, 32), 8)), list(_others((32, 8), 8)), list(_others((3, 5), 8))
     ([32], [32], [])
@@ -226,11 +229,12 @@ def _others(shape: Shape, batch: int) -> Iterable[int]:
 
 
 def _power(made: _Made, batch: int, length: int) -> int:
-    """The power for an op's result: that of its product, of an input of its size, of one that is summed over a
-    sequence, or that of the input that grows most. An allocation smaller than a sequence does not grow."""
+    """Returns the power for an op's result. It is that of its product, of an input of its size, or of one that is
+    summed over a sequence, and otherwise that of the input that grows most. An allocation that is smaller than a
+    sequence does not grow."""
     if made.bytes < length or made.bytes % length:
         return 0
-    if not made.op:  # such as randomly drawn tokens
+    if not made.op:  # for example, randomly drawn tokens
         return int(made.bytes % (batch * length) == 0)
     if factors := _PRODUCTS.get(made.op):
         left, right = (made.given[place].shape if place < len(made.given) else () for place in factors)
@@ -245,7 +249,7 @@ def _power(made: _Made, batch: int, length: int) -> int:
 
 
 def _times(shape: Shape, batch: int, length: int) -> int:
-    """How often the length occurs among the dimensions; merged with the batch it is the first one.
+    """Returns how often the length occurs among the dimensions. If it is merged with the batch, it is in the first one.
 
     >>> _times((8, 32, 32), 4, 32), _times((4 * 32, 128), 4, 32), _times((32, 64), 4, 16)
     (2, 1, 0)

@@ -1,4 +1,4 @@
-"""The effect of other optimizers, of sharding and of host memory, by parameters, gradients and optimizer state.
+"""How other optimizers, sharding and host memory change parameters, gradients and optimizer state.
 
                     parameters    gradients    optimizer state    activations
 AdamW                        1            1                  2         as recorded
@@ -54,7 +54,7 @@ from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.table import Int64, Kind, distinct, distinct_in, is_in
 
-#: Margin in both directions: temporaries of the new optimizer and of collectives are not recorded.
+#: Margin in both directions. Temporaries of the new optimizer and of collectives are not recorded.
 CATEGORY_MARGIN = 0.10
 NO_TIME = Reason("memory_fit_no_time")
 NO_STATE = Reason("memory_fit_needs_state")
@@ -64,7 +64,7 @@ _RANKS = (2, 8)
 _BYTES = 4
 #: Adam keeps two moments of each gradient.
 _OF_ADAM = 2
-#: Number of layers whose parameters or gradients are unsharded at a time.
+#: Maximum number of layers whose parameters or gradients are unsharded at a time.
 _GATHERED = 3
 
 _SGD = "optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate{momentum})"
@@ -83,8 +83,8 @@ fully_shard(model{given})
 
 
 class CopiedBytes(msgspec.Struct, frozen=True):
-    """Bytes that each step copies. added: the copies lengthen the step by their own time, because the GPU does nothing
-    else meanwhile; otherwise work of the CPU that is not recorded adds to it."""
+    """The bytes that each step copies. added: whether the copies lengthen the step by their own time, because the GPU
+    does nothing else meanwhile. Otherwise unrecorded work of the CPU adds to it."""
 
     to_host: int
     to_device: int
@@ -92,7 +92,7 @@ class CopiedBytes(msgspec.Struct, frozen=True):
 
 
 class OtherSetting(msgspec.Struct, frozen=True):
-    """Another setting.
+    """A setting other than the recorded one.
 
     label    its name
     code     how to set it; None if the lines are unknown
@@ -107,7 +107,7 @@ class OtherSetting(msgspec.Struct, frozen=True):
 
 
 class States(msgspec.Struct, frozen=True):
-    """The optimizer's state. parameters: bytes of the parameters; copies: the recorded state / bytes of the
+    """The optimizer's state. parameters: bytes of the parameters. copies: bytes of the state / bytes of the
     parameters."""
 
     optimizer: str
@@ -116,8 +116,8 @@ class States(msgspec.Struct, frozen=True):
 
 
 def other_settings(trace: Trace, place: Place, steady: SteadySteps, units: int) -> list[OtherSetting]:
-    """Other optimizers, and FSDP, with the memory that each takes. units: number of parts of about equal size in which
-    FSDP gathers the layers."""
+    """Returns other optimizers, and FSDP, with the memory that each takes. units: number of parts of about equal size
+    in which FSDP gathers the layers."""
     states = recorded_states(trace, place)
     if isinstance(states, Reason):
         return [OtherSetting("Other optimizers, and FSDP", None, states)]
@@ -152,7 +152,8 @@ def other_settings(trace: Trace, place: Place, steady: SteadySteps, units: int) 
 
 
 def recorded_states(trace: Trace, place: Place) -> States | Reason:
-    """The recorded states. A GPU's total includes everything; the CPU's only what was allocated while recording."""
+    """Returns the recorded states; the reason if they are not known. A GPU's total includes everything, the CPU's only
+    what was allocated while recording."""
     steps = distinct_in(trace.events.name[_optimizer_steps(trace)]).tolist()
     optimizers = {_STEP.sub(r"\1", trace.strings[name]) for name in steps}
     parameters = sum(math.prod(shape) * count for shape, count in parameter_shapes(trace).items()) * _BYTES
@@ -169,8 +170,8 @@ def recorded_states(trace: Trace, place: Place) -> States | Reason:
 
 
 def _copies(trace: Trace, optimizer: str) -> int | None:
-    """Number of copies by the optimizer's name; for SGD by whether it multiplies a buffer by the momentum. None:
-    unknown."""
+    """Returns the number of copies by the optimizer's name, and for SGD by whether it multiplies a buffer by the
+    momentum; None if it is unknown."""
     if optimizer in ("Adam", "AdamW", "NAdam", "RAdam"):
         return _OF_ADAM
     if optimizer != "SGD":
@@ -182,13 +183,13 @@ def _copies(trace: Trace, optimizer: str) -> int | None:
 
 
 def _bytes_of(trace: Trace, place: Place, category: CategoryId) -> Int64:
-    """Bytes of live allocations of a category after each event of the device."""
+    """Returns the bytes of live allocations of a category after each event of the device."""
     return bytes_alive(trace, place, np.where(categories(trace) == CATEGORIES.index(category), sizes(trace), 0))
 
 
 def _with_state(trace: Trace, place: Place, steady: SteadySteps, states: States, copies: int) -> list[PeakLine]:
-    """Lines without the temporaries of the recorded optimizer. AdamW temporarily takes another copy of all parameters
-    on a GPU, and two copies of the largest one on the CPU."""
+    """Returns the lines without the temporaries of the recorded optimizer. AdamW temporarily takes another copy of all
+    parameters on a GPU, and two copies of the largest one on the CPU."""
     steps = _optimizer_steps(trace)
     constant = steady.curve.allocated - steady.grown + (copies - states.copies) * states.parameters
     first, end = (
@@ -208,15 +209,15 @@ def _with_state(trace: Trace, place: Place, steady: SteadySteps, states: States,
 
 
 def _optimizer_steps(trace: Trace) -> Int64:
-    """Rows of the ranges in which an optimizer steps, in time order."""
+    """Returns the rows of the ranges in which an optimizer steps, in time order."""
     return rows_named(trace, (Kind.USER,), _STEP.match)
 
 
 def _sharded(
     trace: Trace, place: Place, steady: SteadySteps, states: States, ranks: int, units: int, kept: int = 1
 ) -> list[PeakLine]:
-    """Lines with shards: one layer is gathered while it computes, the next one arrives meanwhile, and the gradients of
-    one are not reduced yet. kept: 0 where the CPU has the shards, else 1."""
+    """Returns the lines with shards. One layer is gathered while it computes, the next one arrives meanwhile, and the
+    gradients of one are not reduced yet. kept: 0 if the CPU has the shards, otherwise 1."""
     gradients = _bytes_of(trace, place, "gradients")
     whole = (1 + states.copies) * states.parameters + gradients
     constant = steady.curve.allocated - steady.grown - whole + kept * (whole // ranks)
@@ -224,21 +225,21 @@ def _sharded(
     return highest_lines(constant[steady.within], steady.grown[steady.within], steady.batch)
 
 
-# How much less memory a GPU needs if the host keeps tensors, and what each step copies for it.
+# A GPU needs less memory if the host keeps tensors, but each step copies these.
 #
 # setting                       leaves the GPU                              copied per step
 # activations on the CPU        what the forward pass saves                 each saved tensor out, and back for its node
 # optimizer state on the CPU    the state                                   gradients out, parameters back
 # FSDP with offload             shards of parameters, gradients and state   parameters back twice, gradients out
 #
-# An activation leaves when the call of its module ends, and is back for the node that frees it and for the one before:
+# An activation leaves when the call of its module ends, and returns for the node that frees it and for the one before:
 #
 #     host        |--- Block_0 ---|--- Block_1 ---|-- loss --|-- node --|-- node --|-- node --|
 #     recorded       +a...............................................................-a
 #     on the CPU     +a          -a                                     +a            -a
 
 NO_COPIES = Reason("memory_fit_no_copies")
-#: Smaller copies take as long as their call, which says nothing about the link.
+#: Minimum bytes of a copy. Smaller ones take as long as their call, which says nothing about the link.
 _LEAST_BYTES = 1_000_000
 _PINNED = "Pinned"
 
@@ -249,8 +250,8 @@ loss.backward()"""
 
 
 class CopyRates(msgspec.Struct, frozen=True):
-    """Bytes per second of the recorded copies between host and GPU of 1 MB or more; from pinned memory, where some are.
-    A direction without such copies has the rate of the other one."""
+    """Bytes per second of the recorded copies between host and GPU of 1 MB or more; of those with pinned memory, if
+    there are any. A direction without such copies has the rate of the other one."""
 
     to_device: float
     to_host: float
@@ -261,7 +262,7 @@ class CopyRates(msgspec.Struct, frozen=True):
 
 
 def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
-    """The rates of the recorded copies; None where no copy is large enough, or their sizes were not recorded."""
+    """Returns the rates of the recorded copies; None if no copy is large enough, or their sizes were not recorded."""
     events = trace.events
     if events.bytes is None:
         return None
@@ -281,8 +282,8 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
 
 
 def activations_on_cpu(trace: Trace, place: Place, steady: SteadySteps) -> OtherSetting:
-    """The setting that keeps activations on the CPU, without its time. It has a reason instead of lines where no module
-    shows when an activation is no longer used."""
+    """Returns the setting that keeps activations on the CPU, without its time. It has a reason instead of lines if no
+    module shows when an activation is no longer used."""
     label, modules = "Activations on the CPU", checkpoints(trace, place)
     if isinstance(modules, Reason):
         return OtherSetting(label, None, modules)
@@ -305,8 +306,8 @@ def activations_on_cpu(trace: Trace, place: Place, steady: SteadySteps) -> Other
 def _absences(
     trace: Trace, place: Place, steady: SteadySteps, start: Int64, end: Int64, threads: Int64
 ) -> tuple[Int64, Int64, Int64]:
-    """The saved ones of `allocations`, and when each leaves the GPU and is back, ns. Those made outside of the modules'
-    calls leave when the backward pass begins."""
+    """Returns the saved ones of `allocations`, and when each leaves the GPU and when it returns, ns. Those made outside
+    of the modules' calls leave when the backward pass begins."""
     lives, table, died, events = allocations(trace), trace.memory, ends_ns(trace), trace.events
     node = backward_nodes(trace).event.astype(np.int64)
     node_start, node_step = events.start_ns[node], steps_at(trace, events.start_ns[node])
@@ -337,7 +338,7 @@ def _absences(
 
 
 def _bytes_between(leaves: Int64, back: Int64, size: Int64, ts: Int64) -> Int64:
-    """At each of these times, the sum of the sizes that are away."""
+    """Returns, at each of these times, the sum of the sizes that are away."""
     at, change = np.concatenate((leaves, back)), np.concatenate((size, -size))
     order = np.argsort(at, kind="stable")
     until: Int64 = np.append(0, np.cumsum(change[order]))
@@ -345,8 +346,8 @@ def _bytes_between(leaves: Int64, back: Int64, size: Int64, ts: Int64) -> Int64:
 
 
 def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
-    """Bytes that the ops of a steady step save, a mean. A tensor counts for each op that saves it, as it is copied for
-    each; so do weights."""
+    """Returns the bytes that the ops of a steady step save, as a mean. A tensor, also a weight, counts for each op that
+    saves it, because it is copied for each."""
     nodes, events = backward_nodes(trace), trace.events
     has_forward = nodes.forward >= 0
     ops, first = np.unique(nodes.forward[has_forward].astype(np.int64), return_index=True)
@@ -365,7 +366,7 @@ def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
 
 
 def _saved(node: str, inputs: list[Tensor], output_bytes: int) -> int:
-    """Bytes that an op saves. output_bytes: of what it allocated and its node needs.
+    """Returns the bytes that an op saves. output_bytes: bytes that it allocated and its node needs.
 
     >>> x, w, b = Tensor((4, 8), 128, True), Tensor((8, 8), 256, True), Tensor((8,), 32, True)
     >>> _saved("AddmmBackward0", [b, x, w], 0), _saved("ReluBackward0", [x], 128), _saved("AddBackward0", [x, x], 0)
