@@ -43,7 +43,7 @@ from tb_steptime.trace.host_ranges import loader_intervals, loading_calls
 from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.model import Trace, calls_that_launch, find_launches, shared
 from tb_steptime.trace.ops import places
-from tb_steptime.trace.quality import recording_findings
+from tb_steptime.trace.quality import holds_no_work, recording_findings
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in, median
 
@@ -72,8 +72,10 @@ class ExcludedTime(msgspec.Struct, frozen=True, eq=False, dict=True):
 def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
     """Returns the times of a device that are not judged. With None, for a process without a device, only one-time work,
     the profiler's own time and the time between recordings are known. Waits for a batch are judged, except those during
-    which the device runs earlier work."""
+    which the device runs earlier work. Of a recording without work nothing is judged, and nothing left out."""
     if device is None:
+        if holds_no_work(trace):
+            return ExcludedTime(*[Intervals.empty()] * 4)
         off = between_recordings(trace)
         own = profiler_intervals(trace) - loader_intervals(trace) - off
         return ExcludedTime(Intervals.empty(), _once(trace, device) - off - own, off, own)

@@ -228,6 +228,7 @@ RATES = {
     "Ada": SmRates(256, 512, 256, 256, 1024),
     "Ada, workstation": SmRates(256, 1024, 512, 256, 2048),
     "Blackwell": SmRates(256, 512, 256, 256, 1024),
+    "Blackwell, workstation": SmRates(256, 1024, 512, 256, 2048),
 }
 
 
@@ -272,9 +273,14 @@ CARDS = {
     "GeForce RTX 3090": Card("GA10x", 82, 1695, 936.0),
     "GeForce RTX 3090 Ti": Card("GA10x", 84, 1860, 1008.0),
     "A2": Card("GA10x, workstation", 10, 1770, 200.0),
+    "A16": Card("GA10x, workstation", 10, 1755, 200.0),  # one of its four GPUs
     "A40": Card("GA10x, workstation", 84, 1740, 696.0),
+    "RTX A2000": Card("GA10x, workstation", 26, 1200, 288.0),
+    "RTX A2000 12GB": Card("GA10x, workstation", 26, 1200, 288.0),
     "RTX A4000": Card("GA10x, workstation", 48, 1560, 448.0),
+    "RTX A4500": Card("GA10x, workstation", 56, 1650, 640.0),
     "RTX A5000": Card("GA10x, workstation", 64, 1695, 768.0),
+    "RTX A5500": Card("GA10x, workstation", 80, 1665, 768.0),
     "RTX A6000": Card("GA10x, workstation", 84, 1800, 768.0),
     "GeForce RTX 4050 Laptop GPU": Card("Ada", 20, 2370, 192.0),
     "GeForce RTX 4060": Card("Ada", 24, 2460, 272.0),
@@ -292,6 +298,7 @@ CARDS = {
     "GeForce RTX 4090 D": Card("Ada", 114, 2520, 1008.0),
     "GeForce RTX 4090 Laptop GPU": Card("Ada", 76, 2040, 576.0),
     "L40": Card("Ada", 142, 2490, 864.0),  # its data sheet prints the rate of a GeForce card, 181 TFLOP/s
+    "RTX 2000 Ada Generation": Card("Ada, workstation", 22, 2130, 224.0),
     "RTX 4000 Ada Generation": Card("Ada, workstation", 48, 2175, 360.0),
     "RTX 4500 Ada Generation": Card("Ada, workstation", 60, 2580, 432.0),
     "RTX 5000 Ada Generation": Card("Ada, workstation", 100, 2550, 576.0),
@@ -308,6 +315,7 @@ CARDS = {
     "GeForce RTX 5080 Laptop GPU": Card("Blackwell", 60, 2287, 896.0),
     "GeForce RTX 5090": Card("Blackwell", 170, 2407, 1792.0),
     "GeForce RTX 5090 Laptop GPU": Card("Blackwell", 82, 2160, 896.0),
+    "RTX PRO 6000 Blackwell Workstation Edition": Card("Blackwell, workstation", 188, 2617, 1792.0),
 }
 # fmt: on
 

@@ -30,6 +30,7 @@ from tb_steptime.trace.quality.overruns import without_crossings, without_overru
 from tb_steptime.trace.quality.unrecorded_device import ASKS as ASKS
 from tb_steptime.trace.quality.unrecorded_device import accelerator as accelerator
 from tb_steptime.trace.quality.unrecorded_device import device_findings, unread_findings
+from tb_steptime.trace.quality.unrecorded_device import holds_no_work as holds_no_work
 from tb_steptime.trace.quality.unrecorded_device import may_hide_device as may_hide_device
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
 from tb_steptime.trace.quality.unrecorded_waits import with_event_waits, with_waits

@@ -285,7 +285,7 @@ def may_hide_device(trace: Trace) -> bool:
 
 def unread_findings(trace: Trace) -> list[Finding]:
     """Returns a finding about rows of kinds that are not read, which no figure includes. If there are many, it is not
-    known what else is missing."""
+    known what else is missing, except for the kernels to which the autograd profiler draws arrows."""
     rows = trace.events.rows(Kind.OTHER)
     if not len(rows):
         return []
@@ -293,7 +293,7 @@ def unread_findings(trace: Trace) -> list[Finding]:
     names = [trace.strings[name] for name in np.argsort(-number, kind="stable")[:2].tolist() if number[name]]
     values = {"count": count(len(rows)), "all": count(len(trace.events)), "share": fraction(share)}
     values["names"] = text(" and ".join(names))
-    id = "mostly_unread" if share >= LARGE_SHARE else "rows_unread"
+    id = "mostly_unread" if share >= LARGE_SHARE and not trace.job.kernels_left_out else "rows_unread"
     if not may_hide_device(trace):
         return [Finding(id, "said", (), "high", len(rows), share, values)]
     return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", len(rows), share, values)]

@@ -300,6 +300,19 @@ def test_a_recording_of_calls_alone_asks_for_no_other_activities():
     assert "cpu_only" not in [note.id for note in notes(trace)]
 
 
+def test_a_recording_of_calls_alone_leaves_nothing_out_of_what_it_cannot_conclude():
+    drawing = """
+        runtime  | a............a |
+        overhead | .ooo.......... |"""
+    calls = {"a": "cudaGetDeviceCount"}
+    empty = judged(drawing, calls=calls)
+    assert (empty.headlines["overview"].basis, empty.excess) == (None, {})
+    assert [line.id for line in empty.quality] == ["no_work", "trust"]
+    works = judged(drawing + "\nop | .....ooo...... |", calls=calls)
+    assert works.headlines["overview"].basis is not None
+    assert "profiler" in works.excess and "profiler_time" in [line.id for line in works.quality]
+
+
 PREPARES = """
     step   | 0000000000111111111122222222222222 |
     python | .pppppppp..pppppppp..pppppppppppp. |

@@ -90,7 +90,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     for what comes next, as a server does for a request: the card asks what it waits for. The last one is a guess, and
     so are all of them in an inference, where requests may come through a queue, and a loop may keep a rate. An op that
     is slow to launch, copies or allocates: it calls the GPU's runtime. A long one that does not computes on the CPU,
-    where its inputs are, and the card asks to run it on the GPU; ops that only move data do not count for that.
+    where its inputs are, and the card asks to run it on the GPU; ops that only move data do not count for that, and one
+    that draws random numbers has no inputs: the card asks to make these on the GPU.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -121,7 +122,7 @@ def long_stretches(facts: Facts) -> Insight | None:
         title, how = _advice(facts, name, named)
         outside = may_be_requests(facts, name, named)
     guess = OF_REQUESTS if outside or keeps_pace(facts) else None
-    if on_cpu:
+    if on_cpu and not (name and _RANDOM.match(name)):
         title, how = _on_gpu(name), ON_GPU
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
     why = _why(facts, gaps, names, on_cpu) if gaps else filled(agreeing(_OF_FEW, launches), values)

@@ -176,14 +176,20 @@ PRINTED = {
     "NVIDIA GeForce RTX 3070": (20.3, 40.6),
     "NVIDIA GeForce RTX 3080 Ti": (34.1, 68.2),
     "NVIDIA GeForce RTX 3090": (35.6, 71.0),
+    "NVIDIA A16": (4.5, 17.9),
     "NVIDIA A40": (37.4, 149.7),
+    "NVIDIA RTX A2000 12GB": (8.0, 31.9),
+    "NVIDIA RTX A4500": (23.7, 94.6),
+    "NVIDIA RTX A5500": (34.1, 136.4),
     "NVIDIA RTX A6000": (38.7, 154.8),
     "NVIDIA L40": (90.5, 181.0),
+    "NVIDIA RTX 2000 Ada Generation": (12.0, 48.0),
     "NVIDIA RTX 6000 Ada Generation": (91.1, 364.2),
     "NVIDIA GeForce RTX 4080": (48.7, 97.5),
     "NVIDIA GeForce RTX 4090": (82.6, 165.2),
     "NVIDIA GeForce RTX 5080": (56.3, 112.6),
     "NVIDIA GeForce RTX 5090": (104.8, 209.5),
+    "NVIDIA RTX PRO 6000 Blackwell Workstation Edition": (125.0, 503.8),
 }
 
 

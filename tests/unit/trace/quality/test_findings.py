@@ -537,6 +537,11 @@ class TestUnread:
         trace = timeline(f"{self.OPS}\nunread 9 | s.t.t....... |{kernel}", names={"a": shown})
         assert [(each.id, each.trust) for each in recording_findings(trace)] == [("mostly_unread", "high")]
 
+    def test_arrows_of_the_autograd_profiler_show_what_is_missing(self) -> None:
+        trace = timeline(f"{self.OPS}\nunread 7 | s.t.t....... |")
+        exported = replace(trace, job=replace(trace.job, kernels_left_out=True))
+        assert {each.id for each in recording_findings(exported)} == {"rows_unread", "device_unseen_by_arrows"}
+
 
 _LAUNCH, _WAIT = "cudaLaunchKernel", "cudaStreamSynchronize"
 
