@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -339,7 +339,8 @@ def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[
             given = result.take()
             result = trace.memo[key] = _ABSENT if given is None else _stored(trace, given[0])
         if result is _ABSENT:
-            result = trace.memo[key] = _stored(trace, measure(trace, *args, **kwargs))
+            here, other = functools.partial(measure, trace, *args, **kwargs), trace.memo.get(_OTHER)
+            result = trace.memo[key] = _stored(trace, here() if other is None else other.measured(repr(key), here))
         return cast(T, result)
 
     return measured
@@ -372,6 +373,36 @@ def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tup
     finally:
         if isinstance(trace.memo[key], _Promised):
             del trace.memo[key]
+
+
+#: The key of the other process in `Trace.memo`.
+_OTHER = "other process"
+
+
+class OtherProcess(Protocol):
+    """A process that measures the same trace at the same time."""
+
+    def measured(self, name: str, measure: Callable[[], T], /) -> T:
+        """Returns the other process's result of a shared measurement, if there is one, else measures. name: the same in
+        both processes."""
+        ...
+
+
+@contextmanager
+def measured_with(trace: Trace, other: OtherProcess) -> Iterator[None]:
+    """Within this context, takes results of shared measurements from a process that was forked from this one, or from
+    which this one was forked."""
+    trace.memo[_OTHER] = other
+    try:
+        yield
+    finally:
+        del trace.memo[_OTHER]
+
+
+def name_of_shared(measure: Callable[[Trace], object]) -> str:
+    """Returns the name of a shared measurement whose other arguments have their defaults."""
+    wrapped = measure.__wrapped__  # type: ignore[attr-defined]
+    return repr((wrapped, _defaults(wrapped)[0]))
 
 
 def _stored(trace: Trace, result: T) -> T:
