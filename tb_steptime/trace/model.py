@@ -336,8 +336,7 @@ def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[
         key = (measure, args, *kwargs.items()) if kwargs else (measure, args + defaults[len(args) - required :])
         result = trace.memo.get(key, _ABSENT)
         if isinstance(result, _Promised):
-            given = result.take()
-            result = trace.memo[key] = _ABSENT if given is None else _stored(trace, given[0])
+            result = trace.memo[key] = _stored(trace, result.take())
         if result is _ABSENT:
             here, other = functools.partial(measure, trace, *args, **kwargs), trace.memo.get(_OTHER)
             result = trace.memo[key] = _stored(trace, here() if other is None else other.measured(repr(key), here))
@@ -357,14 +356,13 @@ def _defaults(measure: Callable[..., object]) -> tuple[tuple[object, ...], int]:
 
 
 class _Promised(msgspec.Struct, frozen=True):
-    take: Callable[[], tuple[Any] | None]
+    take: Callable[[], Any]
 
 
 @contextmanager
-def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tuple[T] | None]) -> Iterator[None]:
+def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], T]) -> Iterator[None]:
     """Takes the result of a shared measurement whose other arguments have their defaults, within this context, from
-    elsewhere, such as another process. take: called once, when the result is first needed; returns a tuple of the
-    result, or None if the result does not come, in which case it is measured here."""
+    elsewhere, such as the trace with other steps. take: called once, when the result is first needed."""
     wrapped = measure.__wrapped__  # type: ignore[attr-defined]
     key = (wrapped, _defaults(wrapped)[0])
     trace.memo.setdefault(key, _Promised(take))
