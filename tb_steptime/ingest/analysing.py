@@ -1,7 +1,7 @@
 """A trace -> the result of every analysis. Of a large trace a second process measures some of the views meanwhile.
 
-this process    memory, tensor cores  |  overview, trends, host  |  then whoever is free  |--->  all results
-  fork   ---->  excess, for both  ----^  replay, for host  ----^  |  takes the next view   |- pipe -^
+this process    memory, tensor cores  |  overview, host         |  then whoever is free  |--->  all results
+  fork   ---->  excess, for both  ----^  replay, for host  ---^  |  takes the next view   |- pipe -^
 
 Almost all views need the excess of the host, which takes a quarter of the time: the second process measures it for
 both, while this one measures what does not need it. Then the second process replays the steady step, which only the
@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Minimum number of rows at which a second process saves more time than it costs.
-LEAST_ROWS = 200_000
+#: Minimum number of rows for a second process, which starts within 10 ms. With 45,000 rows it saves an eighth of the
+#: time of the whole command; with 20,000 rows that is in doubt where other programs use the machine.
+LEAST_ROWS = 30_000
+#: With more rows, the results that pass between the processes are kept on disk: those of a smaller trace take 15 MB.
+_MOST_ROWS_IN_MEMORY = 200_000
 #: Views that this process measures: first those that do not need the excess; last the one that needs the replay, of
 #: whose measurements the others need many, too.
 _HERE = ("memory", "tensor_cores", "overview", "host")
@@ -103,14 +106,15 @@ def _shares(requested: Sequence[Analysis[Any]]) -> _Shares | None:
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
     """Analyses in this process and a second one, which ends with this call; returns nothing where it cannot be
     started."""
-    from tb_steptime.ingest.exchange import Exchange  # only large traces need it
+    from tb_steptime.ingest.exchange import Exchange  # not needed in one process
 
     measured_first = _measured_by_second()
     with ExitStack() as after:
         try:
             places = _places(len(shares.either))
             after.callback(os.close, places)
-            exchange = after.enter_context(Exchange(measured_first))
+            on_disk = len(trace.events) > _MOST_ROWS_IN_MEMORY
+            exchange = after.enter_context(Exchange(measured_first, on_disk=on_disk))
         except OSError:
             return {}
 

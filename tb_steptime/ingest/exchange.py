@@ -58,16 +58,14 @@ class Exchange:
     files   open files that the second process has to keep
     """
 
-    def __init__(self, by_second: Sequence[Callable[[Trace], Any]] = ()) -> None:
-        """by_second: shared measurements that the second process makes for both: the first one waits for them. Raises
-        OSError."""
-        import tempfile  # slow to import, and only large traces need it
-
+    def __init__(self, by_second: Sequence[Callable[[Trace], Any]] = (), *, on_disk: bool = True) -> None:
+        """by_second: shared measurements that the second process makes for both: the first one waits for them; on_disk:
+        keep results on disk, not in memory. Raises OSError."""
         self._by_second = set(map(name_of_shared, by_second))
         self._offers: dict[str, _Offer] = {}
         self._end, self._is_over, self._is_unheard = 0, False, False
         with contextlib.ExitStack() as opened:
-            self._files = [opened.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(2)]
+            self._files = [opened.enter_context(_unnamed_file(on_disk)) for _ in range(2)]
             self._pipes = [_pipe(opened) for _ in range(2)]
             self._opened = opened.pop_all()
 
@@ -164,6 +162,14 @@ class Exchange:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+
+
+def _unnamed_file(on_disk: bool) -> IO[bytes]:
+    if not on_disk and hasattr(os, "memfd_create"):
+        return open(os.memfd_create("results"), "w+b", 0)
+    import tempfile  # takes 5 ms to import
+
+    return tempfile.TemporaryFile(buffering=0)
 
 
 def _pipe(opened: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
