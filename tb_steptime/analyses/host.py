@@ -359,7 +359,7 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
 def _of_host_alone(trace: Trace) -> HostResult:
     (low, high), are_averaged = find_steps(trace).window, whole_steps(trace, None)
     host_ns, averaged = mean_host_ns(trace), trace if are_averaged.all() else averaged_over(trace, are_averaged)
-    with promised(averaged, find_excess, lambda: (find_excess(trace),)):  # what comes once shows in all steps
+    with promised(averaged, find_excess, lambda: find_excess(trace)):  # what comes once shows in all steps
         bound = _bound_of_host(averaged)
         judged_host = None if averaged is trace else _judged_host(averaged, are_averaged)
     return HostResult(

@@ -1,13 +1,14 @@
 """A trace -> the result of every analysis. Of a large trace a second process measures some of the views meanwhile.
 
-this process    memory, tensor cores  |  overview, trends, host  |  then whoever is free  |--->  all results
-  fork   ---->  excess, for both  ----^  replay, for host  ----^  |  takes the next view   |- pipe -^
+this process    memory, tensor cores  |  overview, host         |  then whoever is free  |--->  all results
+  fork   ---->  excess, for both  ----^  replay, for host  ---^  |  takes the next view   |- pipe -^
 
 Almost all views need the excess of the host, which takes a quarter of the time: the second process measures it for
 both, while this one measures what does not need it. Then the second process replays the steady step, which only the
-last view of this process needs. Each process measures for itself what else both need, such as launches and steps: a
-tenth of the work. This process also measures whatever the second one does not return, because it failed or was killed,
-so errors are found and reported in one place.
+last view of this process needs. Whatever else both need, such as the code of each call, is passed on by the one that
+has it first (`ingest/exchange.py`): each of them measured an eighth of the work for itself before. This process also
+measures whatever the second one does not return, because it failed or was killed, so errors are found and reported in
+one place.
 """
 
 from __future__ import annotations
@@ -17,11 +18,9 @@ import logging
 import os
 import pickle
 import select
-import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +29,7 @@ import msgspec
 from tb_steptime.errors import TraceError
 from tb_steptime.processes.children import Child, fork_child
 from tb_steptime.trace.allocator import give_back_freed
-from tb_steptime.trace.model import promised
+from tb_steptime.trace.model import measured_with
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.base import Analysis
@@ -38,19 +37,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Minimum number of rows at which a second process saves more time than it costs.
-LEAST_ROWS = 200_000
+#: Minimum number of rows for a second process, which starts within 10 ms. With 45,000 rows it saves an eighth of the
+#: time of the whole command; with 20,000 rows that is in doubt where other programs use the machine.
+LEAST_ROWS = 30_000
+#: With more rows, the results that pass between the processes are kept on disk: those of a smaller trace take 15 MB.
+_MOST_ROWS_IN_MEMORY = 200_000
 #: Views that this process measures: first those that do not need the excess; last the one that needs the replay, of
 #: whose measurements the others need many, too.
-_HERE = ("memory", "tensor_cores", "overview", "trends", "host")
+_HERE = ("memory", "tensor_cores", "overview", "host")
 #: Order of the other views: those that take long are taken first.
 _LONG = ("operators", "gpu", "compare", "data_loading")
 #: Views that are measured first, because they temporarily need the most memory: 60 MB for a trace of 1 GB, with columns
 #: of its million ops. Later they would need it on top of everything that the measurements share.
 _WIDE = ("operators", "host", "compare")
-
-#: The number of a result, and the bytes of the file up to its end; less than what a pipe takes at once.
-_READY = struct.Struct("<QQ")
 
 #: Results by view; for an analysis that failed, the exception that it raised.
 Found = dict[str, Any]
@@ -105,38 +104,51 @@ def _shares(requested: Sequence[Analysis[Any]]) -> _Shares | None:
 
 
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
-    """Analyses in this process and a second one, which ends with this call. Returns nothing where the second one cannot
-    be started."""
-    shared_measures = _given_to_both()
+    """Analyses in this process and a second one, which ends with this call; returns nothing where it cannot be
+    started."""
+    from tb_steptime.ingest.exchange import Exchange  # not needed in one process
+
+    measured_first = _measured_by_second()
     with ExitStack() as after:
         try:
             places = _places(len(shares.either))
             after.callback(os.close, places)
-            handover = after.enter_context(_Handover())
+            on_disk = len(trace.events) > _MOST_ROWS_IN_MEMORY
+            exchange = after.enter_context(Exchange(measured_first, on_disk=on_disk))
         except OSError:
             return {}
-        child = fork_child(
-            lambda: _run_second(
-                trace, _take_in_turn(shares.either, places), lambda: handover.give_all(trace, shared_measures)
-            ),
-            (places, *handover.files),
-        )
+
+        def second() -> None:
+            exchange.begin(second=True)
+            with measured_with(trace, exchange):
+                either = _take_in_turn(shares.either, places)
+                _run_second(trace, either, lambda: _measure_first(trace, measured_first))
+
+        child = fork_child(second, (places, *exchange.files))
         if child is None:
             return {}
         after.callback(_end_child, child)
-        for number, measure in enumerate(shared_measures):
-            after.enter_context(promised(trace, measure, partial(handover.take, number)))
+        exchange.begin()
+        after.enter_context(measured_with(trace, exchange))
         results = _analysed_here(trace, chain(shares.here, _take_in_turn(shares.either, places)))
         return results | _results_of(child, shares.either)
 
 
-def _given_to_both() -> tuple[Callable[[Trace], Any], ...]:
-    """Returns the shared measurements that the second process makes for both processes, in the order in which this one
-    needs them."""
+def _measured_by_second() -> tuple[Callable[[Trace], Any], ...]:
+    """Returns the shared measurements that the second process makes for both, in the order in which this one needs
+    them."""
     from tb_steptime.metrics.steady.host import on_host
     from tb_steptime.replay.whatif import replayed_step
 
     return on_host, replayed_step
+
+
+def _measure_first(trace: Trace, measures: Iterable[Callable[[Trace], Any]]) -> None:
+    """Makes the measurements for which the first process waits."""
+    for measure in measures:
+        with contextlib.suppress(Exception), trace.bounded():  # the first process finds and reports the error
+            measure(trace)
+        give_back_freed()  # each measurement needs up to 40 MB of columns that nothing needs after it
 
 
 def _end_child(child: Child) -> None:
@@ -144,66 +156,6 @@ def _end_child(child: Child) -> None:
     child to be waited for."""
     child.kill()
     child.wait()
-
-
-class _Handover:
-    """Passes results from the forked process to the one that forked it, in an unnamed file. Raises OSError.
-
-    For each result, a pipe has its number and how much of the file is written. Numbers ascend, and one that is left out
-    stands for a measurement that failed. The processes share the place at which the file is written, so results are
-    read without it.
-    """
-
-    def __init__(self) -> None:
-        import tempfile  # slow to import, and only large traces need it
-
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115
-        try:
-            self._until_ready, self._ready = os.pipe()
-        except OSError:
-            self._file.close()
-            raise
-        self._taken: dict[int, Any] = {}
-        self._latest, self._read_bytes = -1, 0
-
-    @property
-    def files(self) -> tuple[int, ...]:
-        return self._file.fileno(), self._ready
-
-    def give_all(self, trace: Trace, measures: Iterable[Callable[[Trace], Any]]) -> None:
-        """Makes the measurements and writes their results. Only the forked process may call this."""
-        for number, measure in enumerate(measures):
-            with contextlib.suppress(Exception), trace.bounded():  # the first process finds and reports the error
-                self._give(number, measure(trace))
-            give_back_freed()  # each measurement needs up to 40 MB of columns that nothing needs after it
-
-    def _give(self, number: int, result: object) -> None:
-        pickle.dump(result, self._file, pickle.HIGHEST_PROTOCOL)
-        self._file.flush()
-        os.write(self._ready, _READY.pack(number, self._file.tell()))
-
-    def take(self, number: int) -> tuple[Any] | None:
-        """Waits for a result and reads it. Returns None where the forked process failed to measure it, or ended before.
-        Only the process that forked may call this."""
-        self._close_ready()
-        while self._latest < number and (ready := os.read(self._until_ready, _READY.size)):
-            self._latest, written = _READY.unpack(ready)
-            result = os.pread(self._file.fileno(), written - self._read_bytes, self._read_bytes)
-            self._taken[self._latest], self._read_bytes = pickle.loads(result), written
-        return (self._taken.pop(number),) if number in self._taken else None
-
-    def _close_ready(self) -> None:
-        if self._ready >= 0:
-            os.close(self._ready)
-            self._ready = -1
-
-    def __enter__(self) -> _Handover:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close_ready()
-        os.close(self._until_ready)
-        self._file.close()
 
 
 def _places(count: int) -> int:
@@ -228,7 +180,7 @@ def _run_second(trace: Trace, views: Iterable[Analysis[Any]], give_first: Callab
     logging.disable()
     give_first()
     by_view = {
-        view: msgspec.msgpack.encode(result)
+        view: pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         for view, result in _analysed_here(trace, views).items()
         if not isinstance(result, Exception)
     }
@@ -249,9 +201,7 @@ def _results_of(child: Child, views: Sequence[Analysis[Any]]) -> Found:
     content = _all_of(child.stdout)
     try:
         by_view = msgspec.msgpack.decode(content, type=dict[str, bytes])
-        return {
-            each.id: msgspec.msgpack.decode(by_view[each.id], type=each.result) for each in views if each.id in by_view
-        }
+        return {each.id: pickle.loads(by_view[each.id]) for each in views if each.id in by_view}
     except msgspec.DecodeError:
         return {}
 

@@ -114,6 +114,7 @@ def all_launch_calls(trace: Trace) -> LaunchCalls:
     return LaunchCalls(call.astype(np.int32), launches.activity[linked[first]])
 
 
+@shared
 def find_queue(trace: Trace, device: int) -> Queue:
     """Returns the queue of the device over the whole recording."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)

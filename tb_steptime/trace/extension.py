@@ -20,7 +20,7 @@ import numpy.typing as npt
 PURE = "TB_STEPTIME_PURE"
 #: Hash of the sources in `trace/kineto/native/`, as `build_backend/extension.py` computes it. An extension built from
 #: other sources is not used.
-SOURCES = "2b5eb8fcfe2b1a27"
+SOURCES = "da790f8ac7d1f722"
 #: Minimum number of rows for a pass in C. With fewer, numpy takes as little time.
 LEAST_ROWS = 1_000
 

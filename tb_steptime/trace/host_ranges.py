@@ -32,6 +32,7 @@ FSDP = expression(r"FSDP::|FullyShardedDataParallel\._")
 COMPILES = expression(r".*\(dynamo_timed\)$|dynamo$")
 
 
+@shared
 def host_ranges(trace: Trace) -> Intervals:
     """Returns when the host runs an op or a named range."""
     return union_where(trace, is_host_range(trace))

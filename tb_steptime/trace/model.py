@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -338,10 +338,10 @@ def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[
         key = (measure, args, *kwargs.items()) if kwargs else (measure, args + defaults[len(args) - required :])
         result = trace.memo.get(key, _ABSENT)
         if isinstance(result, _Promised):
-            given = result.take()
-            result = trace.memo[key] = _ABSENT if given is None else _stored(trace, given[0])
+            result = trace.memo[key] = _stored(trace, result.take())
         if result is _ABSENT:
-            result = trace.memo[key] = _stored(trace, measure(trace, *args, **kwargs))
+            here, other = functools.partial(measure, trace, *args, **kwargs), trace.memo.get(_OTHER)
+            result = trace.memo[key] = _stored(trace, here() if other is None else other.measured(repr(key), here))
         return cast(T, result)
 
     return measured
@@ -353,19 +353,17 @@ _ABSENT = object()
 def _defaults(measure: Callable[..., object]) -> tuple[tuple[object, ...], int]:
     """Returns the defaults of a measurement's arguments, and the number of those after the trace that have none."""
     defaults: tuple[object, ...] = measure.__defaults__ or ()
-    arguments: int = measure.__code__.co_argcount
-    return defaults, arguments - 1 - len(defaults)
+    return defaults, int(measure.__code__.co_argcount) - 1 - len(defaults)
 
 
 class _Promised(msgspec.Struct, frozen=True):
-    take: Callable[[], tuple[Any] | None]
+    take: Callable[[], Any]
 
 
 @contextmanager
-def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tuple[T] | None]) -> Iterator[None]:
+def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], T]) -> Iterator[None]:
     """Takes the result of a shared measurement whose other arguments have their defaults, within this context, from
-    elsewhere, such as another process. take: called once, when the result is first needed; returns a tuple of the
-    result, or None if the result does not come, in which case it is measured here."""
+    elsewhere, such as the trace with other steps. take: called once, when the result is first needed."""
     wrapped = measure.__wrapped__  # type: ignore[attr-defined]
     key = (wrapped, _defaults(wrapped)[0])
     trace.memo.setdefault(key, _Promised(take))
@@ -374,6 +372,33 @@ def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tup
     finally:
         if isinstance(trace.memo[key], _Promised):
             del trace.memo[key]
+
+
+#: The key of the other process in `Trace.memo`.
+_OTHER = "other process"
+
+
+class OtherProcess(Protocol):
+    """A process that measures the same trace at the same time."""
+
+    def measured(self, name: str, measure: Callable[[], T], /) -> T:
+        """Returns the result of the other process, or else measures here. name: the same in both processes."""
+
+
+@contextmanager
+def measured_with(trace: Trace, other: OtherProcess) -> Iterator[None]:
+    """Takes results of shared measurements from the other process within this context."""
+    trace.memo[_OTHER] = other
+    try:
+        yield
+    finally:
+        del trace.memo[_OTHER]
+
+
+def name_of_shared(measure: Callable[[Trace], object]) -> str:
+    """Returns the name of a shared measurement whose other arguments have their defaults."""
+    wrapped = measure.__wrapped__  # type: ignore[attr-defined]
+    return repr((wrapped, _defaults(wrapped)[0]))
 
 
 def _stored(trace: Trace, result: T) -> T:

@@ -101,7 +101,8 @@ class ColumnsOnDisk:
         return stored
 
     def _column(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if isinstance(_owner(values), mmap.mmap):
+        if isinstance(mapped := _owner(values), mmap.mmap):  # here, or by another process (`ingest/exchange.py`)
+            self._maps.add(mapped)
             return values
         import tempfile  # slow to import, and only large traces need it
 

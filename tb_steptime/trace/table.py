@@ -257,13 +257,12 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
         for first in blocks:
             count += np.bincount(self.kind[first : first + _AT_ONCE], minlength=len(Kind))
         is_cached = count <= (len(self) if len(self) < KEPT_ROWS else len(self) // _KEPT_PART)
-        rows = np.concatenate(
-            [
-                np.empty(0, np.int64),
-                *(first + np.flatnonzero(is_cached[self.kind[first : first + _AT_ONCE]]) for first in blocks),
-            ]
-        )
-        rows = rows[np.argsort(self.kind[rows], kind="stable")]  # for bytes this takes as long as a few comparisons
+        if is_cached.all():
+            rows = np.argsort(self.kind, kind="stable")  # for bytes this takes as long as a few comparisons
+        else:
+            pieces = [first + np.flatnonzero(is_cached[self.kind[first : first + _AT_ONCE]]) for first in blocks]
+            rows = np.concatenate((np.empty(0, np.int64), *pieces))
+            rows = rows[np.argsort(self.kind[rows], kind="stable")]
         rows.flags.writeable = False
         of_kinds = np.split(rows, np.cumsum(np.where(is_cached, count, 0))[:-1])
         return [of_kind if is_kept else None for of_kind, is_kept in zip(of_kinds, is_cached.tolist(), strict=True)]

@@ -33,7 +33,7 @@ from msgspec.structs import replace
 from itertools import chain, islice
 from pathlib import Path
 from tb_steptime import analyses
-from tb_steptime.ingest import analysing
+from tb_steptime.ingest import analysing, exchange
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.processes import children
 
@@ -65,6 +65,7 @@ def waits(only_waits=lambda: None):
     os.read(os.pipe()[0], 1)
 
 analysing.LEAST_ROWS, analysing._run_second, analysing._all_of = 0, said, all_said
+exchange.LEAST_SECONDS = 0
 if deed.startswith("beside"):
     ready = threading.Event()
     told_of = [children.only_waits] if deed == "beside a thread that only waits" else []

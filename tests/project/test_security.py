@@ -22,7 +22,7 @@ SUSPECT = re.compile(rf"\b({'|'.join(DANGEROUS)})\b|\b(eval|exec|compile|__impor
 #: their own, or to a worker of the user's cluster.
 MESSAGES = {
     *(f"tb_steptime/trace/kineto/parts/{name}.py" for name in ("team", "worker", "unpacking")),
-    "tb_steptime/ingest/analysing.py",
+    *(f"tb_steptime/ingest/{name}.py" for name in ("analysing", "exchange")),
     "tb_steptime/terminal/cluster.py",
 }
 

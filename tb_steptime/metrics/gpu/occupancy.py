@@ -229,4 +229,5 @@ def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple
 
 def _measured_rows(trace: Trace, device: int, values: Float64) -> Int64:
     rows = kernel_rows(trace, device)
-    return rows[np.isfinite(values[rows]) & (values[rows] >= 0)]
+    measured: Int64 = rows[np.isfinite(values[rows]) & (values[rows] >= 0)]
+    return measured

@@ -60,6 +60,7 @@ def devices_with_activity(trace: Trace) -> tuple[int, ...]:
     return tuple(distinct_in(device[device >= 0]).tolist())
 
 
+@shared
 def kernel_rows(trace: Trace, device: int) -> Int64:
     """Returns the rows of the kernel table that ran on the device, in time order."""
     return np.flatnonzero(trace.events.device.take(trace.kernels.event) == device)

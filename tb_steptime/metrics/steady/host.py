@@ -9,6 +9,8 @@ step     | [bench] [bench] [bench] | mm | mm |  code that only the first step ru
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 
@@ -43,6 +45,7 @@ TIMES_NOISE, LEAST_STEPS = 2, 3
 #: Work that only the first step does must take this many times as long as the longest later step. Work of every k-th
 #: step, such as an optimizer's after accumulated gradients, does not.
 TIMES_ALL_LATER = 2
+_ALL = slice(None)
 
 
 class HostComparison(msgspec.Struct, frozen=True, eq=False):
@@ -124,20 +127,21 @@ def _judged(trace: Trace, segments: HostSegments, own: Int64, step: Int64) -> tu
     the first step has its code. The less exact sites are not needed afterwards. With a million segments, each takes 8
     MB."""
     sites, like = segment_sites(trace, segments)
-    return judge(own, step, sites, like), sites[0], _only_in_first(trace, sites[2], own, step)
+    return judge(own, step, sites, like), sites[0](_ALL), _only_in_first(trace, sites[2], own, step)
 
 
-def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64) -> Bool:
+def _only_in_first(trace: Trace, site_of: Callable[[slice], Int64], own: Int64, step: Int64) -> Bool:
     """Returns which segments are code that no later step runs, if all of it takes far longer than any later step.
     Examples are candidates that are compiled and timed, and data that is prepared. An evaluation before the first of a
     few recorded steps may be such code, too, but its cost is no cost of the other steps either."""
     steps = find_steps(trace)
     length = steps.duration_ns
     if len(length) < LEAST_STEPS:
-        return np.zeros(len(site), bool)
-    in_first, only = np.flatnonzero(step == 1), np.zeros(len(site), bool)
+        return np.zeros(len(own), bool)
+    in_first, only = np.flatnonzero(step == 1), np.zeros(len(own), bool)
     least_ns = TIMES_ALL_LATER * int(length[1:].max())
     if int(own[in_first].sum()) >= least_ns:
+        site = site_of(_ALL)
         in_first = in_first[is_in(site[in_first], site[step > 1], invert=True)]
         only[in_first] = int(own[in_first].sum()) >= least_ns
     return only
@@ -151,8 +155,8 @@ def only_first_calls(trace: Trace) -> Int64:
     host, segments = host_events(trace), host_segments(trace)
     segments = segments.where(is_in(segments.thread, training_threads(trace)))
     own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
-    site = segment_sites(trace, segments).sites[2]
-    only = _only_in_first(trace, site, own, step_at(trace, segments.start_ns))
+    site_of = segment_sites(trace, segments).sites[2]
+    only = _only_in_first(trace, site_of, own, step_at(trace, segments.start_ns))
     segment = np.flatnonzero(_with_calls_between(trace, segments, only) & (segments.inside >= 0))
     rows: Int64 = host.row[segments.inside[segment]].astype(np.int64)
     return rows[is_in(trace.events.kind[rows], CALL_KINDS)]

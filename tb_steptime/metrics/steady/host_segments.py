@@ -75,8 +75,11 @@ class HostSegments(msgspec.Struct, frozen=True, eq=False):
         """Returns only the chosen rows, in their order."""
         if selected.all():
             return self
-        rows = np.flatnonzero(selected)
-        return HostSegments(*(column.take(rows) for column in msgspec.structs.astuple(self)))
+        return self.at(np.flatnonzero(selected))
+
+    def at(self, rows: Int64 | slice) -> HostSegments:
+        """Only these rows; of a slice the columns are not copied."""
+        return HostSegments(*(column[rows] for column in msgspec.structs.astuple(self)))
 
 
 @shared

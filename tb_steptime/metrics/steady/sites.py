@@ -11,7 +11,7 @@ compared with those that follow them there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -43,20 +43,6 @@ class Sites(NamedTuple):
 
     sites: SiteColumns
     like: Likeness
-
-
-class _ComputedColumns:
-    """Columns of site numbers, each computed whenever it is read. With a million segments each takes 8 MB, and they are
-    read once or twice."""
-
-    def __init__(self, *columns: Callable[[], Int64]) -> None:
-        self._columns = columns
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __getitem__(self, place: int, /) -> Int64:
-        return self._columns[place]()
 
 
 def mixed(*columns: Int64) -> Int64:
@@ -108,14 +94,18 @@ def segment_sites(trace: Trace, segments: HostSegments) -> Sites:
     """Returns the sites of each segment: exact, path, alike and, for segments that are whole events, name. Other
     segments of one name are parts of an event and have nothing in common."""
     code, inside = host_code(trace), segments.inside
-    exact = numbered(_apart(trace, segments.start_ns, _around(segments, code.exact, code.name)))
-    sites = _ComputedColumns(
-        lambda: exact,
-        lambda: _apart(trace, segments.start_ns, _around(segments, code.path, code.name)),
-        lambda: _apart(trace, segments.start_ns, _around(segments, code.name, code.name)),
-        lambda: _apart(trace, segments.start_ns, _whole(segments, code.name)),
-    )
-    return Sites(sites, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
+
+    def around(own: Int32, rows: Int64 | slice) -> Int64:
+        some = segments.at(rows)
+        return _apart(trace, some.start_ns, _around(some, own, code.name))
+
+    def whole(rows: Int64 | slice) -> Int64:
+        some = segments.at(rows)
+        return _apart(trace, some.start_ns, _whole(some, code.name))
+
+    exact = numbered(around(code.exact, slice(None)))
+    columns = (exact.__getitem__, partial(around, code.path), partial(around, code.name), whole)
+    return Sites(columns, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
 
 
 def _apart(trace: Trace, start_ns: Int64, site: Int64) -> Int64:
@@ -126,6 +116,8 @@ def _apart(trace: Trace, start_ns: Int64, site: Int64) -> Int64:
 def _around(segments: HostSegments, own: Int32, name: Int32) -> Int64:
     """Returns a number for each segment that shows its code and the names of the events before and after it. The
     columns `own` and `name` belong to the `host_events`."""
+    if columns := one_pass("around", (np.int64,), segments.inside, segments.before, segments.after, own, name):
+        return columns[0]
     site = np.empty(len(segments), np.int64)
     for first in range(0, len(site), _AT_ONCE):
         chunk = slice(first, first + _AT_ONCE)
@@ -148,7 +140,7 @@ def op_sites(trace: Trace, ops: Int64) -> Sites:
     code = host_code(trace)
     start_ns = trace.events.start_ns[host_events(trace).row[ops]]
     sites = [_apart(trace, start_ns, column[ops].astype(np.int64)) for column in (code.exact, code.path, code.name)]
-    return Sites([numbered(sites[0]), *sites[1:]], Likeness(code.fixed[ops], code.shaped[ops]))
+    return Sites(_functions(_exact_first(sites)), Likeness(code.fixed[ops], code.shaped[ops]))
 
 
 def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
@@ -167,9 +159,16 @@ def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
 
 
 def activity_sites(trace: Trace) -> Sites:
-    """Returns the sites of each device activity, in the order of `find_launches`: exact, path and alike. Activities
-    with only the name in common may have any size. Even those of one launch shape may loop over different lengths. Only
-    the shapes of the op, or the bytes that are copied or exchanged, show that their work is the same."""
+    """Returns the sites of each device activity, in the order of `find_launches`: exact, path and alike."""
+    columns, like = _activity_columns(trace)
+    return Sites(_functions(columns), like)
+
+
+@shared
+def _activity_columns(trace: Trace) -> tuple[list[Int64], Likeness]:
+    """Returns the columns of the sites of device activities, and what similar activities allow to conclude. Those with
+    only the name in common may have any size. Even those of one launch shape may loop over different lengths: only the
+    shapes of the op, or the bytes that are copied or exchanged, show that their work is the same."""
     events, launches = trace.events, find_launches(trace)
     host, code, activity = host_events(trace), host_code(trace), launches.activity
     call = host_places(trace, launches.call)
@@ -191,7 +190,17 @@ def activity_sites(trace: Trace) -> Sites:
     shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
     sites = [mixed(shape, sites_of_calls[0]), mixed(shape, sites_of_calls[1]), shape]
     sites = [_apart(trace, events.start_ns[activity], site) for site in sites]
-    return Sites([numbered(sites[0]), *sites[1:]], Likeness(copied, shaped))
+    return _exact_first(sites), Likeness(copied, shaped)
+
+
+def _exact_first(sites: list[Int64]) -> list[Int64]:
+    """Returns columns of sites, of which the exact ones are counted from 0."""
+    return [numbered(sites[0]), *sites[1:]]
+
+
+def _functions(sites: list[Int64]) -> SiteColumns:
+    """Returns columns that are at hand in the form of those that are not."""
+    return [site.__getitem__ for site in sites]
 
 
 def _places_among(rows: Int32, events: Int32 | Int64) -> tuple[Int64, Int64]:

@@ -68,7 +68,7 @@ def _of_ops(trace: Trace, op: Int64) -> Bool:
     most = np.zeros(len(later), np.int64)
     np.maximum.at(most, site[~first], launched[~first])
     more = first & (later[site] >= FEWEST) & (launched >= TIMES_MORE * most[site])
-    code = numbered(activity_sites(trace).sites[0][rows])
+    code = numbered(activity_sites(trace).sites[0](rows))
     stays = is_in(code, code[~first[call]])
     more &= np.bincount(call, stays, minlength=len(calls)) > 0  # the algorithm that is chosen is among them
     is_trial[rows[more[call] & ~stays]] = True

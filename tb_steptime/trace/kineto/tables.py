@@ -26,7 +26,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kineto.categories import METRICS_OF_KERNEL
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.limits import LAUNCHES, MOST_NS, PossibleColumns
-from tb_steptime.trace.kineto.numbers import UNKNOWN
+from tb_steptime.trace.kineto.numbers import UNKNOWN, products
 from tb_steptime.trace.kineto.processes import several_processes
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
@@ -386,10 +386,10 @@ def mended(shapes: Shapes) -> BlockShapes:
     unchanged = BlockShapes(shapes, np.zeros(len(shapes.grid), bool), 0)
     if not len(shapes.block) or shapes.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
         return unchanged
-    rows = np.flatnonzero((shapes.grid > 0).all(axis=1) & (shapes.block > 0).all(axis=1))
-    impossible = shapes.block.astype(np.float64).prod(axis=1) > MOST_THREADS
+    impossible = products(shapes.block) > MOST_THREADS
     if not impossible.any():
         return unchanged
+    rows = np.flatnonzero((shapes.grid > 0).all(axis=1) & (shapes.block > 0).all(axis=1))
     grid, block = shapes.grid.copy(), shapes.block.copy()
     items, other, too_large = block[rows], grid[rows], impossible[rows]
     if too_large.any() and _are_workgroups(items, other, too_large):
@@ -411,7 +411,7 @@ def _mask(rows: Int64, count: int) -> Bool:
 def _are_workgroups(items: Int64, grid: Int64, too_large: Bool) -> bool:
     """Returns whether the recorded grid of each kernel is really a workgroup: no larger than a workgroup may be, nor
     than the kernel."""
-    threads = grid.astype(np.float64).prod(axis=1)
+    threads = products(grid)
     return bool((threads <= MOST_THREADS).all() and (grid <= items).all() and (threads[too_large] > 1).all())
 
 
@@ -424,7 +424,7 @@ def _divide(items: Int64, grid: Int64) -> bool:
 def filled(shapes: Shapes, correlation: Int64, calls: Shapes, call_correlation: Int64) -> Shapes:
     """Fills in the shape of its call where a kernel's row has no grid, and likewise the shared memory."""
     usable = (calls.grid > 0).all(axis=1) & (calls.block > 0).all(axis=1) & (call_correlation != UNKNOWN)
-    usable &= calls.block.astype(np.float64).prod(axis=1) <= MOST_THREADS
+    usable &= products(calls.block) <= MOST_THREADS
     order = np.flatnonzero(usable)[np.argsort(call_correlation[usable], kind="stable")]
     if not len(order):
         return shapes

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.ingest.analysing import _Handover
+from tb_steptime.ingest.analysing import _measure_first
 from tb_steptime.ingest.measure import measure_trace
 from tb_steptime.trace import on_disk
 from tb_steptime.trace.groups import Groups
@@ -177,14 +177,14 @@ def test_what_is_measured_for_both_processes_leaves_the_memory_too(monkeypatch: 
     monkeypatch.setattr(on_disk, "_MOST_BYTES_WITHIN", before + (8 << 20))
     trace = replace(read_trace(FILES[0]), on_disk=disk)
 
-    def measure(_trace: Trace) -> int:
-        total = int(column.sum())
-        until(lambda: on_disk._mapped_bytes() - before < 8 << 20)
-        return total
+    measured: list[int] = []
 
-    with _Handover() as handover:
-        handover.give_all(trace, [measure])
-        assert handover.take(0) == (int(column.sum()),)
+    def measure(_trace: Trace) -> None:
+        measured.append(int(column.sum()))
+        until(lambda: on_disk._mapped_bytes() - before < 8 << 20)
+
+    _measure_first(trace, [measure])
+    assert measured == [int(column.sum())]
 
 
 @pytest.mark.usefixtures("everything_is_large")

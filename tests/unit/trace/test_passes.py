@@ -99,13 +99,36 @@ def test_code_and_stretches_of_host_threads(events: list[_Event]) -> None:
 
     def measure() -> list[Any]:
         trace = _trace(events)
+        segments = host_segments.host_segments(trace)
         return [
             *columns_of(host_segments.host_events(trace)),
-            *columns_of(host_segments.host_segments(trace)),
+            *columns_of(segments),
             *columns_of(sites.host_code(trace)),
+            *(site_of(slice(None)) for site_of in sites.segment_sites(trace, segments).sites),
         ]
 
     assert_alike(*both(measure))
+
+
+@given(EVENTS, st.sets(st.integers(0, 30)))
+def test_the_sites_of_some_segments_are_those_that_all_have(events: list[_Event], some: set[int]) -> None:
+    """Only the numbers of segments that are no whole event differ: each has a number of its own in either case."""
+    trace = _trace(events)
+    segments = host_segments.host_segments(trace)
+    rows = np.array(sorted(row for row in some if row < len(segments)), np.int64)
+    for site_of in sites.segment_sites(trace, segments).sites:
+        every = groups.numbered(site_of(slice(None))[rows])
+        assert groups.numbered(site_of(rows)).tolist() == every.tolist()
+
+
+def test_segments_beside_events_that_do_not_exist_are_declined() -> None:
+    last, none = np.array([1], np.int32), np.array([-1], np.int32)
+    names = np.array([7, 8], np.int32)
+    assert one_pass("around", (np.int64,), last, none, none, names, names) is not None
+    for place in range(3):
+        places = [none, none, none]
+        places[place] = last + 1
+        assert one_pass("around", (np.int64,), *places, names, names) is None
 
 
 def test_rows_that_do_not_nest_are_declined() -> None:

@@ -353,6 +353,7 @@ static PyMethodDef module_methods[] = {
      "chosen nodes: from, to, lag."},
     {"mix", python_mix, METH_VARARGS, "columns -> number"},
     {"nest", python_nest, METH_VARARGS, "start, end -> depth, parent"},
+    {"around", python_around, METH_VARARGS, "inside, before, after, own, name -> site"},
     {"paths", python_paths, METH_VARARGS, "own, parent -> path"},
     {"stretches", python_stretches, METH_VARARGS,
      "start, end, thread, parent -> thread, start, end, inside, before, after; room for twice as many"},

@@ -97,6 +97,21 @@ static int paths(size_t rows, const int64_t *own, const int32_t *parent, int64_t
     return DONE;
 }
 
+/* sites.py, _around: of each segment the events that it is in, behind and before. Declines places behind the last event. */
+static int around(size_t rows, const int32_t *inside, const int32_t *before, const int32_t *after, size_t events,
+                  const int32_t *own, const int32_t *name, int64_t *site)
+{
+    for (size_t row = 0; row < rows; row++) {
+        int64_t in = inside[row], behind = before[row], ahead = after[row], most = (int64_t)events - 1;
+        if (in > most || behind > most || ahead > most)
+            return DECLINED;
+        uint64_t found = mixed(0, in < 0 ? -1 : own[in]);
+        found = mixed(found, behind < 0 ? -1 : name[behind]);
+        site[row] = (int64_t)mixed(found, ahead < 0 ? -1 : name[ahead]);
+    }
+    return DONE;
+}
+
 /* Room for twice as many as there are rows. */
 typedef struct {
     int32_t *thread;
@@ -383,10 +398,11 @@ static size_t first_rows(const Columns *columns, const char *kinds)
 }
 
 /* Whether the columns are of these kinds, a letter for each in their order: w (64 bits), n (32 bits) and b (a byte) have as
- * many rows as the first column; W and N have twice as many; O (64 bits) may have any number, the same for all O. */
+ * many rows as the first column; W and N have twice as many; O (64 bits) and o (32 bits) may have any number, the same for
+ * all of their letter. */
 static int are(const Columns *columns, const char *kinds)
 {
-    size_t rows = first_rows(columns, kinds), others = 0;
+    size_t rows = first_rows(columns, kinds), wide = 0, narrow = 0;
     int place = 0;
     for (; kinds[place] && place < columns->count; place++) {
         size_t size = columns->size[place];
@@ -395,10 +411,12 @@ static int are(const Columns *columns, const char *kinds)
                    : kinds[place] == 'b' ? size == rows
                    : kinds[place] == 'W' ? size == 2 * rows * sizeof(int64_t)
                    : kinds[place] == 'N' ? size == 2 * rows * sizeof(int32_t)
-                                         : size % sizeof(int64_t) == 0 && (!others || size == others);
+                   : kinds[place] == 'o' ? size % sizeof(int32_t) == 0 && (!narrow || size == narrow)
+                                         : size % sizeof(int64_t) == 0 && (!wide || size == wide);
         if (!fits)
             return wrong("columns of different lengths");
-        others = kinds[place] == 'O' ? size : others;
+        narrow = kinds[place] == 'o' ? size : narrow;
+        wide = kinds[place] == 'O' ? size : wide;
     }
     return kinds[place] || place < columns->count ? wrong("another number of columns") : 1;
 }
@@ -450,6 +468,7 @@ PyObject *python_mix(PyObject *module, PyObject *given)
 
 PASS(nest, "wwnn", nest(rows, in.at[0], in.at[1], in.at[2], in.at[3]))
 PASS(paths, "wnw", paths(rows, in.at[0], in.at[1], in.at[2]))
+PASS(around, "nnnoow", around(rows, in.at[0], in.at[1], in.at[2], in.size[3] / sizeof(int32_t), in.at[3], in.at[4], in.at[5]))
 PASS(number_keys, "www", number_keys(rows, in.at[0], in.at[1], in.at[2]))
 PASS(overlaps, "wwOOw", overlaps(rows, in.at[0], in.at[1], wide_rows(&in, 2), in.at[2], in.at[3], in.at[4]))
 PASS(with_inner, "wnw", with_inner(rows, in.at[0], in.at[1], in.at[2]))

@@ -13,6 +13,7 @@
 
 PyObject *python_mix(PyObject *module, PyObject *given);
 PyObject *python_nest(PyObject *module, PyObject *given);
+PyObject *python_around(PyObject *module, PyObject *given);
 PyObject *python_paths(PyObject *module, PyObject *given);
 PyObject *python_stretches(PyObject *module, PyObject *given);
 PyObject *python_may_be_long(PyObject *module, PyObject *given);

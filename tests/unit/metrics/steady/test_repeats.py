@@ -13,7 +13,8 @@ US = 1_000
 
 def _judged(length: Int64, step: Int64, sites: list[Int64]) -> CallExcess:
     """What is found where the work of all calls is the same."""
-    return judge(length, step, sites, Likeness(np.ones(len(length), bool), np.zeros(len(length), bool)))
+    columns = [site.__getitem__ for site in sites]
+    return judge(length, step, columns, Likeness(np.ones(len(length), bool), np.zeros(len(length), bool)))
 
 
 def _excess(length: list[int], step: list[int] | None = None) -> list[int]:

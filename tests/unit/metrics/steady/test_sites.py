@@ -20,7 +20,7 @@ def test_segments_of_one_code_share_a_number(rows: int, monkeypatch: pytest.Monk
         op      | .aaaa.aaaa...b.. |
         runtime | ..k....k....k... |""")
     segments = host_segments(trace)
-    sites, _ = segment_sites(trace, segments)
+    sites = [site_of(slice(None)) for site_of in segment_sites(trace, segments).sites]
     length = (segments.end_ns - segments.start_ns) // 1_000
     named = np.flatnonzero(segments.inside >= 0)
     in_a, call, alone, in_b = "before k", "k", "k alone", "b"
