@@ -1934,16 +1934,35 @@ def test_long_waits_in_slow_steps_are_told_once(places: set[int], late_us: int, 
     assert ids & {"long_stretches", "slow_steps"} == shown
 
 
+def compiling_in(*steps: str) -> list[LongGaps]:
+    """Long waits in steps 4 and 7, in which torch.compile works in these steps."""
+    gaps = [
+        LongGap(step, 0, 900 * US, 400 * US, "op", "compile_inner", None, step in steps, True) for step in ("4", "7")
+    ]
+    return [LongGaps(FORWARD, 2, 2, 60 * US, 0, 0, gaps)]
+
+
 @pytest.mark.parametrize(("compiling", "is_told"), [(["4", "7"], True), (["4"], False)])
 def test_the_card_is_about_torch_compile_where_it_makes_all_slow_steps(compiling: list[str], is_told: bool):
-    gaps = [
-        LongGap(step, 0, 900 * US, 400 * US, "op", "compile_inner", None, step in compiling, True)
-        for step in ("4", "7")
-    ]
-    rows = [LongGaps(FORWARD, 2, 2, 60 * US, 0, 0, gaps)]
+    rows = compiling_in(*compiling)
     insight = card(host_result(**some_slow({4: 400, 7: 200}, "nothing_recorded"), long_gaps=rows), "slow_steps")
     assert insight is not None
     assert ("torch.compile" in plain(insight.title)) == is_told
+
+
+@pytest.mark.parametrize(("compiling", "is_slow"), [(["4", "7"], True), (["4"], False), ([], False)])
+def test_steps_that_compile_are_slow_although_they_are_as_long_as_each_other(compiling: list[str], is_slow: bool):
+    host = host_result(**some_slow({4: 400, 7: 390}, "cpu_forward"), long_gaps=compiling_in(*compiling))
+    assert (card(host, "slow_steps") is not None) == is_slow
+
+
+@pytest.mark.parametrize(("compiling", "shown"), [(["4", "7"], "slow_steps"), (["4"], "recurring_steps")])
+def test_a_loop_does_not_do_more_where_torch_compile_works(compiling: list[str], shown: str):
+    recurring = RecurringWork(3, ["4", "7"], 300 * US, "_compile.compile_inner (dynamo_timed)", 1)
+    slow = some_slow({4: 400, 7: 200}, "cpu_forward", steps=12)
+    host = host_result(**slow, long_gaps=compiling_in(*compiling), recurring=recurring)
+    ids = {each.id for each in judged(host, steps=12).insights}
+    assert ids & {"slow_steps", "recurring_steps"} == {shown}
 
 
 @pytest.mark.parametrize(
