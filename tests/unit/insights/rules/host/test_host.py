@@ -223,6 +223,32 @@ def test_no_graph_holds_calls_that_read_sizes(
 
 
 @pytest.mark.parametrize(
+    ("changes", "job", "inside"),
+    [
+        ({"count": 8.0}, {}, True),
+        ({"count": 7.0}, {}, False),
+        ({"count": 24.0, "module": None}, {}, False),  # between passes: the next token
+        ({"count": 24.0, "phase": "other"}, {}, False),
+        ({"count": 24.0, "direction": "HtoD"}, {}, False),  # an input
+        ({"count": 24.0}, {"server": "vllm"}, False),
+        ({"count": 24.0}, {"compiled_share": 0.5}, True),
+    ],
+)
+def test_no_graph_holds_what_a_module_reads_back(changes: dict[str, Any], job: dict[str, Any], inside: bool):
+    """Such as how many tokens each expert of a layer has."""
+    reads = {"op": "aten::copy_", "outer_op": "aten::to", "source": None, "phase": "forward", "module": "MoE_3"}
+    host = host_result([site(FORWARD, late(100))], blocking=[blocking(0, **(reads | changes))])
+    insight = card(host, "launch_graphs", JobKind(**{"purpose": "inference", **job}))
+    assert insight is not None and insight.how is not None
+    said = (
+        plain(insight.title) == "Read no results inside the model, then launch CUDA graphs",
+        f"{changes['count']:.0f} calls in its modules" in plain(insight.why),
+        "grouped_mm" in insight.how,
+    )
+    assert said == (inside, inside, inside)
+
+
+@pytest.mark.parametrize(
     ("sites", "title"),
     [
         ([FORWARD], "Launch the forward pass as a CUDA graph"),
