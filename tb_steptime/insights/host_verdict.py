@@ -204,6 +204,8 @@ def _host_template(facts: Facts, idle: IdleNs) -> str:
         template = _PAUSES[pauses[1]]
     elif main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
         template = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
+    elif idle.nothing_recorded >= LEADING_FRACTION * idle.total_ns:
+        template = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in no op or call."
     elif idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
         template = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
     long = _long_steps(facts)

@@ -2310,6 +2310,10 @@ def test_where_launched_work_mostly_waits_for_unrecorded_work_that_comes_first(w
          "The GPU is idle for 30 % of the step, most of it between launch calls and the start of their work."),
         (host_result([site(FORWARD, IdleNs(launch_latency=149 * US, cpu_work=151 * US))]),
          "The GPU starves for 30 % of the step: kernels are not launched in time."),
+        (host_result([site(FORWARD, IdleNs(nothing_recorded=150 * US, cpu_work=150 * US))]),
+         "The GPU is idle for 30 % of the step, most of it while the CPU is in no op or call."),
+        (host_result([site(FORWARD, IdleNs(nothing_recorded=149 * US, cpu_work=151 * US))]),
+         "The GPU starves for 30 % of the step: kernels are not launched in time."),
         (host_result([site(FORWARD, late(300), bubble=200 * US)]),
          "The GPU is idle for 20 % of the step because blocking calls make the CPU wait for it."),
         (host_result([site(FORWARD, IdleNs(dependency=300 * US))]),
@@ -2387,7 +2391,7 @@ def test_of_several_losses_communication_is_one():
 
 def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
     def said(*pauses: Pause) -> str:
-        sites = [site(FORWARD, IdleNs(cpu_work=150 * US, nothing_recorded=150 * US))]
+        sites = [site(FORWARD, IdleNs(cpu_work=151 * US, nothing_recorded=149 * US))]
         return plain(judged(host_result(sites, pauses=list(pauses))).verdict.text)
 
     def stopped(count: int, total_us: int, idle_us: int) -> Pause:
