@@ -28,7 +28,7 @@ from tb_steptime.insights.wording.terms import device_activity, matrix_units, pr
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.figures import NO_LOADER
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, STARVED_FRACTION, Bound
 from tb_steptime.metrics.job import Vendor
 from tb_steptime.text import Phrase, Reason, closed, code, filled, fraction, joined, label, ns, phrase, text
 
@@ -70,13 +70,15 @@ def _where_to_look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
     if not nothing_waits(facts):
         return phrase("The Host view shows before which launches the GPU is idle."), "host"
+    if facts.share(facts.setting_ns) >= LEADING_FRACTION:
+        return phrase(_SETS_MEMORY, time=ns(facts.setting_ns)), "operators"
     kernels = facts.kernels or facts.split_kernels  # the commands leave out the view of the GPU
     if not kernels:
         return ()
     op = _op_of_kernel(facts.kernel_split, kernels[0])
     values = {"kernel": code(kernels[0].short or kernels[0].name), "share": fraction(kernels[0].share)}
     of = "{kernel} in {op}" if op else "{kernel}"
-    template = f"The GPU view shows more of {of}, which takes most of kernel time: {{share}}."
+    template = f"The GPU view shows more of {of}, which takes the most kernel time: {{share}}."
     return filled(template, values | ({"op": code(op)} if op else {})), "gpu"
 
 
@@ -86,6 +88,7 @@ def _op_of_kernel(split: DeviceSplit | None, kernel: KernelGroup | KernelRow) ->
     return first.op if first and 2 * kernel.share >= 1 and first.split.kernel_ns >= kernel.total_ns else None
 
 
+_SETS_MEMORY = "For {time} a step the GPU only sets memory, as a benchmark does to empty the GPU's cache."
 _SEE_OPS = phrase("The Host view shows which ops and phases take the step.")
 
 

@@ -18,7 +18,8 @@ from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, ph
 
 #: Maximum number of parts that are named; the linked view has all of them.
 PIECES = 5
-#: Share of the step in which a GPU is idle or only communicates, from which on it is not busy with its work.
+#: Share of the step in which a GPU is idle, only communicates or only sets memory, from which on it is not busy with
+#: its work.
 IDLE_FRACTION = 0.2
 #: Minimum number of dimensions: a batch of vectors may be one of samples times positions.
 LEAST_DIMENSIONS = 3
@@ -41,8 +42,8 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
         ]
         return Largest(_OF_THE_CPU, phrase("share of the step"), throughput(facts), ops, leads, _threads(facts))
     kernels = largest_kernels(facts) if quiet else []
-    communicates = facts.share(facts.exchange_ns) >= IDLE_FRACTION  # something big, too
-    title = _NOTHING_BIG if leads and nothing_waits(facts) and not communicates else _KERNELS
+    others = max(facts.share(facts.exchange_ns), facts.share(facts.setting_ns))  # no kernels, but something big, too
+    title = _NOTHING_BIG if leads and nothing_waits(facts) and others < IDLE_FRACTION else _KERNELS
     return Largest(title, phrase("share of kernel time"), throughput(facts), kernels, leads) if kernels else None
 
 
