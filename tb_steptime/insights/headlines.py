@@ -126,6 +126,8 @@ def _record(facts: Facts) -> Phrase | None:
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
     if facts.has_finding("gpu_cut_short") and facts.bound is not Bound.GPU:
         return _COPY_AGAIN
+    if facts.host.cpu_unrecorded and facts.bound is Bound.UNKNOWN:
+        return _RECORD_LAUNCHING
     if facts.has_finding("end_missing") and facts.idle_is_unexplained:
         return _RECORD_THE_END
     if facts.idle is not None and 2 * facts.idle.tail > facts.step_ns:
@@ -147,6 +149,10 @@ _RECORD_ITS_WORK = phrase(
     "Record again with no other profiler attached, and call {call} before {stop}.",
     call=code("torch.cuda.synchronize()"),
     stop=code("prof.stop()"),
+)
+_RECORD_LAUNCHING = phrase(
+    "Record with {activity}, and start the profiler in the thread that launches the work.",
+    activity=code("ProfilerActivity.CPU"),
 )
 _RECORD_ALONE = phrase("Record again with no other profiler attached, and outside of WSL.")
 _READ_LOG, _READ_LOG_OF_GPU = (

@@ -184,6 +184,8 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "Only launch calls are recorded of the CPU.",
         "Why work is launched late, and what is one-time work, is not known. Record with {code}, too.",
         code="ProfilerActivity.CPU",
+        more="If that was on, other threads launch the work: PyTorch records ops only in the thread that starts the "
+        "profiler. Start it in the thread that launches, or set `profile_all_threads` in its `experimental_config`.",
     ),
     "experts_uneven": NoteWords(
         "The busiest of {experts} experts of a layer computes {most} tokens, {factor} times their mean.",
