@@ -435,12 +435,6 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return steps_ns[(len(steps_ns) - 1) // 2] if steps_ns else 0
 
     @property
-    def setting_ns(self) -> int:
-        """The time a step in which the main device only sets memory to a value, mean over `judged_steps`, ns."""
-        steps_ns = [self.overview.steps[each].parts_ns.memset for each in self.judged_steps]
-        return whole_mean(sum(steps_ns), len(steps_ns))
-
-    @property
     def blocked_ns(self) -> int:
         """The time a step for which calls make the CPU wait, those of the allocator left out, ns."""
         return sum(row.blocked_ns for row in self.host.blocking if row.kind != "allocator")

@@ -16,7 +16,7 @@ from tb_steptime.insights.base import Confidence, Headline, Insight, SidebarShar
 from tb_steptime.insights.cpu_verdict import has_only_calls, holds_no_work
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.host_verdict import ends_early, judge_span
-from tb_steptime.insights.largest import nothing_waits
+from tb_steptime.insights.largest import nothing_waits, setting_ns
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
@@ -70,8 +70,8 @@ def _where_to_look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
     if not nothing_waits(facts):
         return phrase("The Host view shows before which launches the GPU is idle."), "host"
-    if facts.share(facts.setting_ns) >= LEADING_FRACTION:
-        return phrase(_SETS_MEMORY, time=ns(facts.setting_ns)), "operators"
+    if facts.share(setting_ns(facts)) >= LEADING_FRACTION:
+        return phrase(_SETS_MEMORY, time=ns(setting_ns(facts))), "operators"
     kernels = facts.kernels or facts.split_kernels  # the commands leave out the view of the GPU
     if not kernels:
         return ()

@@ -14,6 +14,7 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.insights.base import EvidenceRow, Insight, Largest, Piece, Severity
 from tb_steptime.insights.facts import FEW_STEPS, Facts, little_is_judged
 from tb_steptime.insights.severity import most_gain
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, phrase
 
 #: Maximum number of parts that are named; the linked view has all of them.
@@ -42,7 +43,7 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
         ]
         return Largest(_OF_THE_CPU, phrase("share of the step"), throughput(facts), ops, leads, _threads(facts))
     kernels = largest_kernels(facts) if quiet else []
-    others = max(facts.share(facts.exchange_ns), facts.share(facts.setting_ns))  # no kernels, but something big, too
+    others = max(facts.share(facts.exchange_ns), facts.share(setting_ns(facts)))  # no kernels, but something big, too
     title = _NOTHING_BIG if leads and nothing_waits(facts) and others < IDLE_FRACTION else _KERNELS
     return Largest(title, phrase("share of kernel time"), throughput(facts), kernels, leads) if kernels else None
 
@@ -50,6 +51,12 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
 def nothing_waits(facts: Facts) -> bool:
     """Whether the GPU is busy for most of the step: where it idles something big is left, though no card knows what."""
     return facts.idle is not None and facts.share(facts.idle.total_ns) < IDLE_FRACTION
+
+
+def setting_ns(facts: Facts) -> int:
+    """Returns for how long a step the GPU only sets memory to a value, mean over the steps that are judged."""
+    steps_ns = [facts.overview.steps[each].parts_ns.memset for each in facts.judged_steps]
+    return whole_mean(sum(steps_ns), len(steps_ns))
 
 
 def largest_kernels(facts: Facts) -> list[Piece]:

@@ -142,16 +142,18 @@ def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
 def handover_edges(trace: Trace, host: Host) -> tuple[Int64, Edges]:
     """Stretches at whose end a thread goes on because a wait of another thread has ended, and edges to them from that
     wait. Of such a stretch only what is behind the wait is the host's own time."""
-    found, place = handovers(trace), np.full(len(trace.events), -1, np.int64)
+    found = handovers(trace)
+    if not len(found.wait):
+        return found.wait, edges_of(EdgeKind.RETURN, found.wait, found.wait)
+    place = np.full(len(trace.events), -1, np.int64)
     place[host.row] = np.arange(len(host))
     lane, wait = host_lanes(trace)[found.thread], place[found.wait]
     span = int(host.start_ns.max(initial=0)) + 1
     item = np.searchsorted(host.lane * span + host.start_ns, lane * span + np.minimum(found.end_ns, span - 1))
-    fits = (wait >= 0) & (item < len(host))
-    wait, item, lane = wait[fits], item[fits], lane[fits]
+    wait, item, lane = (each[(wait >= 0) & (item < len(host))] for each in (wait, item, lane))
     fits = (host.lane[item] == lane) & (host.begin_ns[item] < host.end_ns[wait])
     fits &= np.append(True, item[1:] != item[:-1])[: len(item)]
-    item, wait = item[fits], wait[fits]
+    wait, item = wait[fits], item[fits]
     return item, edges_of(EdgeKind.RETURN, wait + len(host), item, AFTER_NS)
 
 
