@@ -11,7 +11,9 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind, Purpose
 from tb_steptime.text.printer import plain
+from tests.drawn.cards import judged as judged_trace
 from tests.drawn.host_result import US, blocking, host_result, judged, site
+from tests.drawn.timeline import timeline
 
 FORWARD = "forward.model"
 SLEEP, READ = "<built-in function sleep>", "<built-in method read of cv2.VideoCapture object at 0x7f>"
@@ -92,3 +94,25 @@ def test_steps_that_always_do_the_same_show_no_pace():
     waits = tuple(500 + 10 * (-1) ** place for place in range(8))
     (card,) = cards(waiting(READ, waits, tuple(1000 - wait for wait in waits)), INFERENCE, "long_stretches")
     assert card.severity is Severity.MAJOR
+
+
+@pytest.mark.parametrize(("turns", "awaits"), [(True, True), (False, False)], ids=["a fixed rate", "a function"])
+def test_the_verdict_on_a_loop_that_keeps_a_rate_blames_nothing(turns: bool, awaits: bool):
+    """An instant GPU would leave each step as long as it is, and so would an instant CPU."""
+    works = (3, 9, 5, 12, 4, 10, 6, 11, 5)
+    rests = [30 - work for work in works] if turns else [22] * len(works)
+    drawn = [
+        ("".join(cells * work for cells in cell) + "..." * rest)
+        for cell in (("a..",), ("k..",), (".kk",))
+        for work, rest in zip(works, rests, strict=True)
+    ]
+    lines = ["".join(drawn[first : first + len(works)]) for first in range(0, len(drawn), len(works))]
+    marks = "".join(str(place) * 3 * (work + rest) for place, (work, rest) in enumerate(zip(works, rests, strict=True)))
+    trace = timeline(
+        f"step | {marks} |\nop | {lines[0]} |\nruntime | {lines[1]} |\nkernel 7 | {lines[2]} |",
+        names={"a": "aten::addmm"},
+        cell_ns=100 * US,
+    )
+    judgement = judged_trace(trace)
+    said = "most of it while the CPU is in no op or call" in plain(judgement.verdict.text)
+    assert (said, judgement.verdict.confidence is Confidence.LOW) == (awaits, awaits)
