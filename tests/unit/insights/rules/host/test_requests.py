@@ -10,10 +10,10 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind, Purpose
+from tb_steptime.replay.sensitivity import Sensitivity
+from tb_steptime.replay.whatif import WhatIf
 from tb_steptime.text.printer import plain
-from tests.drawn.cards import judged as judged_trace
-from tests.drawn.host_result import US, blocking, host_result, judged, site
-from tests.drawn.timeline import timeline
+from tests.drawn.host_result import STEP, US, blocking, host_result, judged, site
 
 FORWARD = "forward.model"
 SLEEP, READ = "<built-in function sleep>", "<built-in method read of cv2.VideoCapture object at 0x7f>"
@@ -96,23 +96,17 @@ def test_steps_that_always_do_the_same_show_no_pace():
     assert card.severity is Severity.MAJOR
 
 
-@pytest.mark.parametrize(("turns", "awaits"), [(True, True), (False, False)], ids=["a fixed rate", "a function"])
-def test_the_verdict_on_a_loop_that_keeps_a_rate_blames_nothing(turns: bool, awaits: bool):
-    """An instant GPU would leave each step as long as it is, and so would an instant CPU."""
-    works = (3, 9, 5, 12, 4, 10, 6, 11, 5)
-    rests = [30 - work for work in works] if turns else [22] * len(works)
-    drawn = [
-        ("".join(cells * work for cells in cell) + "..." * rest)
-        for cell in (("a..",), ("k..",), (".kk",))
-        for work, rest in zip(works, rests, strict=True)
-    ]
-    lines = ["".join(drawn[first : first + len(works)]) for first in range(0, len(drawn), len(works))]
-    marks = "".join(str(place) * 3 * (work + rest) for place, (work, rest) in enumerate(zip(works, rests, strict=True)))
-    trace = timeline(
-        f"step | {marks} |\nop | {lines[0]} |\nruntime | {lines[1]} |\nkernel 7 | {lines[2]} |",
-        names={"a": "aten::addmm"},
-        cell_ns=100 * US,
-    )
-    judgement = judged_trace(trace)
-    said = "most of it while the CPU is in no op or call" in plain(judgement.verdict.text)
-    assert (said, judgement.verdict.confidence is Confidence.LOW) == (awaits, awaits)
+@pytest.mark.parametrize(
+    ("waits_us", "purpose", "blames"),
+    [(TURNS, "inference", False), ((500,) * 8, "inference", True), (TURNS, "training", True)],
+)
+def test_the_verdict_on_a_loop_that_keeps_a_rate_blames_nothing(
+    waits_us: tuple[int, ...], purpose: Purpose, blames: bool
+):
+    """The replay takes its waits for time of the CPU, which an instant GPU would leave. They end no sooner."""
+    instant = Sensitivity(STEP // 2, STEP, STEP, STEP, STEP, STEP // 2)
+    replayed = WhatIf(STEP, STEP, STEP, "host", instant, None, 0.0, 0.0, True, True, [], [])
+    host = msgspec.structs.replace(waiting(None, waits_us), whatif=replayed)
+    verdict = judged(host, JobKind(purpose=purpose), steps=len(host.steps)).verdict
+    assert ("an instant GPU" in plain(verdict.text), verdict.confidence is Confidence.LOW) == (blames, not blames)
+    assert ("most of it while the CPU is in no op or call" in plain(verdict.text)) is not blames
