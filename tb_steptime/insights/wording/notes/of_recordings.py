@@ -226,6 +226,12 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         code=_SCHEDULE,
         more=f"{{count}} calls of {{name}} repeat, but hold only {{share}} of the recorded work. {_MARK_STEPS}",
     ),
+    "time_outside_steps": NoteWords(
+        "The steps take [{inside}] of the recorded [{total}].",
+        "No figure of a step includes the rest: [{before}] before the first step, and [{after}] after the last one. "
+        "{code} counts all of it as one step.",
+        code="--steps recording",
+    ),
     "outside_steps": NoteWords(
         "[{outside}] of [{total}] of GPU work is outside the steps.",
         "No figure of a step includes it.",
