@@ -62,6 +62,7 @@ def handovers(trace: Trace) -> Handovers:
             start, end = _unrecorded(trace, thread)
             last, ends = _last_wait(events.ends(waits), start, end)
             length = end - start
+            ends &= 2 * (events.start_ns[waits[last]] - start) <= length  # one that always waits ends at any time, too
             if np.count_nonzero(ends) >= FEWEST and 2 * length[ends].sum() > length.sum():
                 found.append((waits[last[ends]], np.full(np.count_nonzero(ends), thread), end[ends]))
     return Handovers(*map(np.concatenate, zip(*found, strict=True)))

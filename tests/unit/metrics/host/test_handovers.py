@@ -40,6 +40,7 @@ def served(
         (".ssssssssssssssss...", {}, 4),  # 60 of 380 us before the launch
         (".sssssssssssssss....", {}, 0),  # 80 us
         (LATER, {}, 0),
+        (".ss.ss.ss.ss.ss.ss..", {"kernel": SOON.replace("s", "k")}, 0),  # a thread that asks again and again
         (SOON, {"steps": 3}, 0),  # two may end then by chance
         (SOON, {"cell_us": 5}, 0),  # too short to tell
         (SOON, {"thread": "main"}, 0),  # the thread that launches waits itself
