@@ -16,6 +16,7 @@ from tb_steptime.text.printer import plain
 from tests.drawn.host_result import STEP, US, blocking, host_result, judged, site
 
 FORWARD = "forward.model"
+SPIN = "vllm/distributed/utils.py(38): sched_yield"
 SLEEP, READ = "<built-in function sleep>", "<built-in method read of cv2.VideoCapture object at 0x7f>"
 INFERENCE = JobKind(purpose="inference")
 #: Times in us: what eight steps compute, and how long they wait for the next turn of 1 ms.
@@ -58,6 +59,24 @@ def test_a_sleep_is_a_wait_and_in_an_inference_a_guess(purpose: Purpose, severit
         severity,
         confidence,
     )
+
+
+@pytest.mark.parametrize(
+    ("waits_us", "purpose", "is_hint"),
+    [
+        ((500, 520, 490, 510, 480, 500, 520, 495), "inference", False),  # a scheduler, which works in each step
+        ((100, 900, 300, 700, 150, 1200, 400, 50), "inference", True),
+        ((50, 50, 50, 50, 50, 900, 50, 900), "inference", True),  # the next request comes after some steps
+        ((100, 900, 300, 700, 150, 1200, 400, 50), "training", False),
+    ],
+)
+def test_a_worker_that_asks_again_and_again_waits_for_a_scheduler_or_for_requests(
+    waits_us: tuple[int, ...], purpose: Purpose, is_hint: bool
+):
+    (found,) = cards(waiting(SPIN, waits_us, (500,) * 8), JobKind(purpose=purpose, server="vllm"), "long_stretches")
+    assert (found.severity is Severity.MINOR, found.confidence is Confidence.LOW) == (is_hint, is_hint)
+    assert plain(found.title) == "Find out what sched_yield waits for"
+    assert found.how is not None and "--async-scheduling" in found.how
 
 
 @pytest.mark.parametrize(
