@@ -16,7 +16,7 @@ from tb_steptime.insights.base import Confidence, Headline, Insight, SidebarShar
 from tb_steptime.insights.cpu_verdict import has_only_calls, holds_no_work
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.host_verdict import ends_early, judge_span
-from tb_steptime.insights.largest import nothing_waits
+from tb_steptime.insights.largest import nothing_waits, setting_ns
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
@@ -28,7 +28,7 @@ from tb_steptime.insights.wording.terms import device_activity, matrix_units, pr
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.figures import NO_LOADER
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, STARVED_FRACTION, Bound
 from tb_steptime.metrics.job import Vendor
 from tb_steptime.text import Phrase, Reason, closed, code, filled, fraction, joined, label, ns, phrase, text
 
@@ -70,13 +70,15 @@ def _where_to_look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
     if not nothing_waits(facts):
         return phrase("The Host view shows before which launches the GPU is idle."), "host"
+    if facts.share(setting_ns(facts)) >= LEADING_FRACTION:
+        return phrase(_SETS_MEMORY, time=ns(setting_ns(facts))), "operators"
     kernels = facts.kernels or facts.split_kernels  # the commands leave out the view of the GPU
     if not kernels:
         return ()
     op = _op_of_kernel(facts.kernel_split, kernels[0])
     values = {"kernel": code(kernels[0].short or kernels[0].name), "share": fraction(kernels[0].share)}
     of = "{kernel} in {op}" if op else "{kernel}"
-    template = f"The GPU view shows more of {of}, which takes most of kernel time: {{share}}."
+    template = f"The GPU view shows more of {of}, which takes the most kernel time: {{share}}."
     return filled(template, values | ({"op": code(op)} if op else {})), "gpu"
 
 
@@ -86,6 +88,7 @@ def _op_of_kernel(split: DeviceSplit | None, kernel: KernelGroup | KernelRow) ->
     return first.op if first and 2 * kernel.share >= 1 and first.split.kernel_ns >= kernel.total_ns else None
 
 
+_SETS_MEMORY = "For {time} a step the GPU only sets memory, as a benchmark does to empty the GPU's cache."
 _SEE_OPS = phrase("The Host view shows which ops and phases take the step.")
 
 
@@ -123,6 +126,8 @@ def _record(facts: Facts) -> Phrase | None:
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
     if facts.has_finding("gpu_cut_short") and facts.bound is not Bound.GPU:
         return _COPY_AGAIN
+    if facts.host.cpu_unrecorded and facts.bound is Bound.UNKNOWN:
+        return _RECORD_LAUNCHING
     if facts.has_finding("end_missing") and facts.idle_is_unexplained:
         return _RECORD_THE_END
     if facts.idle is not None and 2 * facts.idle.tail > facts.step_ns:
@@ -144,6 +149,10 @@ _RECORD_ITS_WORK = phrase(
     "Record again with no other profiler attached, and call {call} before {stop}.",
     call=code("torch.cuda.synchronize()"),
     stop=code("prof.stop()"),
+)
+_RECORD_LAUNCHING = phrase(
+    "Record with {activity}, and start the profiler in the thread that launches the work.",
+    activity=code("ProfilerActivity.CPU"),
 )
 _RECORD_ALONE = phrase("Record again with no other profiler attached, and outside of WSL.")
 _READ_LOG, _READ_LOG_OF_GPU = (

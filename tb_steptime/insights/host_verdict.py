@@ -78,6 +78,7 @@ _IN_PAUSES = {
     True: "The CPU sets the pace, mainly by one pause of {pause} in step {at}.",
     False: "The CPU sets the pace, mainly by {pauses} pauses of up to {pause}.",
 }
+_OUTSIDE_OPS = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in no op or call."
 _IN_ONE_THING = "The CPU sets the pace, most of the time in {doing}."
 _IN_ONE_WAIT = "Most of the time the CPU only waits, in {doing}."
 _IN_USUAL_STEPS = "{Gpu} sets the pace in usual steps, which take {usual}. "
@@ -204,6 +205,8 @@ def _host_template(facts: Facts, idle: IdleNs) -> str:
         template = _PAUSES[pauses[1]]
     elif main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
         template = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
+    elif idle.nothing_recorded >= LEADING_FRACTION * idle.total_ns:
+        template = _OUTSIDE_OPS
     elif idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
         template = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
     long = _long_steps(facts)
@@ -216,8 +219,16 @@ def _pace_template(facts: Facts, idle: IdleNs) -> str:
         return _IN_PAUSES[pauses[1]]
     if host.bound is Bound.HOST and main_wait(host, LEADING_FRACTION * idle.total_ns):
         return _IN_ONE_WAIT if only_waits(host) or keeps_pace(facts) else _IN_ONE_THING
+    if idle.nothing_recorded >= LEADING_FRACTION * idle.total_ns and _may_await(facts, idle):
+        return _OUTSIDE_OPS  # what an instant part would leave is not known: the next request comes no sooner
     busy = host.bound is Bound.GPU and facts.share(idle.total_ns) < IDLE_FRACTION
     return _SENTENCES[Bound.GPU] if busy else _PACES[host.bound]
+
+
+def _may_await(facts: Facts, idle: IdleNs) -> bool:
+    """Returns whether the host or its blocking calls set the pace, and most of the idle time may be waits for
+    requests."""
+    return facts.host.bound in (Bound.HOST, Bound.SYNC) and awaits_requests(facts, idle.total_ns)
 
 
 def _left_ns(facts: Facts) -> int | None:
@@ -343,7 +354,7 @@ def _certainty(facts: Facts) -> Certainty:
         return in_this_recording(facts, _TIMED)
     if host.bound is Bound.MIXED:
         return in_this_recording(facts, medium("No cause accounts for half of the idle time."))
-    if host.bound in (Bound.HOST, Bound.SYNC) and awaits_requests(facts, idle.total_ns):
+    if _may_await(facts, idle):
         return low(OF_REQUESTS)
     slowed = slowed_by(host)
     if slowed is not None and host.bound is not Bound.GPU:

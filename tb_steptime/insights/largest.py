@@ -14,11 +14,13 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.insights.base import EvidenceRow, Insight, Largest, Piece, Severity
 from tb_steptime.insights.facts import FEW_STEPS, Facts, little_is_judged
 from tb_steptime.insights.severity import most_gain
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, phrase
 
 #: Maximum number of parts that are named; the linked view has all of them.
 PIECES = 5
-#: Share of the step in which a GPU is idle or only communicates, from which on it is not busy with its work.
+#: Share of the step in which a GPU is idle, only communicates or only sets memory, from which on it is not busy with
+#: its work.
 IDLE_FRACTION = 0.2
 #: Minimum number of dimensions: a batch of vectors may be one of samples times positions.
 LEAST_DIMENSIONS = 3
@@ -41,8 +43,8 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
         ]
         return Largest(_OF_THE_CPU, phrase("share of the step"), throughput(facts), ops, leads, _threads(facts))
     kernels = largest_kernels(facts) if quiet else []
-    communicates = facts.share(facts.exchange_ns) >= IDLE_FRACTION  # something big, too
-    title = _NOTHING_BIG if leads and nothing_waits(facts) and not communicates else _KERNELS
+    others = max(facts.share(facts.exchange_ns), facts.share(setting_ns(facts)))  # no kernels, but something big, too
+    title = _NOTHING_BIG if leads and nothing_waits(facts) and others < IDLE_FRACTION else _KERNELS
     return Largest(title, phrase("share of kernel time"), throughput(facts), kernels, leads) if kernels else None
 
 
@@ -50,6 +52,12 @@ def nothing_waits(facts: Facts) -> bool:
     """Returns whether the GPU is busy for most of the step: where it idles something big is left, though no card knows
     what."""
     return facts.idle is not None and facts.share(facts.idle.total_ns) < IDLE_FRACTION
+
+
+def setting_ns(facts: Facts) -> int:
+    """Returns for how long a step the GPU only sets memory to a value, mean over the steps that are judged."""
+    steps_ns = [facts.overview.steps[each].parts_ns.memset for each in facts.judged_steps]
+    return whole_mean(sum(steps_ns), len(steps_ns))
 
 
 def largest_kernels(facts: Facts) -> list[Piece]:

@@ -24,8 +24,8 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.idle.gaps import ENOUGH_LAUNCHES, REACHED_AT_MOST_NS
-from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
-from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
+from tb_steptime.replay.host import AFTER_NS, Host, Role, batch_edges, find_host, handover_edges, host_edges
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in, median, values_at
@@ -315,6 +315,9 @@ def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
     start[rest] = end[rest] - own[rest]
     hidden, hiding = _hidden_waits(host, work)
     own[hidden], start[hidden] = 0, end[hidden]
+    handed, handing = handover_edges(trace, host)
+    start[handed] = np.maximum(start[handed], host.end_ns[handing.before - count] + AFTER_NS)
+    own[handed] = np.minimum(own[handed], end[handed] - start[handed])
     unpaced = paced[~is_in(paced + count, batches.after)] + count
     release[unpaced] = start[unpaced]
     unexplained = np.zeros(len(start), np.int64)
@@ -326,7 +329,16 @@ def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
     contended = np.append(np.zeros(2 * count, np.int64), start_times.contended_ns)
     lanes = host_edges(host)
     lanes.lag_ns[lanes.after >= count] += unexplained[lanes.after[lanes.after >= count]]
-    parts = [lanes, *start_times.edges, returns, hiding, batches, _room(host, work), _would_wait(host, work, waits)]
+    parts = [
+        lanes,
+        *start_times.edges,
+        returns,
+        hiding,
+        handing,
+        batches,
+        _room(host, work),
+        _would_wait(host, work, waits),
+    ]
     del lanes, start_times, returns, batches
     edges = joined(parts)
     del parts
@@ -461,34 +473,3 @@ def _with_numbers(edges: Edges, number: Int32) -> Edges:
     forward = np.flatnonzero(before < after)
     forward = forward[np.argsort(after[forward], kind="stable")]
     return replace(edges, before=before, after=after).where(forward)
-
-
-def unlinked(graph: Graph) -> float:
-    """Returns the share of the devices' work whose launch is not recorded. On each stream, work before the first one
-    with a launch is from before the recording and does not count."""
-    linked = np.zeros(len(graph), bool)
-    linked[graph.edges.after[graph.edges.kind == EdgeKind.LAUNCH]] = True
-    if not linked.any():
-        return 1.0
-    start = graph.start_ns[linked]
-    first = np.full(int(graph.track.max()) + 1, int(start.min()))
-    track = graph.track[linked]
-    first[track[::-1]] = start[::-1]  # nodes are sorted by start, and the first one is written last
-    counts = graph.on_device & (graph.start_ns >= first[graph.track])
-    missing = int(graph.own_ns[counts & ~linked].sum())
-    return missing / max(int(graph.own_ns[counts].sum()), 1)
-
-
-def wait_error(trace: Trace, graph: Graph) -> float | None:
-    """Returns the relative difference between the replayed and the recorded lengths of waiting calls, or None without
-    such calls."""
-    began = starts(graph.own_ns, graph.release_ns, graph.edges)
-    before, after = graph.edges.before, graph.edges.after
-    waits = np.zeros(len(graph), bool)
-    waits[after[graph.edges.kind == EdgeKind.RETURN]] = True
-    waits &= graph.event >= 0
-    arrives = waits[after] & (graph.edges.kind == EdgeKind.LANE)
-    arrived, call = before[arrives], after[arrives]
-    replayed = (began + graph.own_ns)[call] - (began + graph.own_ns)[arrived]
-    recorded = trace.events.dur_ns[graph.event[call]]
-    return float(np.abs(replayed - recorded).sum() / recorded.sum()) if recorded.sum() else None

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
+from tb_steptime.metrics.host.handovers import handovers
 from tb_steptime.metrics.launches import stalled_launches
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.edges import first_lost_ns
@@ -28,6 +29,8 @@ READY_NS, LATE_FRACTION = 1_000_000, 0.05
 #: Number of workers that may deliver their batches at once, before making the next ones.
 BURST = 8
 _NEVER = 1 << 62
+#: What follows on another thread begins so much later, so that it is behind its cause in the order of starts.
+AFTER_NS = 1
 
 
 class Role(enum.IntEnum):
@@ -137,6 +140,24 @@ def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
     lag = host.end_ns[after] - host.end_ns[before]
     edges = edges_of(EdgeKind.BATCH, before + len(host), after + len(host), lag)
     return distinct_in(np.concatenate((before, after))), edges
+
+
+def handover_edges(trace: Trace, host: Host) -> tuple[Int64, Edges]:
+    """Stretches at whose end a thread goes on because a wait of another thread has ended, and edges to them from that
+    wait. Of such a stretch only what is behind the wait is the host's own time."""
+    found = handovers(trace)
+    if not len(found.wait):
+        return found.wait, edges_of(EdgeKind.RETURN, found.wait, found.wait)
+    place = np.full(len(trace.events), -1, np.int64)
+    place[host.row] = np.arange(len(host))
+    lane, wait = host_lanes(trace)[found.thread], place[found.wait]
+    span = int(host.start_ns.max(initial=0)) + 1
+    item = np.searchsorted(host.lane * span + host.start_ns, lane * span + np.minimum(found.end_ns, span - 1))
+    wait, item, lane = (each[(wait >= 0) & (item < len(host))] for each in (wait, item, lane))
+    fits = (host.lane[item] == lane) & (host.begin_ns[item] < host.end_ns[wait])
+    fits &= np.append(True, item[1:] != item[:-1])[: len(item)]
+    wait, item = wait[fits], item[fits]
+    return item, edges_of(EdgeKind.RETURN, wait + len(host), item, AFTER_NS)
 
 
 def host_lanes(trace: Trace) -> Int64:

@@ -23,11 +23,12 @@ from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exchanges import PackedColumn, kept_collectives, packed, unpacked
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.replay.graph import Graph, build_graph, unlinked
+from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import free, without_batches
 from tb_steptime.replay.steady import SteadyStep, less_excess, less_time_off, step_of_nodes
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, joined
+from tb_steptime.replay.trust import unlinked
 from tb_steptime.trace.extension import reduce_function
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

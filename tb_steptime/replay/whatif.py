@@ -31,7 +31,7 @@ from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.changes import Change, changes
-from tb_steptime.replay.graph import Graph, build_graph, unlinked, wait_error
+from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import (
     LIMITS,
@@ -55,6 +55,7 @@ from tb_steptime.replay.steady import (
     steady_step,
 )
 from tb_steptime.replay.sweep import INFERRED, EdgeKind, edges_of, joined, repeated_starts
+from tb_steptime.replay.trust import unlinked, wait_error
 from tb_steptime.trace.allocator import give_back_freed
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals

@@ -11,7 +11,8 @@ The drain is the end of the work that was launched before the group began. The g
 a bubble, but the time in which it stages pageable memory is. A bubble contains at most as much idle time as the calls'
 length. A host that had not waited would be ahead by no more, so a short call on an idle device costs next to nothing.
 Bubbles are disjoint: one ends where the next group begins. They do not include waits for the loader, unrecorded work,
-or time after the device's last activity. A wait for the tokens of a decoding step has no bubble.
+or time after the device's last activity. A wait for the tokens of a decoding step has no bubble, nor has one in a
+thread that launches no kernels, unless those that launch go on when it ends (`host/handovers`).
 
 Some waits have to stay: those for gradients that an optimizer reads on the CPU, and those for the tokens of a decoding
 step.
@@ -55,6 +56,7 @@ from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.activities import directions, way
 from tb_steptime.metrics.host.annotations import range_names
 from tb_steptime.metrics.host.blocking_calls import KINDS, BlockingGroups, BlockingKind, blocking_groups
+from tb_steptime.metrics.host.handovers import background_waits, handovers
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows, unrecorded_work
 from tb_steptime.metrics.idle.host_activity import activity_in
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
@@ -174,7 +176,14 @@ def _bounds(trace: Trace, device: int) -> tuple[Intervals, Int64, Int64]:
     end = np.minimum(end, _next_pause(trace, device, start))
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
     end = np.maximum(np.minimum(end, lasts), start)
-    return idle, start, np.where(token_waits(trace), start, end)
+    return idle, start, np.where(token_waits(trace) | _delays_nothing(trace), start, end)
+
+
+def _delays_nothing(trace: Trace) -> Bool:
+    """Says which of `blocking_groups` wait in a thread that launches no kernels, while no other one waits for it."""
+    call, background = blocking_groups(trace).call, background_waits(trace)
+    awaited = is_in(trace.events.thread[call], distinct_in(trace.events.thread[handovers(trace).wait]))
+    return is_in(trace.events.thread[call], distinct_in(trace.events.thread[background])) & ~awaited
 
 
 def _next_pause(trace: Trace, device: int, instants: Int64) -> Int64:

@@ -78,7 +78,7 @@ class HostSegments(msgspec.Struct, frozen=True, eq=False):
         return self.at(np.flatnonzero(selected))
 
     def at(self, rows: Int64 | slice) -> HostSegments:
-        """Only these rows; of a slice the columns are not copied."""
+        """Returns only these rows. A slice copies no columns."""
         return HostSegments(*(column[rows] for column in msgspec.structs.astuple(self)))
 
 

@@ -33,7 +33,10 @@ _RECORD_IT = "Record with torch.profiler.profile, and call export_chrome_trace o
 _RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? Record it again."
 _WHOSE = "The file holds several processes, and does not show which GPU is of which process"
 _ONE_BY_ONE = "Open the file of each process, from which this one was merged."
-_SCHEDULE = "Was a step active while it was recorded? Check the profiler's schedule."
+_SCHEDULE = (
+    "Was a step active while it was recorded? Check the profiler's schedule, and that the job runs in the thread that "
+    "starts the profiler: ops of other threads are not recorded."
+)
 
 
 class ReadRows(msgspec.Struct, frozen=True, eq=False):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.text import Finding, count, ns, text
@@ -35,7 +36,7 @@ from tb_steptime.trace.quality.unrecorded_device import may_hide_device as may_h
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
 from tb_steptime.trace.quality.unrecorded_waits import with_event_waits, with_waits
 from tb_steptime.trace.step_marks import all_marks, step_marks
-from tb_steptime.trace.table import DEVICE_KINDS, Kind, distinct_in
+from tb_steptime.trace.table import DEVICE_KINDS, Kind, distinct_in, is_in
 
 _ORDER = ("repaired", "left_out", "said")
 #: Libraries name a generation of GPUs in kernels that are built for it, and run them on later ones as well. The latest
@@ -114,8 +115,16 @@ def _unnamed_device(trace: Trace) -> list[Finding]:
     return [Finding("device_unnamed", "said", (), values={"generation": text(generations[-1])})] if generations else []
 
 
+@shared
 def is_cpu_unrecorded(trace: Trace) -> bool:
-    """Returns whether work was launched in the recording, and launch calls are all that it has of the CPU, as with
-    `activities=[CUDA]`. What keeps the CPU from launching is then not known, and neither is one-time work."""
-    launched = (find_launches(trace).call >= 0).any()
-    return bool(launched) and not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON))
+    """Returns whether launch calls are all that the recording has of the threads that launch most of its work. What
+    keeps them from launching is then not known, and neither is one-time work. So it is with `activities=[CUDA]`, and
+    where these are not the thread that started the profiler, which records the ops and ranges of no other one.
+
+    thread a   [ProfilerStep#0                    ]      starts the profiler, and waits for the other one
+    thread b        [l] [l]              [l][l]          runs ops, of which nothing is recorded
+    """
+    calls = find_launches(trace).call
+    launching = trace.events.thread[calls[calls >= 0]]
+    described = distinct_in(trace.events.thread[trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON)])
+    return bool(2 * np.count_nonzero(is_in(launching, described)) < len(launching))

@@ -67,6 +67,9 @@ _PASS = expression(
     re.IGNORECASE,
 )
 
+#: Names of ranges around parts of a model, such as "block 3", "self_attention" or "DecoderLayer".
+_OF_PARTS = expression(r".*(?:(?<!p)layer|block(?!ing)|attention|attn|mlp|ffn|expert)", re.IGNORECASE)
+
 #: A range or module call that covers less than this share of the time is a detail of a step: an attention block, a
 #: copy.
 MOST_OF_THE_TIME = 0.5
@@ -117,7 +120,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     yield from _longest(trace, module_frames(trace))
     yield from _calls(trace, of_passes, mean_steps=True)
     yield from _calls(trace, rows_named(trace, (Kind.USER,), _PASS.match), mean_steps=True)
-    yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
+    yield from _ranges(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
     yield from _compiled(trace, rows_named(trace, marks, _COMPILED.match))
     yield from _graphs(trace)
     yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), _CHOICE.match), at_end=True)
@@ -145,14 +148,28 @@ def loop_calls(trace: Trace) -> Iterator[StepCalls]:
             yield StepCalls(begins, False, trace.name_of(begins[0]))
 
 
+def _ranges(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
+    """Ranges of the user. Those that are named after parts of a model have to do in each round what no layer does: they
+    may be the layers of one pass, or a benchmark of a layer."""
+    for calls in _longest(trace, rows):
+        if _OF_PARTS.match(calls.name) is None or _does_more_than_layers(
+            trace, calls.rows, _until_next(trace, calls.rows), waits=True
+        ):
+            yield calls
+
+
+def _until_next(trace: Trace, rows: Int64) -> Int64:
+    """Returns when the next one of these calls begins, or the recording ends."""
+    return np.append(trace.events.start_ns[rows[1:]], trace.events.end_ns.max() + 1)
+
+
 def _compiled(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
     """Yields the calls of compiled code. It may cover little of a step: its backward pass runs on another thread, a
     first call compiles, and a part of the model may be left as it is. But parts of layers are compiled, too, such as a
     bias and its activation, so what covers little has to do in each round what no layer does."""
     for calls in _longest(trace, rows, least=0.0):
-        over = np.append(trace.events.start_ns[calls.rows[1:]], trace.events.end_ns.max() + 1)
         covers_most = next(_longest(trace, rows), None) is not None
-        if covers_most or _does_more_than_layers(trace, calls.rows, over, waits=True):
+        if covers_most or _does_more_than_layers(trace, calls.rows, _until_next(trace, calls.rows), waits=True):
             yield calls
 
 

@@ -120,7 +120,9 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
     rows = _that_begin_steps(trace, calls, begins)
     if len(rows) < FEWEST_STEPS or not len(begins):
         return
-    each = 1 if _fall_to_batches(trace, calls) else _calls_a_step(trace, calls, rows, begins)
+    each = _calls_in_turn(trace, calls, rows)
+    if each == 1 and not _fall_to_batches(trace, calls):
+        each = _calls_a_step(trace, calls, rows, begins)
     edges = _edges(trace, rows, calls.at_end, each, begins)
     counted = edges if calls.at_end else np.append(edges[:-1], max(edges[-1], begins[-1] + 1))
     work = np.diff(np.searchsorted(begins, counted))  # includes the profiler's own last call, after the last step
@@ -178,6 +180,25 @@ def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
         return False
     batches = batch_calls(trace)
     return len(batches) >= FEWEST_STEPS and abs(len(batches) - len(calls.rows)) <= 1
+
+
+def _calls_in_turn(trace: Trace, calls: StepCalls, rows: Int64) -> int:
+    """Returns the number of calls that follow on each other without an op between, if ops run behind each so many of
+    them: the blocks of a model that are compiled by themselves. 1 where no such number shows, or a call means a step.
+
+    calls    [block][block][block]      [block][block][block]      [block][block][block]
+    ops                            o o                        o o                        o o
+    """
+    if calls.mean_steps or calls.at_end:
+        return 1
+    events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
+    starts = events.start_ns[ops[events.thread[ops] == events.thread[rows[0]]]]
+    between = np.searchsorted(starts, events.start_ns[rows[1:]]) - np.searchsorted(starts, events.ends(rows[:-1]))
+    last = np.flatnonzero(between > 0)
+    distances = np.diff(last, prepend=-1, append=len(rows) - 1)
+    inner = distances[1:-1]
+    regular = len(last) >= FEWEST_STEPS and inner[0] > 1 and (inner == inner[0]).all()
+    return int(inner[0]) if regular and distances.max() <= inner[0] else 1
 
 
 def _calls_a_step(trace: Trace, calls: StepCalls, rows: Int64, begins: Int64) -> int:

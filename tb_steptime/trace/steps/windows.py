@@ -220,12 +220,26 @@ def _with_outside(trace: Trace, steps: Steps) -> Steps:
     purpose."""
     if trace.job.sliced_from_ns is not None:
         return steps
+    steps = _with_time_outside(trace, steps)
     time = device_time(trace, [(step.start_ns, step.end_ns) for step in steps.steps])
     if time.outside_ns <= OUTSIDE_FRACTION * time.total_ns:
         return steps
     values = {"outside": ns(time.outside_ns), "total": ns(time.total_ns), "before": ns(time.before_ns)}
     values |= {"between": ns(time.between_ns), "after": ns(time.after_ns)}
     return replace(steps, notes=(*steps.notes, Note("outside_steps", values)))
+
+
+def _with_time_outside(trace: Trace, steps: Steps) -> Steps:
+    """Adds a note where inferred steps take little of the time of a recording: one call of a function, for example,
+    that reads a file before its model repeats anything. Marks are where the user wants them."""
+    extent, (first, last) = recorded_extent(trace), steps.host_window
+    last = max(last, steps.window[1])  # a host that is ahead waits for the devices behind its last step
+    total, inside = max(extent.end_ns, last) - extent.start_ns, last - first
+    if steps.by != "inferred" or len(trace.windows) > 1 or inside >= MOST_OF_THE_TIME * total:
+        return steps
+    values = {"inside": ns(inside), "total": ns(total), "before": ns(first - extent.start_ns)}
+    values |= {"after": ns(max(extent.end_ns - last, 0))}
+    return replace(steps, notes=(*steps.notes, Note("time_outside_steps", values)))
 
 
 def _bounded(steps: Steps) -> Steps:
@@ -376,6 +390,8 @@ def _of_the_recording(trace: Trace) -> Int64:
 
 #: Work outside of the steps is mentioned from this share on: less changes no figure.
 OUTSIDE_FRACTION = 0.01
+#: Inferred steps that take less of the recorded time are not what it was mostly spent on.
+MOST_OF_THE_TIME = 0.5
 
 
 class DeviceTime(NamedTuple):

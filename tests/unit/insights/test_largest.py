@@ -66,6 +66,28 @@ def test_a_headline_without_a_gain_says_where_to_look():
     assert (headline.view, headline.card) == ("gpu", None)
 
 
+@pytest.mark.parametrize(
+    ("drawn", "view", "big"),
+    [("kkmmmmmmmm", "operators", True), ("kkkkkkmmmm", "gpu", True), ("kkkkkkkkkm", "gpu", False)],
+)
+def test_a_headline_names_what_sets_memory_for_most_of_the_step(drawn: str, view: str, big: bool):
+    """A benchmark empties the GPU's cache before each call: its kernels are the smaller part."""
+    trace = timeline(
+        f"""
+        step     | {"".join(str(n) * 10 for n in range(4))} |
+        op       | {"kkmm......" * 4} |
+        runtime  | {"k.m......." * 4} |
+        kernel 7 | {drawn.replace("m", ".") * 4} |
+        memset 7 | {drawn.replace("k", ".") * 4} |""",
+        devices={0: V100},
+        cell_ns=MS,
+    )
+    judgement = judged(trace)
+    assert judgement.headlines["overview"].view == view
+    assert judgement.largest is not None
+    assert plain(judgement.largest.title).startswith("Nothing big is left") is not big
+
+
 def test_it_names_the_kernel_where_the_view_of_the_gpu_is_left_out():
     results = {id: result for id, result in analysed(busy()).items() if id != "gpu"}
     assert judge(results).headlines["overview"] == judged(busy()).headlines["overview"]

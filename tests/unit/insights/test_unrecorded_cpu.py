@@ -70,6 +70,20 @@ def test_late_launches_of_the_only_step_may_come_once(op: str, severity: Severit
     assert plain(found.why_confidence).startswith(sure)
 
 
+@pytest.mark.parametrize(("threads", "bound"), [(("main", "main"), Bound.HOST), (("main", "worker"), Bound.UNKNOWN)])
+def test_a_profiler_records_no_ops_of_other_threads(threads: tuple[str, str], bound: Bound):
+    """The thread that starts it only waits for the one that launches."""
+    marks, launches = threads
+    judgement = judged(timeline(f"""
+        user wait @{marks}  | {"uuuuuuuuu." * 10} |
+        runtime {launches}  | {"k........." * 10} |
+        kernel 7            | {".k........" * 10} |""", cell_ns=1_000_000))  # fmt: skip
+    assert judgement.verdict.bound is bound
+    action = judgement.headlines["overview"].action
+    assert action is not None
+    assert ("in the thread that launches" in plain(action)) is (bound is Bound.UNKNOWN)
+
+
 @pytest.mark.parametrize("numbers", ["none", "others"])
 def test_launches_that_are_recorded_are_not_to_be_recorded(numbers: str):
     """Kernels without numbers cannot be tied to the launches beside them; those with others had other launches."""

@@ -68,6 +68,27 @@ def test_calls_that_launch_nothing_do_not_bound_the_recorded_work(
     assert [note.id for note in find_steps(trace).notes] == ["no_steps", *outside]
 
 
+@pytest.mark.parametrize(
+    ("head", "kernels", "line", "noted"),
+    [
+        (20, 1, "user batch", [15, 36, 21, 0]),  # reads a file first, and its model repeats then
+        (14, 1, "user batch", []),  # as long as the steps
+        (20, 1, "step", []),  # marks are where the user wants them
+        (0, 22, "user batch", []),  # the host is ahead of the device, and waits for it behind its last step
+    ],
+)
+def test_steps_that_take_little_of_the_recording_are_said_to(head: int, kernels: int, line: str, noted: list[int]):
+    marks = "1111222233334444" if line == "step" else "uuu.uuu.uuu.uuu."
+    trace = timeline(f"""
+        op           | h{"h" * head}abc.abc.abc.abc.{"." * kernels} |
+        {line:12} | .{"." * head}{marks}{"." * kernels} |
+        runtime      | .{"." * head}k...k...k...k...{"s" * kernels} |
+        kernel 7     | .{"." * head}{".k..k..k..k...." + "." * kernels if kernels == 1 else ".kkkkkkkkk." * 3} |""",
+        calls={"s": "cudaDeviceSynchronize"})  # fmt: skip
+    notes = [note for note in find_steps(trace).notes if note.id == "time_outside_steps"]
+    assert [[value.value // 1_000 for value in note.values.values()] for note in notes] == [noted] * bool(noted)
+
+
 @pytest.mark.parametrize(("kernel", "expected"), [(".kk......", (3_000, 9_000)), (".........", (0, 16_000))])
 def test_another_process_that_launches_nothing_is_not_the_job(kernel, expected):
     """Tools merge the files of processes; without a known launch, none of them is more the job than another."""

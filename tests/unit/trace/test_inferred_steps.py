@@ -204,6 +204,49 @@ def test_compiled_parts_of_layers_are_no_steps(layers: str, runtime: str):
     assert shown_by(trace) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "runtime", "steps"),
+    [
+        ("model_inference", "....................", 4),
+        ("block", "....................", None),  # the layers of one pass
+        ("decoder_layer_forward", "....................", None),
+        ("self_attention", "....................", None),
+        ("player_turn", "....................", 4),
+        ("block", "....s....s....s....s", 4),  # a benchmark of a block
+    ],
+)
+def test_ranges_around_parts_of_a_model_are_no_steps(name: str, runtime: str, steps: int | None):
+    trace = timeline(
+        f"""
+        user {name} | mmmm.mmmm.mmmm.mmmm. |
+        op          | abcd.abcd.abcd.abcd. |
+        runtime     | {runtime} |""",
+        calls={"s": "cudaDeviceSynchronize"},
+    )
+    assert shown_by(trace) == (None if steps is None else (steps, name))
+
+
+#: A block of a model that is compiled by itself, and what runs before and behind the blocks: region and ops.
+_BLOCKS = {"B": ("mmmm.", "abcd."), "o": ("...", "ef.")}
+NINE = "BBBBBBBBBo"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "steps"),
+    [
+        (f"{NINE}{NINE}{NINE}{NINE}", [48, 48, 48, 48]),
+        (f"{NINE[4:]}{NINE}{NINE}{NINE}BBBB", [48, 48, 48, 48]),  # the recording begins in the fifth block
+        ("BBBBBBBBBBBB", [5] * 12),  # nothing runs between: a model that is called twelve times
+        (f"{NINE}{NINE}BBBBBBBBB", [*[5] * 8, 8] * 3),  # twice may be chance
+        (f"{NINE}{NINE[1:]}{NINE}{NINE}", [*[5] * 8, 8, *[5] * 7, 8, *[*[5] * 8, 8] * 2]),
+    ],
+)
+def test_blocks_that_are_compiled_by_themselves_are_a_step_together(blocks: str, steps: list[int]):
+    region, ops = ("".join(_BLOCKS[each][line] for each in blocks) for line in (0, 1))
+    trace = timeline(f"op | {region} |\nop | {ops} |", names={"m": "Torch-Compiled Region: 0/0"})
+    assert [round((end - start) / 1_000) for _, start, end in windows(trace)][:-1] == steps[:-1]
+
+
 def test_compiled_parts_of_a_model_that_is_timed_begin_steps():
     trace = timeline(
         """

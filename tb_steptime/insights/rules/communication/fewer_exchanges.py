@@ -13,6 +13,7 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     rows,
     small_in_a_row,
 )
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.reducer import Reducer
 from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, nbytes, ns, phrase, text
@@ -180,7 +181,8 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     """Fires when many small collectives follow one another with next to nothing computed between them.
 
     Similar pattern: tensor-parallel layers and SyncBatchNorm, whose collectives have a layer's kernels between them and
-    cannot be merged. A bucketed exchange has few and large ones.
+    cannot be merged. A bucketed exchange has few and large ones. A benchmark of collectives, which computes nothing. An
+    inference, which has no gradients.
 
     Needs: kernels of collectives; the bytes from the arguments that PyTorch writes, else their lengths alone.
 
@@ -193,7 +195,7 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     Left out: the one wait for the slowest rank that is left of many.
     """
     small_rows = [(row, small) for row in rows(facts) if (small := small_in_a_row(facts, row))]
-    if not small_rows:
+    if not small_rows or not (facts.trains or _may_train(facts)):
         return None
     row, leading = max(small_rows, key=lambda each: each[1].exposed_ns)
     launches_ns, has_sizes = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in small_rows)
@@ -211,6 +213,12 @@ def many_small_collectives(facts: Facts) -> Insight | None:
         evidence=facts.communication.examples if facts.communication else [],
         spares_host=True,
     )
+
+
+def _may_train(facts: Facts) -> bool:
+    """Returns whether a job of an unknown kind computes something. What a CPU computes is not compared."""
+    computes = not facts.overview.has_device or facts.share(facts.overview.mean_parts_ns.kernel) >= WARNING_FRACTION
+    return computes and not facts.infers
 
 
 def _gain_ns(facts: Facts, row: CollectiveRow, small: InARow) -> int:

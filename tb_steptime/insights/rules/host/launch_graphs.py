@@ -54,7 +54,9 @@ def launch_graphs(facts: Facts) -> Insight | None:
     before it was scripted. Engines of TensorRT and ONNX Runtime, which have options of their own. An inference that
     concatenates, as a cache of keys and values that grows does: the advice asks for a static one, since each length
     would have a graph of its own. A loop over experts or images that reads how many rows each one has, which no
-    graph can hold: the advice is fixed shapes first. Ops of a library that read sizes themselves, as sparse
+    graph can hold: the advice is fixed shapes first. A model that reads other results within its modules, such as how
+    many tokens each expert has: the advice is to read none there. What is read between its passes, such as the next
+    token, is in no module. Ops of a library that read sizes themselves, as sparse
     convolutions do: nobody can fix these, and the advice is more work for each launch. FSDP, which allocates its
     weights again and again, so that no graph can hold their addresses: the advice is to compile its blocks, or more
     work for each launch. A larger batch gains only per sample, where memory and training allow it, so where only that
@@ -114,6 +116,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
         advice = replace(advice, how=_BY_HAND)
     elif advice is not _CAPTURE_MORE and facts.job.server is None and _sizes_read(facts) >= MANY_READS:
         advice = _OF_LIBRARY if _libraries_read(facts) else _OF_SIZES
+    elif advice is not _CAPTURE_MORE and facts.job.server is None and _read_in_modules(facts) >= MANY_READS:
+        advice = _OF_READS
     elif advice is _OF_INFERENCE and _concatenates(facts):
         advice = replace(advice, how=_OF_CACHE)
     guess = _LARGER if advice is _OF_LIBRARY else None
@@ -191,6 +195,13 @@ def _rows_of_sizes(facts: Facts) -> list[BlockingRow]:
     return [row for row in rows if waiting_op(row).id in ("mask", "unique") or _reads_size(row)]
 
 
+def _read_in_modules(facts: Facts) -> float:
+    """Returns how many calls a step read something from the GPU within modules of the model. Between passes, no module
+    is open. Without call stacks no module is known."""
+    rows = [row for row in calls_of(facts, "plain") if row.phase in ("forward", "unknown") and row.module is not None]
+    return sum(row.count for row in rows if row.direction == "DtoH")
+
+
 def _reads_size(row: BlockingRow) -> bool:
     """Returns whether an op of a library reads values of the GPU itself: it allocates its results by them."""
     return row.direction == "DtoH" and (row.bytes or 0) < LARGE_BYTES * row.count and is_of_library(row)
@@ -216,6 +227,7 @@ def _card(
         "Graph": text(name[:1].upper() + name[1:]),
         "share": fraction(facts.job.graph_share),
         "sizes": count(round(_sizes_read(facts))),
+        "reads": count(round(_read_in_modules(facts))),
         "passes": count(round(facts.job.no_grad.passes)),
         "late": ns(gain_ns),
     }
@@ -287,6 +299,7 @@ _LOOK = "py-spy record --pid PID -o scheduler.svg  # the next batch is scheduled
 _LATE = "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time."
 _LATE_CELLS = f"{_LATE} Those of the forward pass are mostly in cells, one for each element of a sequence."
 _LATE_SIZES = f"{_LATE} No graph can hold the {{sizes}} calls that read sizes of results from the GPU."
+_LATE_READS = f"{_LATE} No graph can hold the {{reads}} calls in its modules that read results from the GPU."
 _LATE_ROLLOUTS = (
     "{launches} (launch|launches) a step, with a median of {each} of GPU work, come late, mostly in {passes} passes "
     "without gradients, with copies from or to the host between them."
@@ -339,6 +352,7 @@ _OF_COMPILED = Advice("Launch the compiled model as a {graph}", _LATE_COMPILED, 
 _OF_PIECES = Advice("Keep the compiled model in one piece", _BROKEN_UP, _BREAKS)
 _OF_INFERENCE = Advice("Launch the model as a {graph}", _LATE, _STATIC)
 _OF_SIZES = Advice("Fix the shapes, then launch the model as {graph}s", _LATE_SIZES, _OF_FIXED_SHAPES)
+_OF_READS = Advice("Read no results inside the model, then launch {graph}s", _LATE_READS, _OF_FIXED_SHAPES)
 _OF_LIBRARY = Advice("Compute more in each launch", _LATE_SIZES, _MORE_FOR_LIBRARY)
 _OF_ROLLOUTS = Advice("Compute more inputs in each pass without gradients", _LATE_ROLLOUTS, _OF_ENVIRONMENTS)
 _OF_SHARDS = Advice("Compile each block, or compute more in each launch", _LATE, _OF_BLOCKS)

@@ -21,6 +21,7 @@ from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
 from tb_steptime.insights.rules.host.requests import (
     OF_REQUESTS,
     SLEEPS,
+    SPINS,
     WAITS_FOR_ANY,
     WAITS_FOR_DALI,
     WAITS_FOR_OTHERS,
@@ -88,7 +89,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     how long it takes in a step is not known. DistributedDataParallel that searches for unused parameters:
     `unused_parameters`. A function that waits for another thread, as for a queue of batches, that sleeps, or that waits
     for what comes next, as a server does for a request: the card asks what it waits for. The last one is a guess, and
-    so are all of them in an inference, where requests may come through a queue, and a loop may keep a rate. An op that
+    so are all of them in an inference, where requests may come through a queue, and a loop may keep a rate. A loop that
+    asks again and again, as workers of a server do for the next step: it is a guess where its waits differ. An op that
     is slow to launch, copies or allocates: it calls the GPU's runtime. A long one that does not computes on the CPU,
     where its inputs are, and the card asks to run it on the GPU; ops that only move data do not count for that, and one
     that draws random numbers has no inputs: the card asks to make these on the GPU.
@@ -172,8 +174,15 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
     look = [look for waits, look in _WAITS if is_mostly(waits, name, busiest(gaps))]
     if look or keeps_pace(facts):
-        return phrase("Find out what {name} waits for", name=short), look[0] if look else None
+        other = look[0] if look else None
+        return phrase("Find out what {name} waits for", name=short), _of_spinning_server(facts, name, gaps, other)
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
+
+
+def _of_spinning_server(facts: Facts, name: str, gaps: Sequence[LongGap], how: str | None) -> str | None:
+    """Returns the option of a server whose worker asks again and again for its next step; else how."""
+    spins = facts.job.server is not None and is_mostly(SPINS, name, busiest(gaps))
+    return how_to_schedule_ahead(facts, how or "") if spins else how
 
 
 _HOW_TO_SEE_OTHERS = "py-spy dump --native --pid PID  # what the other threads do meanwhile; workers have a PID each"
@@ -183,7 +192,7 @@ item = queue.get()  # or Event.wait(): returns at once, where a loop with sleep 
 #: Functions that wait, by whom for, and how to see what these do or how to wait instead.
 _WAITS = (
     (WAITS_FOR_OTHERS, _HOW_TO_SEE_OTHERS), (WAITS_FOR_DALI, _HOW_TO_SEE_OTHERS), (WAITS_FOR_ANY, None),
-    (SLEEPS, _HOW_TO_WAIT),
+    (SPINS, _HOW_TO_SEE_OTHERS), (SLEEPS, _HOW_TO_WAIT),
 )  # fmt: skip
 
 

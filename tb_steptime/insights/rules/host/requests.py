@@ -36,6 +36,9 @@ WAITS_FOR_DALI = expression(r"(^|[/\\])nvidia[/\\]dali[/\\]pipeline\.py\(\d+\): 
 #: Functions that wait for whatever comes next, as a server's loop of events does. What receives an answer, such as
 #: `recv`, is part of the function that asks for it.
 WAITS_FOR_ANY = expression(r"<built-in (?:method|function) (?:select|poll|accept)\b")
+#: The function by which a loop that asks again and again lets others run, as that of vLLM's workers does for the next
+#: step: its scheduler takes about as long each time, and requests come when they come.
+SPINS = expression(r"(^|: |<built-in (?:method|function) )sched_yield\b")
 #: The function with which a thread stops itself: until its next turn, where a loop keeps a rate, or to ask again.
 SLEEPS = expression(r"<built-in function sleep>")
 OF_REQUESTS = phrase(
@@ -59,6 +62,8 @@ def may_be_requests(facts: Facts, name: str, gaps: Sequence[LongGap]) -> bool:
     call = busiest(gaps)
     if is_mostly(WAITS_FOR_ANY, name, call):
         return True
+    if facts.infers and is_mostly(SPINS, name, call):
+        return _come_irregularly(facts) or _are_mostly_longer(facts)
     return facts.infers and any(is_mostly(waits, name, call) for waits in (WAITS_FOR_OTHERS, SLEEPS))
 
 
@@ -81,11 +86,24 @@ def awaits_requests(facts: Facts, gain_ns: int) -> bool:
 def may_be_unrecorded(facts: Facts, gaps: Sequence[LongGap]) -> bool:
     """Returns whether an inference may wait for requests in gaps of which nothing is recorded, because their time
     differs between the steps, and by more than the rest of a step. gaps: the longest."""
-    if not _may_wait_outside_ops(facts) or not is_unrecorded(facts, gaps):
+    return is_unrecorded(facts, gaps) and _come_irregularly(facts)
+
+
+def _come_irregularly(facts: Facts) -> bool:
+    """Returns whether the waits of an inference differ between the steps, and by more than the rest of a step."""
+    if not _may_wait_outside_ops(facts):
         return False
     waits_ns, others_ns = _waits_and_others_ns(facts)
     varies_ns = _varies_ns(waits_ns)
     return varies_ns >= _IRREGULAR * median(waits_ns) and varies_ns > _varies_ns(others_ns)
+
+
+def _are_mostly_longer(facts: Facts) -> bool:
+    """Returns whether most of the time for which an inference waits is beyond the usual wait of a step, in few or many
+    of them."""
+    waits_ns, _ = _waits_and_others_ns(facts)
+    usual_ns = (1 + _IRREGULAR) * median(waits_ns) if waits_ns else 0.0
+    return 2 * sum(min(wait_ns, usual_ns) for wait_ns in waits_ns) < sum(waits_ns)
 
 
 def keeps_pace(facts: Facts) -> bool:

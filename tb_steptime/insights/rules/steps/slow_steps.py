@@ -62,7 +62,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     ends with its mark on the host, whatever the GPU still has to do, and differs as far as the host runs ahead. Without
     a GPU, steps that other processes disturb: these do not come at equal distances, and their ops take longer, too. An
     update of the weights every few steps, or an evaluation: such steps do more, and all of them are longer by the same
-    time, come at equal distances, or compute longer with another number of launches. A step of a training without a
+    time, come at equal distances, or compute longer with another number of launches. Steps in which torch.compile works
+    may be as long as each other, too, but the loop asks for nothing more in them. A step of a training without a
     backward pass is an evaluation, however much it launches. An inference whose kernels take longer, or that launches
     as much more, has more to compute in that step: a prompt between single tokens, a larger batch, or the encoder of
     the next window. An inference that may wait longer for a request in them: a guess.
@@ -87,8 +88,11 @@ def slow_steps(facts: Facts) -> Insight | None:
     regular = _is_regular(host, slow)
     alike = len(slow) > 1 and slow[-1].excess_ns >= (1 - _ALIKE) * slow[0].excess_ns
     belong_together = alike or regular
-    if host.device is not None and all(
-        (belong_together and _grew(each, _WORK)) or _computes_other(facts, host, each) for each in slow
+    compile_all = all(_compiles(host, each) for each in slow)
+    if (
+        host.device is not None
+        and not compile_all
+        and all((belong_together and _grew(each, _WORK)) or _computes_other(facts, host, each) for each in slow)
     ):
         return None  # the loop computes more in these steps, so that they have to be longer
     if host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
@@ -96,7 +100,6 @@ def slow_steps(facts: Facts) -> Insight | None:
     lengths = [_own_ns(host.steps[each]) for each in host.judged_steps if each]
     usual_ns = median(lengths) if lengths else 0.0
     gain_ns = round(sum(each - usual_ns for each in lengths) / len(host.judged_steps))
-    compile_all = all(_compiles(host, each) for each in slow)
     return host_card(
         facts,
         id="slow_steps",
@@ -245,7 +248,7 @@ def recurring_steps(facts: Facts) -> Insight | None:
     card. Steps that are slow by chance: these come at no equal distances, and call no more ops than the others, or take
     no longer at the place of these ops. A loader that begins to iterate, and waits for a batch, do not count. A rank
     that waits for others: with several ranks only ops count. A server, whose requests decide which steps process
-    prompts besides tokens: its ops do not count.
+    prompts besides tokens: its ops do not count. Steps in which torch.compile works: `slow_steps`.
 
     Needs: three such steps, two that call the same ops, or four with a pause between the same ops; the CPU ops.
 
@@ -258,6 +261,9 @@ def recurring_steps(facts: Facts) -> Insight | None:
     """
     recurring = facts.host.recurring
     if recurring is None or (facts.job.server is not None and not _is_outside_ops(recurring)):
+        return None
+    slow = [each for each in facts.host.grown if each.step in recurring.steps]
+    if slow and all(_compiles(facts.host, each) for each in slow):
         return None
     steps = [step for step in facts.host.steps if step.name in recurring.steps]
     return host_card(

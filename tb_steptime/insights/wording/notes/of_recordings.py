@@ -184,6 +184,8 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "Only launch calls are recorded of the CPU.",
         "Why work is launched late, and what is one-time work, is not known. Record with {code}, too.",
         code="ProfilerActivity.CPU",
+        more="If that was on, other threads launch the work: PyTorch records ops only in the thread that starts the "
+        "profiler. Start it in the thread that launches, or set `profile_all_threads` in its `experimental_config`.",
     ),
     "experts_uneven": NoteWords(
         "The busiest of {experts} experts of a layer computes {most} tokens, {factor} times their mean.",
@@ -223,6 +225,12 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The whole recording counts as one step.",
         code=_SCHEDULE,
         more=f"{{count}} calls of {{name}} repeat, but hold only {{share}} of the recorded work. {_MARK_STEPS}",
+    ),
+    "time_outside_steps": NoteWords(
+        "The steps take [{inside}] of the recorded [{total}].",
+        "No figure of a step includes the rest: [{before}] before the first step, and [{after}] after the last one. "
+        "{code} counts all of it as one step.",
+        code="--steps recording",
     ),
     "outside_steps": NoteWords(
         "[{outside}] of [{total}] of GPU work is outside the steps.",

@@ -244,18 +244,25 @@ def test_a_wait_in_the_first_step_alone_is_that_of_profilers_that_start():
     assert (insight.gain_ns, plain(insight.title)) == (1 * MS, "Overlap communication with computation")
 
 
-def rows_of_small(kernels_between: int, count: int, elements: int = 1_000, kind: str = "allreduce") -> Trace:
+def rows_of_small(
+    kernels_between: int,
+    count: int,
+    elements: int = 1_000,
+    kind: str = "allreduce",
+    op: str = NODE,
+    computing: str = "k",
+) -> Trace:
     """One step: 10 ms of computing, then `count` exchanges of 0.1 ms, with this many kernels between each two."""
-    between = "lmno"[:kernels_between]
+    between = ("lmno" if computing == "k" else "....")[:kernels_between]
     width = 101 + count * (1 + kernels_between)
     return timeline(
         f"""
         step     | {"7" * width} |
-        op       | b{"." * (width - 1)} |
+        op       | {"b." * 50}{"." * (width - 100)} |
         runtime  | k{"y" * (width - 1)} |
-        kernel 7 | .{"k" * 100}{("." + between) * count} |
+        kernel 7 | .{computing * 100}{("." + between) * count} |
         nccl 40  | {"." * 101}{("c" + "." * kernels_between) * count} |""",
-        names={"b": NODE},
+        names={"b": op},
         calls={"y": "cudaStreamSynchronize"},
         exchanges={"c": (kind, "Float", elements, "0", 8)},
         cell_ns=MS // 10,
@@ -289,6 +296,21 @@ def test_the_code_for_one_exchange_is_that_of_its_kind(kind: str, code: str):
 )
 def test_others_are_no_unbucketed_gradients(trace: Trace, why: str):
     assert "many_small_collectives" not in fired(trace), why
+
+
+@pytest.mark.parametrize(
+    ("op", "computing", "shown"),
+    [
+        (NODE, "k", True),
+        (NODE, ".", True),  # a training, whose kernels are not recorded
+        ("mm", "k", True),  # may be one
+        ("mm", ".", False),  # a benchmark of collectives
+        ("aten::addmm", "k", False),  # an inference
+    ],
+)
+def test_what_trains_exchanges_gradients(op: str, computing: str, shown: bool):
+    trace = rows_of_small(1, MANY_IN_A_ROW, op=op, computing=computing)
+    assert ("many_small_collectives" in fired(trace)) is shown
 
 
 def test_collectives_on_the_stream_of_the_model():

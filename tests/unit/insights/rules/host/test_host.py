@@ -223,6 +223,32 @@ def test_no_graph_holds_calls_that_read_sizes(
 
 
 @pytest.mark.parametrize(
+    ("changes", "job", "inside"),
+    [
+        ({"count": 8.0}, {}, True),
+        ({"count": 7.0}, {}, False),
+        ({"count": 24.0, "module": None}, {}, False),  # between passes: the next token
+        ({"count": 24.0, "phase": "other"}, {}, False),
+        ({"count": 24.0, "direction": "HtoD"}, {}, False),  # an input
+        ({"count": 24.0}, {"server": "vllm"}, False),
+        ({"count": 24.0}, {"compiled_share": 0.5}, True),
+    ],
+)
+def test_no_graph_holds_what_a_module_reads_back(changes: dict[str, Any], job: dict[str, Any], inside: bool):
+    """Such as how many tokens each expert of a layer has."""
+    reads = {"op": "aten::copy_", "outer_op": "aten::to", "source": None, "phase": "forward", "module": "MoE_3"}
+    host = host_result([site(FORWARD, late(100))], blocking=[blocking(0, **(reads | changes))])
+    insight = card(host, "launch_graphs", JobKind(**{"purpose": "inference", **job}))
+    assert insight is not None and insight.how is not None
+    said = (
+        plain(insight.title) == "Read no results inside the model, then launch CUDA graphs",
+        f"{changes['count']:.0f} calls in its modules" in plain(insight.why),
+        "grouped_mm" in insight.how,
+    )
+    assert said == (inside, inside, inside)
+
+
+@pytest.mark.parametrize(
     ("sites", "title"),
     [
         ([FORWARD], "Launch the forward pass as a CUDA graph"),
@@ -1934,16 +1960,35 @@ def test_long_waits_in_slow_steps_are_told_once(places: set[int], late_us: int, 
     assert ids & {"long_stretches", "slow_steps"} == shown
 
 
+def compiling_in(*steps: str) -> list[LongGaps]:
+    """Long waits in steps 4 and 7, in which torch.compile works in these steps."""
+    gaps = [
+        LongGap(step, 0, 900 * US, 400 * US, "op", "compile_inner", None, step in steps, True) for step in ("4", "7")
+    ]
+    return [LongGaps(FORWARD, 2, 2, 60 * US, 0, 0, gaps)]
+
+
 @pytest.mark.parametrize(("compiling", "is_told"), [(["4", "7"], True), (["4"], False)])
 def test_the_card_is_about_torch_compile_where_it_makes_all_slow_steps(compiling: list[str], is_told: bool):
-    gaps = [
-        LongGap(step, 0, 900 * US, 400 * US, "op", "compile_inner", None, step in compiling, True)
-        for step in ("4", "7")
-    ]
-    rows = [LongGaps(FORWARD, 2, 2, 60 * US, 0, 0, gaps)]
+    rows = compiling_in(*compiling)
     insight = card(host_result(**some_slow({4: 400, 7: 200}, "nothing_recorded"), long_gaps=rows), "slow_steps")
     assert insight is not None
     assert ("torch.compile" in plain(insight.title)) == is_told
+
+
+@pytest.mark.parametrize(("compiling", "is_slow"), [(["4", "7"], True), (["4"], False), ([], False)])
+def test_steps_that_compile_are_slow_although_they_are_as_long_as_each_other(compiling: list[str], is_slow: bool):
+    host = host_result(**some_slow({4: 400, 7: 390}, "cpu_forward"), long_gaps=compiling_in(*compiling))
+    assert (card(host, "slow_steps") is not None) == is_slow
+
+
+@pytest.mark.parametrize(("compiling", "shown"), [(["4", "7"], "slow_steps"), (["4"], "recurring_steps")])
+def test_a_loop_does_not_do_more_where_torch_compile_works(compiling: list[str], shown: str):
+    recurring = RecurringWork(3, ["4", "7"], 300 * US, "_compile.compile_inner (dynamo_timed)", 1)
+    slow = some_slow({4: 400, 7: 200}, "cpu_forward", steps=12)
+    host = host_result(**slow, long_gaps=compiling_in(*compiling), recurring=recurring)
+    ids = {each.id for each in judged(host, steps=12).insights}
+    assert ids & {"slow_steps", "recurring_steps"} == {shown}
 
 
 @pytest.mark.parametrize(
@@ -2265,6 +2310,10 @@ def test_where_launched_work_mostly_waits_for_unrecorded_work_that_comes_first(w
          "The GPU is idle for 30 % of the step, most of it between launch calls and the start of their work."),
         (host_result([site(FORWARD, IdleNs(launch_latency=149 * US, cpu_work=151 * US))]),
          "The GPU starves for 30 % of the step: kernels are not launched in time."),
+        (host_result([site(FORWARD, IdleNs(nothing_recorded=150 * US, cpu_work=150 * US))]),
+         "The GPU is idle for 30 % of the step, most of it while the CPU is in no op or call."),
+        (host_result([site(FORWARD, IdleNs(nothing_recorded=149 * US, cpu_work=151 * US))]),
+         "The GPU starves for 30 % of the step: kernels are not launched in time."),
         (host_result([site(FORWARD, late(300), bubble=200 * US)]),
          "The GPU is idle for 20 % of the step because blocking calls make the CPU wait for it."),
         (host_result([site(FORWARD, IdleNs(dependency=300 * US))]),
@@ -2342,7 +2391,7 @@ def test_of_several_losses_communication_is_one():
 
 def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
     def said(*pauses: Pause) -> str:
-        sites = [site(FORWARD, IdleNs(cpu_work=150 * US, nothing_recorded=150 * US))]
+        sites = [site(FORWARD, IdleNs(cpu_work=151 * US, nothing_recorded=149 * US))]
         return plain(judged(host_result(sites, pauses=list(pauses))).verdict.text)
 
     def stopped(count: int, total_us: int, idle_us: int) -> Pause:

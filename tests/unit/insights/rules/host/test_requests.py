@@ -10,10 +10,13 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind, Purpose
+from tb_steptime.replay.sensitivity import Sensitivity
+from tb_steptime.replay.whatif import WhatIf
 from tb_steptime.text.printer import plain
-from tests.drawn.host_result import US, blocking, host_result, judged, site
+from tests.drawn.host_result import STEP, US, blocking, host_result, judged, site
 
 FORWARD = "forward.model"
+SPIN = "vllm/distributed/utils.py(38): sched_yield"
 SLEEP, READ = "<built-in function sleep>", "<built-in method read of cv2.VideoCapture object at 0x7f>"
 INFERENCE = JobKind(purpose="inference")
 #: Times in us: what eight steps compute, and how long they wait for the next turn of 1 ms.
@@ -61,6 +64,24 @@ def test_a_sleep_is_a_wait_and_in_an_inference_a_guess(purpose: Purpose, severit
 @pytest.mark.parametrize(
     ("waits_us", "purpose", "is_hint"),
     [
+        ((500, 520, 490, 510, 480, 500, 520, 495), "inference", False),  # a scheduler, which works in each step
+        ((100, 900, 300, 700, 150, 1200, 400, 50), "inference", True),
+        ((50, 50, 50, 50, 50, 900, 50, 900), "inference", True),  # the next request comes after some steps
+        ((100, 900, 300, 700, 150, 1200, 400, 50), "training", False),
+    ],
+)
+def test_a_worker_that_asks_again_and_again_waits_for_a_scheduler_or_for_requests(
+    waits_us: tuple[int, ...], purpose: Purpose, is_hint: bool
+):
+    (found,) = cards(waiting(SPIN, waits_us, (500,) * 8), JobKind(purpose=purpose, server="vllm"), "long_stretches")
+    assert (found.severity is Severity.MINOR, found.confidence is Confidence.LOW) == (is_hint, is_hint)
+    assert plain(found.title) == "Find out what sched_yield waits for"
+    assert found.how is not None and "--async-scheduling" in found.how
+
+
+@pytest.mark.parametrize(
+    ("waits_us", "purpose", "is_hint"),
+    [
         (TURNS, "inference", True),
         (FRAMES, "inference", True),
         ((500, 520, 490, 510, 480, 500, 520, 495), "inference", False),  # a function of the loop
@@ -92,3 +113,19 @@ def test_steps_that_always_do_the_same_show_no_pace():
     waits = tuple(500 + 10 * (-1) ** place for place in range(8))
     (card,) = cards(waiting(READ, waits, tuple(1000 - wait for wait in waits)), INFERENCE, "long_stretches")
     assert card.severity is Severity.MAJOR
+
+
+@pytest.mark.parametrize(
+    ("waits_us", "purpose", "blames"),
+    [(TURNS, "inference", False), ((500,) * 8, "inference", True), (TURNS, "training", True)],
+)
+def test_the_verdict_on_a_loop_that_keeps_a_rate_blames_nothing(
+    waits_us: tuple[int, ...], purpose: Purpose, blames: bool
+):
+    """The replay takes its waits for time of the CPU, which an instant GPU would leave. They end no sooner."""
+    instant = Sensitivity(STEP // 2, STEP, STEP, STEP, STEP, STEP // 2)
+    replayed = WhatIf(STEP, STEP, STEP, "host", instant, None, 0.0, 0.0, True, True, [], [])
+    host = msgspec.structs.replace(waiting(None, waits_us), whatif=replayed)
+    verdict = judged(host, JobKind(purpose=purpose), steps=len(host.steps)).verdict
+    assert ("an instant GPU" in plain(verdict.text), verdict.confidence is Confidence.LOW) == (blames, not blames)
+    assert ("most of it while the CPU is in no op or call" in plain(verdict.text)) is not blames
