@@ -3065,7 +3065,7 @@ export interface Obstacle {
  * one-time at all if the device is never idle.
  */
 export interface OneTimeCost {
-  cause: "allocation" | "between_ops" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
+  cause: "allocation" | "between_ops" | "compilation" | "first_backward" | "first_call" | "graph_capture" | "loading" | "set_up";
   count: number;
   total_ns: number;
   idle_ns: number;

@@ -642,3 +642,24 @@ def test_a_prompt_in_a_step_that_is_left_out_does_not_hide_what_decoding_reads(p
     found = sure(decoding(prefill), "matrix_vectors")
     assert [found.why.values[each].value for each in ("share", "count", "each")] == [0.8, 1, 8 * MS]
     assert found.about_ns == 8 * MS
+
+
+def test_a_cold_iteration_asks_for_later_steps_and_for_no_call_stacks():
+    """Autograd starts in its only backward pass: no op is recorded for most of it, and no Python runs either."""
+    trace = timeline(
+        "op | fflo..........nbb.c |",
+        names={
+            "f": "aten::addmm",
+            "l": "aten::nll_loss_forward",
+            "o": "aten::ones_like",
+            "n": "autograd::engine::evaluate_function: NllLossBackward0",
+            "b": "autograd::engine::evaluate_function: AddmmBackward0",
+            "c": "aten::clone",
+        },
+        sequences={"f": (0, 0), "l": (1, 0), "n": (1, 1), "b": (0, 1)},
+        cell_ns=MS,
+    )
+    sentence = "10.0 ms of 19.0 ms recorded is one-time work in the first backward()."
+    assert plain(judged(trace).verdict.text) == sentence
+    assert card(trace, "one_time") is not None
+    assert card(trace, "cpu_outside") is None

@@ -132,6 +132,7 @@ _LONGEST: dict[OneTimeCause, str] = {
     "first_call": "{longest} in the first {name}",
     "set_up": "{longest} in the first {name}",
     "loading": "kernels are loaded at their first launch, in up to {longest}",
+    "first_backward": "{longest} in the first {name}",
     "between_ops": "{longest} in Python code between ops",
     "allocation": "{longest} in {name}",
 }
