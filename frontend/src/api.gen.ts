@@ -860,7 +860,7 @@ export interface CpuGroup {
 
 /**
  * An op on the CPU; means per step.
- * self_ns           its time without that of ops inside it, added up over the threads
+ * self_ns           its time without that of ops inside it and without one-time work, added up over the threads
  * usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
  * interruption; no more than self_ns
  * dtype             type of the first input in most of that time, in torch's words; None if not recorded
