@@ -663,3 +663,22 @@ def test_a_cold_iteration_asks_for_later_steps_and_for_no_call_stacks():
     assert plain(judged(trace).verdict.text) == sentence
     assert card(trace, "one_time") is not None
     assert card(trace, "cpu_outside") is None
+
+
+@pytest.mark.parametrize(("then", "says"), [("s", False), ("k", True)])
+def test_a_recording_without_work_has_no_verdict_that_leaves_something_out(then: str, says: bool):
+    """The profiler itself works for 3 of 11 ms, beside calls that ask and synchronize, or launch."""
+    trace = timeline(
+        f"""
+        runtime  | g...{then * 4}... |
+        overhead | .ooo....... |
+        kernel 7 | {"........kkk" if then == "k" else "..........."} |""",
+        calls={"g": "cudaGetDeviceCount", "s": "cudaDeviceSynchronize"},
+        cell_ns=MS,
+    )
+    basis = judged(trace).headlines["overview"].basis
+    left_out = (
+        "The verdict and the cards are about 8.0 ms a step, without the profiler's own work: 3.0 ms of the mean step "
+        "of 11.0 ms."
+    )
+    assert (plain(basis) if basis else "") == (left_out if says else "")
