@@ -916,6 +916,8 @@ export interface CpuOptimizer {
  * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
  * waits for batches and the optimizer
  * autocast          autocast casts the inputs of most layers to 16 bits
+ * first_pass        the process makes its first node of autograd in the recording, so it has run no pass before it
+ * that makes any
  * channels_last     oneDNN's convolutions spend most of their time on images whose channels come last; None if there
  * are none
  */
@@ -936,6 +938,7 @@ export interface CpuWork {
   short_gaps_ns: number;
   channels_last: boolean | null;
   autocast: boolean;
+  first_pass: boolean;
 }
 
 /**

@@ -23,6 +23,7 @@ from tb_steptime.metrics.means import usual_ns
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.backward import has_first_node
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import COMPILES, loader_intervals, loader_names
 from tb_steptime.trace.intervals import Intervals
@@ -170,6 +171,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
                       waits for batches and the optimizer
     autocast          autocast casts the inputs of most layers to 16 bits
+    first_pass        the process makes its first node of autograd in the recording, so it has run no pass before it
+                      that makes any
     channels_last     oneDNN's convolutions spend most of their time on images whose channels come last; None if there
                       are none
     """
@@ -190,6 +193,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     short_gaps_ns: int = 0
     channels_last: bool | None = None
     autocast: bool = False
+    first_pass: bool = False
 
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
         """The time of ops in the mean step if they had the share of it that they have of a step in which no op is
@@ -230,6 +234,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
         channels_last=channels_last(trace, rows),
         autocast=_autocast_is_on(trace),
+        first_pass=has_first_node(trace),
     )
 
 

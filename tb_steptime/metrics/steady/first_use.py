@@ -23,7 +23,7 @@ import numpy as np
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.phases.marks import backward_passes, training_threads
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.backward import backward_nodes, has_first_node
 from tb_steptime.trace.host_ranges import COMPILES, loading_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, recording_at, rows_named, shared
@@ -111,12 +111,11 @@ def backward_start(trace: Trace) -> tuple[Int64, Intervals]:
 
     op    [aten::nll_loss 4] [aten::ones_like]...........................[NllLossBackward0 4] [LogSoftmaxBackward0 3]
 
-    Each node has a number, counted from 0 in each process, so number 0 shows the first of them. If nodes run on threads
-    that are not recorded, the first one that is recorded is not that of the latest op.
+    If nodes run on threads that are not recorded, the first one that is recorded is not that of the latest op.
     """
-    events, table, created = trace.events, trace.sequences, backward_nodes(trace)
-    numbers, nothing = table.number[table.forward_thread == 0], (np.empty(0, np.int64), Intervals.empty())
-    if not (created.forward >= 0).any() or numbers.min() > 0:
+    events, created = trace.events, backward_nodes(trace)
+    nothing = np.empty(0, np.int64), Intervals.empty()
+    if not (created.forward >= 0).any() or not has_first_node(trace):
         return nothing
     nodes = np.flatnonzero(events.start_ns[created.event] < backward_passes(trace).end[0])
     if created.forward[nodes[0]] < created.forward[nodes].max():

@@ -682,3 +682,28 @@ def test_a_recording_without_work_has_no_verdict_that_leaves_something_out(then:
         "of 11.0 ms."
     )
     assert (plain(basis) if basis else "") == (left_out if says else "")
+
+
+@pytest.mark.parametrize(
+    ("other", "drawing", "first", "says"),
+    [
+        ("", "op | ffffllnnbb.. |", 0, True),
+        ("a process that has run passes before", "op | ffffllnnbb.. |", 465, False),
+        ("ops without gradients, of which no node is made", "op | ffff.ffff... |", 0, False),
+        ("several steps", "step | 000011112222 |\nop | fnb.fnb.fnb. |", 0, False),
+        ("a GPU", "op | ffffllnnbb.. |\nruntime | .k.......... |\nkernel 7 | ..kkkkkkkk.. |", 0, False),
+    ],
+)
+def test_the_only_step_that_begins_with_the_first_pass_of_its_process(other: str, drawing: str, first: int, says: bool):
+    trace = timeline(
+        drawing,
+        names={
+            "f": "aten::mkldnn_convolution",
+            "l": "aten::nll_loss_forward",
+            "n": "autograd::engine::evaluate_function: NllLossBackward0",
+            "b": "autograd::engine::evaluate_function: ConvolutionBackward0",
+        },
+        sequences={"f": (first, 0), "l": (first + 1, 0), "n": (first + 1, 1), "b": (first, 1)},
+        cell_ns=MS,
+    )
+    assert (card(trace, "first_pass") is not None) is says, other
