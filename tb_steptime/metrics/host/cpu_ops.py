@@ -303,6 +303,8 @@ def _left_out_ns(trace: Trace, rows: Int64, left_out: Intervals) -> Int64:
                  [empty]
     left out      ####   ################         16 of aten::mm, 4 of aten::empty
     """
+    if not len(left_out):
+        return np.zeros(len(rows), np.int64)
     ns = left_out.overlap_ns(trace.events.start_ns[rows], trace.events.ends(rows))
     parent = parent_places(trace, rows)
     inside = np.flatnonzero(parent >= 0)
