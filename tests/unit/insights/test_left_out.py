@@ -707,3 +707,14 @@ def test_the_only_step_that_begins_with_the_first_pass_of_its_process(other: str
         cell_ns=MS,
     )
     assert (card(trace, "first_pass") is not None) is says, other
+
+
+@pytest.mark.parametrize(("pause", "first"), [("", "first_pass"), ("." * 20, "cpu_outside")])
+def test_a_first_pass_stands_behind_what_takes_more_than_its_ops(pause: str, first: str):
+    trace = timeline(
+        f"op | ffffe{pause}ffffe |",
+        names={"f": "aten::mkldnn_convolution", "e": "aten::exp"},
+        sequences={"f": (0, 0), "e": (1, 0)},
+        cell_ns=MS,
+    )
+    assert judged(trace).insights[0].id == first

@@ -217,6 +217,6 @@ def first_pass(facts: Facts) -> Insight | None:
         part=None,
         colour="cpu",
         how=_LATER_STEPS,
-        about_ns=facts.step_ns,
+        about_ns=work.busy_ns,
         instead=phrase("better data"),
     )
