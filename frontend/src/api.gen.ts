@@ -886,7 +886,7 @@ export interface CpuGroup {
 
 /**
  * An op on the CPU; means per step.
- * self_ns           its time without that of ops inside it, summed over the threads
+ * self_ns           its time without that of ops inside it and without one-time work, summed over the threads
  * usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
  * interruption; no more than self_ns
  * dtype             type of the first input in most of that time, in torch's words; None if not recorded
@@ -942,6 +942,8 @@ export interface CpuOptimizer {
  * short_gaps_ns     time in which no op runs, in gaps of at most SHORT_GAP_NS between ops; without one-time work,
  * waits for batches and the optimizer
  * autocast          whether autocast casts the inputs of most layers to 16 bits
+ * first_pass        whether the process makes its first node of autograd in the recording, so that it has run no pass
+ * before it that makes any
  * channels_last     whether oneDNN's convolutions spend most of their time on images whose channels come last; None if
  * there are none
  */
@@ -962,6 +964,7 @@ export interface CpuWork {
   short_gaps_ns: number;
   channels_last: boolean | null;
   autocast: boolean;
+  first_pass: boolean;
 }
 
 /**
@@ -3127,7 +3130,7 @@ export interface Obstacle {
  * the device idle, or that is one-time at all if the device is never idle
  */
 export interface OneTimeCost {
-  cause: "allocation" | "between_ops" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
+  cause: "allocation" | "between_ops" | "compilation" | "first_backward" | "first_call" | "graph_capture" | "loading" | "set_up";
   count: number;
   total_ns: number;
   idle_ns: number;

@@ -170,6 +170,7 @@ describe("the Host view", () => {
       short_gaps_ns: 0,
       channels_last: false,
       autocast: false,
+      first_pass: false,
     };
     const cpu = { ...work, ...others, ops: [op], threads: 1, cores: null };
     const alone = { ...RESULT, device: null, unknown: because("no_gpu_activity"), bound: "cpu" as const, cpu };

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tb_steptime.analyses.host import HostStep
+from tb_steptime.insights.cpu_verdict import has_only_calls
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -49,14 +50,14 @@ def basis_of(facts: Facts) -> Phrase | None:
     if evaluating:
         template = "Verdict, cards and steady step leave out {number} (step that runs|steps that run) no backward pass."
         sentences.append(phrase(agreeing(template, evaluating), number=count(evaluating)))
-    if leaves_out(facts) and not little_is_judged(facts):
-        rest = "{what}, {left} of the mean step of {mean}, are left out."
+    if leaves_out(facts) and not little_is_judged(facts) and not has_only_calls(facts):
+        rest = ", without {what}: {left} of the mean step of {mean}."
         steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps) - evaluating
         if facts.starts_longer and partial == 1:
-            rest = "the first step, which takes longer than all others, is left out."
+            rest = ": the first step, which takes longer than all others, is left out."
         elif partial:
-            rest = "{partial} of {steps} steps, which (includes|include) {what}, (is|are) left out."
-        template = f"The verdict and the cards are about {{judged}} a step: {rest}"
+            rest = ": {partial} of {steps} steps, which (includes|include) {what}, (is|are) left out."
+        template = f"The verdict and the cards are about {{judged}} a step{rest}"
         sentences.append(filled(agreeing(template, partial), {
             "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
             "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),

@@ -85,12 +85,12 @@ CPU_OPS: Table[CpuOpRow] = Table(
     (
         head(
             "self_ns", "Own time", Unit.NS,
-            "Time in the op without the ops inside it, on all threads.", "cpu_op_self_ns",
+            "Time in the op without the ops inside it and without one-time work, on all threads.", "cpu_op_self_ns",
         ),
         head(
             "share", "Share", Unit.FRACTION,
-            "Own time as a share of the mean step. An op that runs on several threads at once can take more than 100 "
-            "%.", "cpu_op_share",
+            "Own time as a share of the mean step without one-time work. An op that runs on several threads at once "
+            "can take more than 100 %.", "cpu_op_share",
         ),
         head(
             "dtype", "Input", Unit.TEXT,

@@ -55,6 +55,15 @@ def backward_nodes(trace: Trace) -> Nodes:
     return Nodes(events, result)
 
 
+def has_first_node(trace: Trace) -> bool:
+    """Returns whether a process makes its first node of autograd in the recording: nodes have numbers, counted from 0
+    in each process, and each op has that of the next node. If no op has gradients, all have number 0, and no node is
+    made."""
+    table = trace.sequences
+    numbers = table.number[table.forward_thread == 0]
+    return len(numbers) > 0 and int(numbers.min()) == 0 and int(numbers.max()) > 0
+
+
 def _is_node(name: str) -> bool:
     return name.startswith(NODE)
 

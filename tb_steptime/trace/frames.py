@@ -87,6 +87,22 @@ def short_frame(frame: str) -> str:
     return _INSTALLED.sub("", frame)
 
 
+@shared
+def script_package(trace: Trace) -> str:
+    """Returns the package of the script: that of the first frame of the user's."""
+    frames = source_frames(trace)
+    return package(trace.name_of(frames[0])) if len(frames) else ""
+
+
+def package(frame: str) -> str:
+    """Returns the package of a frame's file, by its path.
+
+    >>> package("timm/layers/drop.py(3): forward"), package("train.py(9): main")
+    ('timm', '')
+    """
+    return short_frame(frame).rpartition("(")[0].rpartition("/")[0].partition("/")[0]
+
+
 def is_installed(frame: str) -> bool:
     """Returns whether the path shows that the file belongs to an installed package, or to Python's library.
 

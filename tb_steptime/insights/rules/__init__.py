@@ -61,6 +61,6 @@ _OVERLAPPING: tuple[Rule, ...] = (
     allocated.memory_grows, allocated.peak_of_activations, allocated.gradients_kept, fusion.loss_in_chunks,
     products.naive_convolutions,
     allocated.fragmented, room.larger_batch, room.needless_checkpoints, recordings.one_time,
-    back_pressure.back_pressure, recordings.trace_quality, recordings.unrecorded_work,
+    recordings.first_pass, back_pressure.back_pressure, recordings.trace_quality, recordings.unrecorded_work,
 )  # fmt: skip
 RULES: dict[Rule, Gain] = dict.fromkeys(_DISJOINT, Gain.DISJOINT) | dict.fromkeys(_OVERLAPPING, Gain.OVERLAPS)

@@ -33,7 +33,7 @@ from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.edges import before_recording, between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
-from tb_steptime.metrics.steady.exposed import exposed_excess, named_rows, on_host_once
+from tb_steptime.metrics.steady.exposed import BACKWARD_STARTS, exposed_excess, named_rows, on_host_once
 from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
 from tb_steptime.metrics.steady.host import profiler_intervals
 from tb_steptime.metrics.steady.trials import trial_intervals, trials
@@ -251,8 +251,9 @@ class OneTimeCost(msgspec.Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """The op or call, as its users know it. The marks of compilation bear the names of its functions."""
-        return "torch.compile" if self.cause == "compilation" else self.op or self.name
+        """The op or call, as its users know it. The marks of compilation bear the names of its functions, and nothing
+        marks the start of a backward pass."""
+        return _KNOWN_AS.get(self.cause) or self.op or self.name
 
 
 def one_time_rows(trace: Trace, device: int | None) -> list[OneTimeCost]:
@@ -288,7 +289,12 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
 
 
 #: Causes of one-time costs, in the order in which an instant is attributed to them.
-OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "between_ops"]
+OneTimeCause = Literal[
+    "compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "first_backward", "between_ops"
+]
+#: What the script calls where autograd starts.
+BACKWARD = "backward()"
+_KNOWN_AS: dict[OneTimeCause, str] = {"compilation": "torch.compile", "first_backward": BACKWARD}
 
 
 #: Minimum share of the recorded steps. Less changes no figure that anybody reads.
@@ -382,6 +388,7 @@ def _causes(trace: Trace, excess: Excess, row: Int64) -> Iterator[tuple[OneTimeC
     kind = np.where(excess.event >= 0, events.kind[excess.event].astype(np.int64), -1)
     yield "set_up", is_in(kind, CALL_KINDS)
     yield "first_call", row >= 0
+    yield "first_backward", row == BACKWARD_STARTS
     yield "between_ops", row < 0
 
 

@@ -17,13 +17,13 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.excluded_time.ranges import excluded_time
+from tb_steptime.metrics.excluded_time.ranges import BACKWARD, excluded_time
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.metrics.phases.forward_only import comparable, forward_only
 from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import REMOVED, Excess, ExcessKind
-from tb_steptime.metrics.steady.exposed import exposed_excess, named_rows
+from tb_steptime.metrics.steady.exposed import BACKWARD_STARTS, exposed_excess, named_rows
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared
@@ -156,7 +156,7 @@ def _names(trace: Trace, excess: Excess, own_ns: Int64) -> list[ExcessName]:
     if not len(named):
         return []
     row = named_rows(trace, excess.where(named))
-    groups = Groups.of(values_at(trace.events.name, row))
+    groups = Groups.of(np.where(row < 0, row, values_at(trace.events.name, row)))
     sums = groups.sum(own_ns[named])
     most = np.argsort(-sums, kind="stable")[:NAMES].tolist()
     return [ExcessName(_name(trace, int(row[groups.first[each]])), int(sums[each])) for each in most]
@@ -178,6 +178,6 @@ def excess_names(trace: Trace, excess: Excess) -> list[tuple[ExcessId, str | Non
 
 def _name(trace: Trace, row: int) -> str | None:
     if row < 0:
-        return None
+        return BACKWARD if row == BACKWARD_STARTS else None
     name = trace.name_of(row)
     return short_name(name) if trace.events.kind[row] == Kind.KERNEL else name

@@ -23,6 +23,7 @@ from tb_steptime.metrics.means import usual_ns
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.backward import has_first_node
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import COMPILES, loader_intervals, loader_names
 from tb_steptime.trace.intervals import Intervals
@@ -92,7 +93,7 @@ LONG_GAP_NS = 1_000_000
 class CpuOpRow(msgspec.Struct, frozen=True):
     """An op on the CPU; means per step.
 
-    self_ns           its time without that of ops inside it, summed over the threads
+    self_ns           its time without that of ops inside it and without one-time work, summed over the threads
     usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
                       interruption; no more than self_ns
     dtype             type of the first input in most of that time, in torch's words; None if not recorded
@@ -169,6 +170,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     short_gaps_ns     time in which no op runs, in gaps of at most SHORT_GAP_NS between ops; without one-time work,
                       waits for batches and the optimizer
     autocast          whether autocast casts the inputs of most layers to 16 bits
+    first_pass        whether the process makes its first node of autograd in the recording, so that it has run no pass
+                      before it that makes any
     channels_last     whether oneDNN's convolutions spend most of their time on images whose channels come last; None if
                       there are none
     """
@@ -189,6 +192,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     short_gaps_ns: int = 0
     channels_last: bool | None = None
     autocast: bool = False
+    first_pass: bool = False
 
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
         """Returns the time of ops in the mean step, scaled by their share of a step in which no op is interrupted. That
@@ -201,9 +205,9 @@ class CpuWork(msgspec.Struct, frozen=True):
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
     """Measures the ops that begin within the steps, except waits for batches and collectives. left_out: intervals of
-    one-time work; ops that begin in one are not counted. waiting: rows of ops whose self time is a wait
-    (`holding_ops`)."""
-    rows, own_ns = _of_steps(trace, waiting)
+    one-time work, which are no op's time; an op that begins in one is not counted. waiting: rows of ops whose self time
+    is a wait (`holding_ops`)."""
+    rows, own_ns = _of_steps(trace, waiting, left_out)
     start = trace.events.start_ns[rows]
     judged = left_out.overlap_ns(start, start + 1) == 0
     rows, own_ns = rows[judged], own_ns[judged]
@@ -229,6 +233,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
         channels_last=channels_last(trace, rows),
         autocast=_autocast_is_on(trace),
+        first_pass=has_first_node(trace),
     )
 
 
@@ -279,15 +284,32 @@ def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
     return float(own_ns[forward][inside].sum() / max(int(own_ns[forward].sum()), 1))
 
 
-def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
-    """Returns the rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
+def _of_steps(trace: Trace, waiting: Int64, left_out: Intervals) -> tuple[Int64, Int64]:
+    """Returns the rows of the ops that begin within the steps and do not wait, by thread, and the self time of each, as
+    far as it is not left out."""
     events = trace.events
     excluded = loader_names(trace) | collective_names(trace)
     rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~excluded[events.name])
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
-    own_ns = self_times(trace, rows)
+    own_ns = self_times(trace, rows) - _left_out_ns(trace, rows, left_out)
     inside = (find_steps(trace).holding(events.start_ns[rows]) >= 0) & ~is_in(rows, waiting)
     return rows[inside], own_ns[inside]
+
+
+def _left_out_ns(trace: Trace, rows: Int64, left_out: Intervals) -> Int64:
+    """Returns how much of the self time of each of these ops is left out.
+
+    op         [ aten::mm                   ]
+                 [empty]
+    left out      ####   ################         16 of aten::mm, 4 of aten::empty
+    """
+    if not len(left_out):
+        return np.zeros(len(rows), np.int64)
+    ns = left_out.overlap_ns(trace.events.start_ns[rows], trace.events.ends(rows))
+    parent = parent_places(trace, rows)
+    inside = np.flatnonzero(parent >= 0)
+    own_ns: Int64 = np.maximum(ns - exact_sums(parent[inside], ns[inside], len(rows)), 0)
+    return own_ns
 
 
 def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:

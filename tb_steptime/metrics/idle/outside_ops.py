@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.idle.host_activity import MOSTLY, busiest_of
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
+from tb_steptime.trace.frames import is_outside_torch, is_source, package, script_package, short_frame
 from tb_steptime.trace.host_ranges import loader_intervals, loader_names, short_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named
@@ -89,15 +89,27 @@ def recorded(trace: Trace, thread: int) -> Intervals:
 
 
 def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
-    """Returns the innermost call that contains most of the time outside of ops, or else all calls of the function whose
-    calls do so together; nothing if no function does."""
+    """Returns the innermost call that contains most of the time outside of ops. What the script calls of a package
+    stands for what goes on inside it. If no call contains so much, returns all calls of the function whose calls do so
+    together; nothing if no function does."""
     least_ns = MOSTLY * outside.total_ns
     within = _within(trace, frames, outside)
     alone = frames[(within >= least_ns) & (within > 0)]
     if len(alone):
-        return alone[-1:]
+        place = len(alone) - 1
+        while place and _is_inside(trace, int(alone[place]), int(alone[place - 1]), outside):
+            place -= 1
+        return alone[place : place + 1]
     together = (calls for _, calls, ns in calls_by_name(trace, frames, outside) if ns >= max(least_ns, 1))
     return next(together, frames[:0])
+
+
+def _is_inside(trace: Trace, call: int, caller: int, outside: Intervals) -> bool:
+    """Returns whether both are functions of one package, not the script's, and the caller runs no op: `argwhere` of
+    numpy calls `nonzero`, which calls a function that calls a built-in one."""
+    inner, outer = (package(trace.name_of(each)) for each in (call, caller))
+    runs_ops = _within(trace, np.array([caller]), outside)[0] < trace.events.dur_ns[caller]
+    return inner == outer != script_package(trace) and not runs_ops
 
 
 def calls_by_name(trace: Trace, rows: Int64, when: Intervals) -> Iterator[tuple[int, Int64, int]]:

@@ -30,7 +30,7 @@ from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.frames import is_outside_torch, is_source, module_frames, short_frame, source_frames
+from tb_steptime.trace.frames import is_outside_torch, is_source, module_frames, package, script_package, short_frame
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
@@ -148,7 +148,7 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
     named = rows_named(trace, (Kind.PYTHON,), is_named)
     (caller,) = innermost(trace, named[named < longest], np.array([longest])).tolist()
     by = trace.name_of(caller) if caller >= 0 else ""
-    by_script = _package(by) == _of_script(trace) != _package(name)
+    by_script = package(by) == script_package(trace) != package(name)
     return PythonWork(
         name=short_frame(name),
         caller=short_frame(by) if by and (by_script or not is_named(name)) else None,
@@ -241,8 +241,8 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     it is the places of those of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
     source = are_named(trace, calls.row, is_source)
-    of_script, parent = _of_script(trace), parent_places(trace, calls.row)
-    own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
+    of_script, parent = script_package(trace), parent_places(trace, calls.row)
+    own = source & are_named(trace, calls.row, lambda frame: package(frame) == of_script)
     by_script = source & ~own & (parent >= 0) & own[parent]
     worth_ns = WORTH_LOOKING * calls.ns[top].sum()
     result = [np.empty(0, np.int64)]
@@ -252,29 +252,13 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
         is_left = calls.function != function
         while calls.ns[frames].sum() > worth_ns:
             # The inner calls of a package that the script calls are not examined.
-            inner = _busiest(trace, calls, frames, is_left & ~(source & by_script[frames].all()), least_ns)
+            inner = _busiest(trace, calls, frames, is_left & ~by_script[frames].all(), least_ns)
             if not len(inner):
                 break
             frames = inner
             is_left &= calls.function != calls.function[inner[0]]
         result.append(frames)
     return distinct_in(np.concatenate(result))
-
-
-def _of_script(trace: Trace) -> str:
-    """Returns the package of the script, which is that of the user's first frame; "" without one."""
-    frames = source_frames(trace)
-    return _package(trace.name_of(frames[0])) if len(frames) else ""
-
-
-def _package(frame: str) -> str:
-    """Returns the package of a frame's file; "" for a file in none.
-
-
-    >>> _package("timm/layers/drop.py(3): forward"), _package("train.py(9): main")
-    ('timm', '')
-    """
-    return short_frame(frame).rpartition("(")[0].rpartition("/")[0].partition("/")[0]
 
 
 def _busiest(trace: Trace, calls: _Calls, frames: Int64, is_left: Bool, least_ns: float) -> Int64:

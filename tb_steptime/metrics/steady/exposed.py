@@ -16,7 +16,7 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import REMOVED, Excess, ExcessKind
-from tb_steptime.metrics.steady.first_use import first_uses
+from tb_steptime.metrics.steady.first_use import backward_start, first_uses
 from tb_steptime.metrics.steady.trials import op_of_trial, trial_intervals
 from tb_steptime.trace.intervals import Intervals, Segments
 from tb_steptime.trace.model import Trace, find_launches, shared
@@ -138,13 +138,20 @@ def _busy_without(trace: Trace, device: int, excess: Excess) -> Intervals:
     return Intervals.union(start, np.maximum(start, end))
 
 
+#: In place of an event for the start of the first backward pass, which no event shows.
+BACKWARD_STARTS = -2
+
+
 def named_rows(trace: Trace, excess: Excess) -> Int64:
     """Returns the event that names each excess: the innermost op around it or, without one, its call, range or kernel;
-    -1 for none."""
+    -1 for Python code between ops, and `BACKWARD_STARTS`."""
     events, event = trace.events, excess.event.astype(np.int64)
     if not len(event):
         return event
     op = op_at(trace, event)
     inside = (event >= 0) & (events.start_ns[event] <= excess.start_ns) & (excess.end_ns <= events.ends(event))
     inside &= is_in(event, step_marks(trace), invert=True)
-    return op_of_trial(trace, event, np.where(inside, np.where(op >= 0, op, event), -1))
+    root, starts = backward_start(trace)
+    in_start = is_in(excess.track, trace.events.thread[root]) & (starts.overlap_ns(excess.start_ns, excess.end_ns) > 0)
+    outside = np.where(in_start, BACKWARD_STARTS, -1)
+    return op_of_trial(trace, event, np.where(inside, np.where(op >= 0, op, event), outside))

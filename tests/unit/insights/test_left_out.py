@@ -642,3 +642,79 @@ def test_a_prompt_in_a_step_that_is_left_out_does_not_hide_what_decoding_reads(p
     found = sure(decoding(prefill), "matrix_vectors")
     assert [found.why.values[each].value for each in ("share", "count", "each")] == [0.8, 1, 8 * MS]
     assert found.about_ns == 8 * MS
+
+
+def test_a_cold_iteration_asks_for_later_steps_and_for_no_call_stacks():
+    """Autograd starts in its only backward pass: no op is recorded for most of it, and no Python runs either."""
+    trace = timeline(
+        "op | fflo..........nbb.c |",
+        names={
+            "f": "aten::addmm",
+            "l": "aten::nll_loss_forward",
+            "o": "aten::ones_like",
+            "n": "autograd::engine::evaluate_function: NllLossBackward0",
+            "b": "autograd::engine::evaluate_function: AddmmBackward0",
+            "c": "aten::clone",
+        },
+        sequences={"f": (0, 0), "l": (1, 0), "n": (1, 1), "b": (0, 1)},
+        cell_ns=MS,
+    )
+    sentence = "10.0 ms of 19.0 ms recorded is one-time work in the first backward()."
+    assert plain(judged(trace).verdict.text) == sentence
+    assert card(trace, "one_time") is not None
+    assert card(trace, "cpu_outside") is None
+
+
+@pytest.mark.parametrize(("then", "says"), [("s", False), ("k", True)])
+def test_a_recording_without_work_has_no_verdict_that_leaves_something_out(then: str, says: bool):
+    """The profiler itself works for 3 of 11 ms, beside calls that ask and synchronize, or launch."""
+    trace = timeline(
+        f"""
+        runtime  | g...{then * 4}... |
+        overhead | .ooo....... |
+        kernel 7 | {"........kkk" if then == "k" else "..........."} |""",
+        calls={"g": "cudaGetDeviceCount", "s": "cudaDeviceSynchronize"},
+        cell_ns=MS,
+    )
+    basis = judged(trace).headlines["overview"].basis
+    left_out = (
+        "The verdict and the cards are about 8.0 ms a step, without the profiler's own work: 3.0 ms of the mean step "
+        "of 11.0 ms."
+    )
+    assert (plain(basis) if basis else "") == (left_out if says else "")
+
+
+@pytest.mark.parametrize(
+    ("other", "drawing", "first", "says"),
+    [
+        ("", "op | ffffllnnbb.. |", 0, True),
+        ("a process that has run passes before", "op | ffffllnnbb.. |", 465, False),
+        ("ops without gradients, of which no node is made", "op | ffff.ffff... |", 0, False),
+        ("several steps", "step | 000011112222 |\nop | fnb.fnb.fnb. |", 0, False),
+        ("a GPU", "op | ffffllnnbb.. |\nruntime | .k.......... |\nkernel 7 | ..kkkkkkkk.. |", 0, False),
+    ],
+)
+def test_the_only_step_that_begins_with_the_first_pass_of_its_process(other: str, drawing: str, first: int, says: bool):
+    trace = timeline(
+        drawing,
+        names={
+            "f": "aten::mkldnn_convolution",
+            "l": "aten::nll_loss_forward",
+            "n": "autograd::engine::evaluate_function: NllLossBackward0",
+            "b": "autograd::engine::evaluate_function: ConvolutionBackward0",
+        },
+        sequences={"f": (first, 0), "l": (first + 1, 0), "n": (first + 1, 1), "b": (first, 1)},
+        cell_ns=MS,
+    )
+    assert (card(trace, "first_pass") is not None) is says, other
+
+
+@pytest.mark.parametrize(("pause", "first"), [("", "first_pass"), ("." * 20, "cpu_outside")])
+def test_a_first_pass_stands_behind_what_takes_more_than_its_ops(pause: str, first: str):
+    trace = timeline(
+        f"op | ffffe{pause}ffffe |",
+        names={"f": "aten::mkldnn_convolution", "e": "aten::exp"},
+        sequences={"f": (0, 0), "e": (1, 0)},
+        cell_ns=MS,
+    )
+    assert judged(trace).insights[0].id == first

@@ -253,8 +253,9 @@ def parameter_shapes(trace: Trace) -> Counter[Shape]:
 def parameter_types(trace: Trace) -> set[str]:
     """Returns the types of parameters with a gradient, as torch names them; none if they were not recorded."""
     rows, column = _accumulations(trace), trace.events.dtypes
-    numbers = distinct_in(column[rows]).tolist() if column is not None else []
-    return {each for number in numbers if number >= 0 for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
+    typed = column[rows] if column is not None else np.empty(0, np.int64)
+    numbers = distinct_in(typed[typed >= 0]).tolist()
+    return {each for number in numbers for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
 
 
 def _accumulations(trace: Trace) -> Int64:

@@ -126,8 +126,9 @@ def _calls(trace: Trace, pattern: re.Pattern[str]) -> bool:
 def _types(trace: Trace) -> set[str]:
     """Returns the types of all inputs of ops."""
     assert trace.events.dtypes is not None
-    numbers = distinct_in(trace.events.dtypes[op_rows(trace)]).tolist()
-    return {name for number in numbers if number >= 0 for name in types_of(trace.inputs[number])}
+    typed = trace.events.dtypes[op_rows(trace)]
+    numbers = distinct_in(typed[typed >= 0]).tolist()
+    return {name for number in numbers for name in types_of(trace.inputs[number])}
 
 
 def _of_states(trace: Trace) -> Bool:

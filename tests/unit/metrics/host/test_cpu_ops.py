@@ -77,6 +77,20 @@ def test_what_comes_once_is_no_work_of_a_step():
     assert ([(row.op, row.calls, row.self_ns) for row in work.ops], work.step_ns) == ([("a", 1.5, 3 * US)], 4 * US)
 
 
+def test_the_end_of_a_first_call_that_comes_once_is_no_time_of_its_op():
+    """Of the first `m`, 5 us come once, after its `e`, and 1 us of `e` does."""
+    trace = timeline(
+        """
+        step | 000000000000111111 |
+        op   | mmmmmmmmmm..mmmm.. |
+        op   | .eee.........e.... |""",
+        names={"m": "aten::mm", "e": "aten::empty"},
+    )
+    work = cpu_work(trace, Intervals.of((3 * US, 4 * US), (5 * US, 10 * US)), NONE)
+    assert [(row.op, row.self_ns) for row in work.ops] == [("aten::mm", 5 * US // 2), ("aten::empty", 3 * US // 2)]
+    assert (work.ops_ns, work.busy_ns, work.step_ns) == (4 * US, 4 * US, 6 * US)
+
+
 def test_an_op_that_loses_the_core_in_some_steps_is_usually_short():
     trace = timeline("""
         step                          | 000000000111111111222222222 |

@@ -51,5 +51,34 @@ def test_the_function_that_holds_most_of_what_is_outside_of_ops(rows: str, expec
     assert python_function(trace) == expected
 
 
+ARGWHERE, NONZERO = "numpy/_core/numeric.py(624): argwhere", "numpy/_core/fromnumeric.py(1993): nonzero"
+
+
+@pytest.mark.parametrize(
+    ("ops", "script", "name", "ns"),
+    [
+        ("...............", "net.py(40): forward", ARGWHERE, 12_000),
+        # a function that runs ops, as a trainer does, is no single call of the script
+        (".o.............", "net.py(40): forward", NONZERO, 8_000),
+        # numpy's own script
+        ("...............", "numpy/tests/bench.py(40): forward", NONZERO, 8_000),
+    ],
+)
+def test_what_the_script_calls_of_a_package_is_named_and_not_what_that_calls(ops: str, script: str, name: str, ns: int):
+    trace = timeline(
+        f"""
+        step   | 000000000000000... |
+        python | ssssssssssssssssss |
+        python | fffffffffffffff... |
+        python | .aaaaaaaaaaaa..... |
+        python | ..zzzzzzzz........ |
+        op     | {ops}... |""",
+        names={"s": script.replace("forward", "<module>"), "f": script, "a": ARGWHERE, "z": NONZERO, "o": "aten::sub"},
+    )
+    found = python_function(trace)
+    assert found is not None
+    assert (found.name, found.in_ns) == (name, ns)
+
+
 def test_nothing_is_known_without_stacks():
     assert python_function(timeline("step | 0000 |\nop | .oo. |", names=NAMES)) is None

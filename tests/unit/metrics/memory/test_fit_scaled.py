@@ -88,3 +88,10 @@ def test_without_tokens_no_length_is_known():
     steps = steady_steps(trace := training(NAMES | {"e": "aten::linear"}), HOST)
     assert not isinstance(steps, Reason)
     assert [each.label for each in scaled_settings(trace, HOST, steps)] == ["All in BF16"]
+
+
+def test_without_types_of_parameters_halved_floats_are_not_predicted():
+    untyped = training(inputs=INPUTS | {"a": ("[[50,8]]",)})
+    (fit,) = fits(untyped)
+    assert "All in BF16" not in [each.label for each in fit.settings]
+    assert "Sequences of 12" in [each.label for each in fit.settings]
