@@ -20,9 +20,10 @@ from tests.drawn.machine import BUSY, NO_BROWSER, skipped_if_busy  # noqa: E402
 from tests.drawn.real_traces import WAITS, how_to_get, real_trace  # noqa: E402
 from tests.says_more import may_say_more  # noqa: E402
 
-#: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more. CI draws the same in
-#: each run, so that no change is blamed for what a developer's run would find as well.
-for _profile, _examples in (("quick", 50), ("deep", 400)):
+#: What is drawn has to be right, however slow the machine is just now. `make test` draws few examples, which are others
+#: in each run; `.ci/run` draws more, and `make test-all` most. CI draws the same in each run, so that no change is
+#: blamed for what a developer's run would find as well.
+for _profile, _examples in (("quick", 25), ("thorough", 50), ("deep", 400)):
     hypothesis.settings.register_profile(
         _profile,
         deadline=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -11,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser import logs
 from tests.browser.tab import DRAWN_MS, SCREENSHOTS, Tab, picture
@@ -26,6 +27,10 @@ expect.set_options(timeout=DRAWN_MS)
 
 #: A page of a test lives for seconds: to optimize its code takes longer than the optimized code saves.
 SHORT_LIVED = "--js-flags=--no-opt"
+
+#: Pages of one browser profile are in one process, where TensorBoard's application, once compiled, loads in less than
+#: half of the time.
+ONE_PROCESS = "--process-per-site"
 
 StartTensorBoard = Callable[..., TensorBoard]
 OpenTab = Callable[..., Tab]
@@ -54,7 +59,7 @@ def browser() -> Iterator[Browser]:
         pytest.fail(f"Browser tests must run in CI: {NO_BROWSER}.")
     if program is None:
         pytest.skip(NO_BROWSER)
-    with chromium.browser(SHORT_LIVED) as opened:
+    with chromium.browser(SHORT_LIVED, ONE_PROCESS) as opened:
         yield opened
 
 
@@ -62,6 +67,13 @@ def browser() -> Iterator[Browser]:
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory with one recording and no summary. Tests may write to it."""
     return logs.copy_of(logs.demo_traces()[:1], tmp_path_factory.mktemp("logs") / "one")
+
+
+@pytest.fixture(scope="session")
+def odd_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with the runs whole, broken, unmarked and packed."""
+    folder = logs.one_whole_one_broken(tmp_path_factory.mktemp("logs") / "odd")
+    return logs.one_pftrace(logs.without_marks(folder))
 
 
 @pytest.fixture(scope="session")
@@ -103,14 +115,32 @@ def tensorboard(browser: Browser) -> Iterator[StartTensorBoard]:
 
 
 @pytest.fixture(scope="session")
-def pages() -> dict[str, list[Page]]:
-    """Pages that no test uses now, by theme. A page that already shows the wanted TensorBoard is used first. In a page
-    where TensorBoard's application has been compiled before, it opens in a third of the time."""
+def profiles(browser: Browser) -> Callable[[str], BrowserContext]:
+    """The browser profile of all pages in which TensorBoard has this theme."""
+
+    @functools.cache
+    def profile(theme: str) -> BrowserContext:
+        made = browser.new_context(color_scheme="light" if theme == "dark" else "dark")
+        setting = f"localStorage.setItem('_tb_global_settings', '{json.dumps({'theme': theme})}')"
+        made.add_init_script(f"if (location.protocol === 'http:') {setting}")
+        return made
+
+    return profile
+
+
+@pytest.fixture(scope="session")
+def pages() -> dict[tuple[str, str], list[Page]]:
+    """Pages that no test uses now, by the address of their TensorBoard and by theme. They keep its application, which
+    takes longer to load than the tab."""
     return defaultdict(list)
 
 
 @pytest.fixture
-def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureRequest) -> Iterator[OpenTab]:
+def tab(
+    profiles: Callable[[str], BrowserContext],
+    pages: dict[tuple[str, str], list[Page]],
+    request: pytest.FixtureRequest,
+) -> Iterator[OpenTab]:
     """Open the tab of a TensorBoard in a page of its own. After the test, check for faults, and take a screenshot if it
     failed or SCREENSHOTS is set.
 
@@ -118,7 +148,7 @@ def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureR
     is TensorBoard's theme; the browser prefers the other theme, because the tab must follow its host. anew: TensorBoard
     is loaded, too, because the page's history and the files that it has loaded are to be those of this test alone.
     """
-    opened: list[tuple[str, Tab]] = []
+    opened: list[tuple[Tab, str]] = []
 
     def open_tab(
         server: TensorBoard,
@@ -128,30 +158,21 @@ def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureR
         before: Callable[[Page], object] = lambda page: None,
         anew: bool = False,
     ) -> Tab:
-        unused = sorted(pages[theme], key=lambda page: page.url.startswith(server.url))
-        page = unused[-1] if unused else new_page(browser, theme)
-        pages[theme] = unused[:-1]
+        unused = pages[server.url, theme]
+        page = unused.pop() if unused else profiles(theme).new_page()
         page.set_viewport_size({"width": width, "height": 800})
         if anew:
             page.goto("about:blank")
         before(page)
-        opened.append((theme, Tab(page, server)))
-        opened[-1][1].open(state)
-        return opened[-1][1]
+        opened.append((Tab(page, server), theme))
+        opened[-1][0].open(state)
+        return opened[-1][0]
 
     yield open_tab
-    for number, (theme, one) in enumerate(opened):
+    for number, (one, theme) in enumerate(opened):
         name = re.sub(r"\W+", "-", request.node.name).strip("-")
         failed = request.node.stash.get(FAILED, True) or bool(one.faults)
         picture(one.page, f"{name}{f'-{number}' if number else ''}", wanted=failed or SCREENSHOTS)
         one.leave()
-        pages[theme].append(one.page)
-    assert [fault for _, one in opened for fault in one.faults] == []
-
-
-def new_page(browser: Browser, theme: str) -> Page:
-    """A page in a browser profile of its own, in which TensorBoard has this theme."""
-    page = browser.new_page(color_scheme="light" if theme == "dark" else "dark")
-    setting = f"localStorage.setItem('_tb_global_settings', '{json.dumps({'theme': theme})}')"
-    page.add_init_script(f"if (location.protocol === 'http:') {setting}")
-    return page
+        pages[one.server.url, theme].append(one.page)
+    assert [fault for one, _ in opened for fault in one.faults] == []

@@ -14,6 +14,12 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from tests.drawn.pftrace import backend_trace, packed
+from tests.drawn.small_trace import small_trace
+
+#: The .pftrace file of a run, as jobs name it that record every so many steps.
+PFTRACE = "iteration_20/rank3_trace.pftrace.gz"
+
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
 
 
@@ -62,6 +68,14 @@ def without_marks(folder: Path) -> Path:
     events += [event("user_annotation", "Optimizer.step#SGD.step", 100 * step + 80, 20) for step in range(3)]
     (folder / "unmarked").mkdir(parents=True)
     (folder / "unmarked" / "host.1700000000000.pt.trace.json").write_text(json.dumps({"traceEvents": events}))
+    return folder
+
+
+def one_pftrace(folder: Path) -> Path:
+    """One run whose only file is PFTRACE."""
+    file = folder / "packed" / PFTRACE
+    file.parent.mkdir(parents=True)
+    file.write_bytes(packed(backend_trace(small_trace())))
     return folder
 
 

@@ -64,6 +64,9 @@ OPEN_IN_PLACE = """address => {
   frame.contentWindow.location.replace(frame.src);
 }"""
 
+#: Loads the tab's iframe again at the same address of the page.
+RELOAD_IN_PLACE = "document.querySelector('iframe').contentWindow.location.reload()"
+
 #: Empties the iframe and the tab's storage, undoes `toggle_theme`, and returns whether it did.
 CLOSE_IN_PLACE = """() => {
   const frames = document.querySelectorAll("iframe");
@@ -96,10 +99,18 @@ class Tab:
         address = f"{self.server.url}#tb_steptime{state}"
         if self.shows_its_server:
             assert self.frame  # TensorBoard has put it there
-            with self.page.expect_event("framenavigated", lambda frame: PLUGIN in frame.url):
-                self.page.evaluate(OPEN_IN_PLACE, address)
+            self._load(OPEN_IN_PLACE, address)
         else:
             self.page.goto(address)
+
+    def reload(self) -> None:
+        """Load the tab again: what it shows comes from the address and the storage. TensorBoard around it stays, which
+        `test_a_link_opens_what_it_was_copied_from` reloads too."""
+        self._load(RELOAD_IN_PLACE)
+
+    def _load(self, script: str, *arguments: str) -> None:
+        with self.page.expect_event("framenavigated", lambda frame: PLUGIN in frame.url):
+            self.page.evaluate(script, *arguments)
 
     def leave(self) -> None:
         """Undo everything that this test did to the page, so that it does not affect the next test. The tab ends, but
@@ -107,7 +118,8 @@ class Tab:
         self.page.remove_listener("console", self.hear_console)
         self.page.remove_listener("pageerror", self.hear_error)
         self.page.remove_listener("request", self.hear_request)
-        self.page.unroute_all(behavior="ignoreErrors")
+        for routed in (self.page, self.page.context):
+            routed.unroute_all(behavior="ignoreErrors")
         self.page.emulate_media(media="null", forced_colors="null")
         if not (self.shows_its_server and self.page.evaluate(CLOSE_IN_PLACE)):
             self.page.evaluate("localStorage.clear()")

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests import PROJECT
+from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab, wait_until_all_is_read
 from tests.drawn.bytecode import carry_bytecode
 from tests.drawn.repositories import changes, commit_all, git, needs_git
@@ -87,37 +88,41 @@ def printed_address(made: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture
-def tab(browser: Browser, demo: Demo) -> Iterator[Tab]:
+def server(demo: Demo) -> TensorBoard:
+    """What a tab needs of the TensorBoard that `make demo` started."""
     server: Any = SimpleNamespace(url=demo.address.partition("#")[0])
     server.json_of = partial(TensorBoard.json_of, server)
-    page = browser.new_page()
-    yield Tab(page, server)
-    page.close()
+    return cast(TensorBoard, server)
 
 
-def test_it_opens_with_the_run_that_the_readme_shows(demo: Demo, tab: Tab) -> None:
+def opened_at(demo: Demo, server: TensorBoard, tab: OpenTab) -> Tab:
+    """The tab at the address that `make demo` prints."""
+    state = demo.address.removeprefix(f"{server.url}#tb_steptime")
+    assert state != demo.address
+    return tab(server, state)
+
+
+def test_it_opens_with_the_run_that_the_readme_shows(demo: Demo, server: TensorBoard, tab: OpenTab) -> None:
     first = PICTURES[0]
     assert re.search(r"docs/screenshots/(\S+)\)", (PROJECT / "README.md").read_text())[1] == first.name
-    tab.page.goto(demo.address)
-    tab.view(first.view)
-    chosen = tab.page.evaluate("decodeURIComponent(location.hash)")
+    one = opened_at(demo, server, tab)
+    one.view(first.view)
+    chosen = one.page.evaluate("decodeURIComponent(location.hash)")
     assert f"run={first.run}" in chosen
-    assert tab.faults == []
 
 
-def test_by_hand_it_opens_with_a_gpu(tab: Tab) -> None:
-    tab.open()
-    tab.view("overview")
-    expect(tab.frame.get_by_text("NVIDIA H200").first).to_be_visible()
+def test_by_hand_it_opens_with_a_gpu(server: TensorBoard, tab: OpenTab) -> None:
+    one = tab(server)
+    one.view("overview")
+    expect(one.frame.get_by_text("NVIDIA H200").first).to_be_visible()
 
 
-def test_no_trace_is_read_and_no_file_changes(demo: Demo, tab: Tab) -> None:
-    tab.page.goto(demo.address)
-    tab.view("overview")
+def test_no_trace_is_read_and_no_file_changes(demo: Demo, server: TensorBoard, tab: OpenTab) -> None:
+    one = opened_at(demo, server, tab)
+    one.view("overview")
     for title, view in (("Trends", "trends"), ("Timeline", "timeline"), ("Ranks", "ranks")):
-        tab.go_to(title)
-        tab.view(view)
-    wait_until_all_is_read(tab.server)
+        one.go_to(title)
+        one.view(view)
+    wait_until_all_is_read(server)
     assert changes(demo.clone) == []
     assert not list(demo.cache.rglob("*.steptime"))
-    assert tab.faults == []

@@ -56,7 +56,7 @@ def test_a_point_of_trends_leads_to_the_launches_of_a_kernel(
     expect(calls).to_be_visible()
     assert bars(calls) == sum(count > 0 for count in launches["calls"]["count"])
 
-    one.page.reload()
+    one.reload()
     expect(one.view("gpu").locator(".kernel-detail path.calls")).to_be_visible()
 
 
@@ -116,7 +116,7 @@ def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path,
     zoomed = operators.get_by_role("navigation", name="Zoomed into")
     expect(zoomed).to_contain_text("all")
     way = zoomed.text_content()
-    one.page.reload()
+    one.reload()
     expect(one.view("operators").get_by_role("navigation", name="Zoomed into")).to_have_text(
         way or "", timeout=DRAWN_MS
     )

@@ -50,7 +50,7 @@ def test_steps_are_chosen_beside_the_queue_and_stay_chosen(
     host.get_by_role("button", name="Step after").click()
     expect(host.locator(".picture .sub").first).not_to_have_text(before)
     chosen = host.locator(".picture .sub").first.inner_text()
-    one.page.reload()
+    one.reload()
     expect(one.view("host").locator(".picture .sub").first).to_have_text(chosen)
 
 

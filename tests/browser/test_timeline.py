@@ -10,9 +10,8 @@ from pathlib import Path
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
+from tests.browser.logs import PFTRACE
 from tests.browser.tab import state
-from tests.drawn.pftrace import backend_trace, packed
-from tests.drawn.small_trace import small_trace
 
 HTML = "text/html; charset=utf-8"
 
@@ -38,7 +37,7 @@ def test_an_event_is_told_about_and_stays_in_the_link_and_a_search_goes_to_the_n
     name = chosen.locator("h2").inner_text()
     assert name
     expect(chosen.get_by_text("Duration")).to_be_visible()
-    one.page.reload()
+    one.reload()
     expect(one.view("timeline").get_by_role("region", name="The chosen event").locator("h2")).to_have_text(name)
     timeline = one.view("timeline")
     drawn(timeline)
@@ -73,7 +72,7 @@ def test_keys_zoom_change_the_step_and_measure(tensorboard: StartTensorBoard, re
     expect(one.view("timeline").get_by_text(measured)).to_be_visible()
     stage.press("p")
     one.page.wait_for_url("**p.tb_steptime.pins=*")
-    one.page.reload()
+    one.reload()
     timeline = one.view("timeline")
     drawn(timeline)
     expect(timeline.get_by_text(measured)).to_be_visible()
@@ -113,12 +112,9 @@ def test_a_step_is_saved_and_handed_to_perfetto_out_of_tensorboards_frame(
     assert (name, length, magic) == (saved.value.suggested_filename, len(packed), [0x1F, 0x8B])
 
 
-def test_a_pftrace_is_handed_to_perfetto_as_it_is(tensorboard: StartTensorBoard, tmp_path: Path, tab: OpenTab) -> None:
-    content = packed(backend_trace(small_trace()))
-    trace = tmp_path / "job" / "iteration_20" / "rank3_trace.pftrace.gz"
-    trace.parent.mkdir(parents=True)
-    trace.write_bytes(content)
-    one = tab(tensorboard(tmp_path), state(view="timeline"), theme="dark")
+def test_a_pftrace_is_handed_to_perfetto_as_it_is(tensorboard: StartTensorBoard, odd_runs: Path, tab: OpenTab) -> None:
+    trace = odd_runs / "packed" / PFTRACE
+    one = tab(tensorboard(odd_runs), state(run="packed", view="timeline"))
     one.page.context.route("https://ui.perfetto.dev/**", lambda route: route.fulfill(body=PERFETTO, content_type=HTML))
     timeline = one.view("timeline")
     drawn(timeline)
@@ -129,4 +125,4 @@ def test_a_pftrace_is_handed_to_perfetto_as_it_is(tensorboard: StartTensorBoard,
         timeline.get_by_role("button", name="Open in Perfetto").click()
     expect(timeline.get_by_text("Perfetto has it, in the new window.")).to_be_visible()
     title, name, length, _ = json.loads(opened.value.locator("pre").inner_text())
-    assert (title, name, length) == ("job rank3 span 1", trace.name, len(content))
+    assert (title, name, length) == ("packed rank3 span 1", trace.name, trace.stat().st_size)

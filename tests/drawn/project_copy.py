@@ -72,8 +72,11 @@ class Copy:
         return [" ".join(word for word in call.split() if not word.startswith("--")) for call in lines]
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run this Python in the copy, with the copy's PATH and without any package index."""
-        environment = {**os.environ, "PATH": str(self.programs), "PIP_NO_INDEX": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        """Run this Python in the copy, with the copy's PATH and without any package index. What Python compiles is not
+        kept in the copy, whose files are counted; where `make test` keeps it, pip and setuptools are compiled once."""
+        environment = {**os.environ, "PATH": str(self.programs), "PIP_NO_INDEX": "1"}
+        if not sys.pycache_prefix:
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment.pop("PYTHONPATH", None)
         return subprocess.run(
             [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True

@@ -3,6 +3,7 @@
 import enum
 import json
 import math
+import os
 import subprocess
 import sys
 from typing import Annotated
@@ -88,7 +89,7 @@ def test_the_module_prints_the_same_on_every_run():
     printed = {
         subprocess.run(
             [sys.executable, "-m", "tb_steptime.serve.api"],
-            env={"PYTHONHASHSEED": seed},
+            env=os.environ | {"PYTHONHASHSEED": seed},
             check=True,
             capture_output=True,
         ).stdout
