@@ -444,6 +444,17 @@ def test_a_loop_is_seen_by_thousands_of_ops(calls: int, advised: bool):
     assert ("torch.vmap" in (card.how or "")) is advised
 
 
+@pytest.mark.parametrize(("inside", "outside", "advised"), [(30, 20, True), (15, 35, False)])
+def test_the_time_steps_of_a_recurrent_layer_are_no_loop_in_python(inside: int, outside: int, advised: bool):
+    """The layer calls two ops for each of them. Outside it, every second op reads a value, which ends compiled code."""
+    names = NAMES | {"l": "aten::gru", "s": "aten::sigmoid_", "t": "aten::tanh_", "q": "aten::add", "r": "aten::item"}
+    layer = "l" * 2 * inside + "." * 2 * outside
+    rows = {"step": "0" * 100 + "1" * 100, "op": layer * 2, "op ": ("st" * inside + "qr" * outside) * 2}
+    trace = timeline("\n".join(f"{row.strip()} | {cells} |" for row, cells in rows.items()), names=names)
+    (card,) = [each for each in judged(trace).insights if each.id == "small_ops"]
+    assert ("nn.LSTM" in (card.how or "")) is advised
+
+
 @pytest.mark.parametrize(
     ("function", "named"),
     [
