@@ -48,8 +48,10 @@ MOST_FUNCTIONS = 5
 MOST_INSIDE = 0.5
 #: Minimum share of the time of all such functions for looking into what one of them does.
 WORTH_LOOKING = 0.01
-#: A function that is called in a smaller share of the steps is listed with those steps.
-IN_EVERY = 0.9
+#: A function that is called in a smaller share of the steps is listed with those steps, unless only the first or the last
+#: step has no call of it, and at least so many others have: an inferred first step begins at the recording's first op,
+#: so that what the loop calls before that op is in none, and the last step may be cut off.
+IN_EVERY, FEWEST = 0.9, 3
 #: Built-in functions that wait.
 _WAITS = expression(
     r"<built-in (?:method|function) (?:sleep|acquire|select|poll|epoll|recv\w*|accept|wait\w*|read\w*)\b"
@@ -157,9 +159,18 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
         longest_ns=int(calls.ns.max()),
         start_ns=int(trace.events.start_ns[longest]),
         end_ns=int(trace.events.start_ns[longest] + trace.events.dur_ns[longest]),
-        steps=[steps[each].name for each in of_steps.tolist()] if len(of_steps) < IN_EVERY * len(steps) else [],
+        steps=[] if _in_every(of_steps, len(steps)) else [steps[each].name for each in of_steps.tolist()],
         waits=waits,
     )
+
+
+def _in_every(places: Int64, steps: int) -> bool:
+    """
+    >>> _in_every(np.array([1, 2, 3]), 4), _in_every(np.array([0, 1, 3]), 4), _in_every(np.array([1, 2]), 3)
+    (True, False, False)
+    """
+    but_an_edge = len(places) == steps - 1 and len(places) >= FEWEST and places[-1] - places[0] == len(places) - 1
+    return len(places) >= IN_EVERY * steps or bool(but_an_edge)
 
 
 def _chosen(trace: Trace, thread: int) -> Int64:
