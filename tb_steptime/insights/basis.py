@@ -27,7 +27,8 @@ from tb_steptime.text import Finding, Phrase, agreeing, count, filled, fraction,
 #: Steps are of several kinds if all those from one step on take more than this many times as long as any before it, or
 #: the other way round, with at least so many steps on each side: one long step at either end may come once.
 TIMES_APART, LEAST_OF_KIND = 1.5, 2
-#: Where steps of the first kind come again, each kind has at least so many steps in a row: two may be disturbed by chance.
+#: Where steps of the first kind come again, each kind has at least so many steps in a row: two may be disturbed by
+#: chance.
 LEAST_IN_A_ROW = 3
 #: Minimum share of the difference for its largest part to be named.
 _MOST = 0.5

@@ -64,6 +64,8 @@ with torch.device("cuda"):  # where these are the first weights of a model
 _OVERLAP = "Shorten {name}, or overlap it with GPU work"
 #: Below these shares of the gain an overlap gains clearly less, and hardly anything.
 MUCH, HARDLY = 0.9, 0.1
+#: A module computes in it what the rest of the model needs, so that nothing of the model runs meanwhile.
+_OF_MODULE = expression(r".*\.py\(\d+\): forward$")
 _HOW_TO_PROFILE = "py-spy record --pid PID -o calls.svg  # shows the lines in which the time is spent"
 #: The search of DistributedDataParallel, about which `unused_parameters` is where nothing shows that it is needed.
 _OF_ANOTHER_CARD = expression(r"reducer::search_unused_parameters$")
@@ -172,6 +174,8 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
     look = [look for waits, look in _WAITS if is_mostly(waits, name, busiest(gaps))]
     if look or keeps_pace(facts):
         return phrase("Find out what {name} waits for", name=short), look[0] if look else None
+    if _OF_MODULE.match(name):
+        return phrase("Shorten {name}", name=short), _HOW_TO_PROFILE
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 

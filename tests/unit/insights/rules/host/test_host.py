@@ -834,6 +834,12 @@ def test_only_a_function_that_a_script_can_call_is_shown_as_called(name: str, sh
     assert (insight.how is None) != shown
 
 
+def test_what_a_module_computes_does_not_run_beside_the_model():
+    insight = card(waited(long_gap("/home/me/matcher.py(40): forward", 0.2)), "long_stretches")
+    assert insight is not None and insight.how is not None
+    assert (plain(insight.title), "py-spy" in insight.how) == ("Shorten forward", True)
+
+
 @pytest.mark.parametrize(
     ("name", "inside", "how"),
     [
