@@ -48,9 +48,9 @@ MOST_FUNCTIONS = 5
 MOST_INSIDE = 0.5
 #: Minimum share of the time of all such functions for looking into what one of them does.
 WORTH_LOOKING = 0.01
-#: A function that is called in a smaller share of the steps is listed with those steps, unless only the first or the last
-#: step has no call of it, and at least so many others have: an inferred first step begins at the recording's first op,
-#: so that what the loop calls before that op is in none, and the last step may be cut off.
+#: A function that is called in a smaller share of the steps is listed with those steps, unless only the first or the
+#: last step has no call of it, and at least so many others have: an inferred first step begins at the recording's first
+#: op, so that what the loop calls before that op is in none, and the last step may be cut off.
 IN_EVERY, FEWEST = 0.9, 3
 #: Built-in functions that wait.
 _WAITS = expression(
