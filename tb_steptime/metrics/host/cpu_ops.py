@@ -202,9 +202,9 @@ class CpuWork(msgspec.Struct, frozen=True):
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
     """Measures the ops that begin within the steps, except waits for batches and collectives. left_out: intervals of
-    one-time work; an op that begins in one is not counted. waiting: rows of ops whose own time is a wait
-    (`holding_ops`)."""
-    rows, own_ns = _of_steps(trace, waiting)
+    one-time work; an op that begins in one is not counted, and neither is the part of another op that lies in one.
+    waiting: rows of ops whose own time is a wait (`holding_ops`)."""
+    rows, own_ns = _of_steps(trace, waiting, left_out)
     start = trace.events.start_ns[rows]
     judged = left_out.overlap_ns(start, start + 1) == 0
     rows, own_ns = rows[judged], own_ns[judged]
@@ -279,13 +279,13 @@ def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
     return float(own_ns[forward][inside].sum() / max(int(own_ns[forward].sum()), 1))
 
 
-def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
+def _of_steps(trace: Trace, waiting: Int64, left_out: Intervals) -> tuple[Int64, Int64]:
     """Rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
     events = trace.events
     excluded = loader_names(trace) | collective_names(trace)
     rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~excluded[events.name])
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
-    own_ns = self_times(trace, rows)
+    own_ns = self_times(trace, rows, left_out)
     inside = (find_steps(trace).holding(events.start_ns[rows]) >= 0) & ~is_in(rows, waiting)
     return rows[inside], own_ns[inside]
 
