@@ -113,7 +113,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
         steps=[step.step for step in slow],
         row=EvidenceRow("slow", slow[0].step),
-        of="one_step" if len(slow) == 1 else "excess",
+        of="one_step" if slow[0].excess_ns >= NEARLY_ALL * sum(each.excess_ns for each in slow) else "excess",
     )
 
 
