@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.insights.base import Certainty, Evidence, EvidenceRow, Insight, high, low, medium
 from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import host_card
+from tb_steptime.insights.host_gains import GainOf, host_card
 from tb_steptime.insights.rules.host.idle_cards import behind_batches_ns
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
 from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS, EpochStarts
@@ -64,6 +64,7 @@ def loader_card(
     *,
     waited_ns: int | None = None,
     of_main: bool = True,
+    of: GainOf = "steps",
     **words: Unpack[Words],
 ) -> Insight | None:
     """Returns the card, if its gain is worth one. Without GPU activity in the trace only the waits are known; if the
@@ -87,7 +88,7 @@ def loader_card(
             certainty = low("The GPU's work is not in this trace: it may hide these waits.")
     words["evidence"] = evidence = _evidence(facts, words.get("steps", []))
     words["row"] = EvidenceRow("waits", evidence[0].step) if evidence else None
-    return host_card(facts, gain_ns, formula, certainty, part="data_loader", view="data_loading", **words)
+    return host_card(facts, gain_ns, formula, certainty, part="data_loader", view="data_loading", of=of, **words)
 
 
 def _evidence(facts: Facts, steps: Sequence[str]) -> list[Evidence]:
@@ -210,7 +211,8 @@ def loader_jitter(facts: Facts) -> Insight | None:
 
     Gain: what these waits cost beyond the usual one, mean over the steps.
 
-    Left out: nothing; whether a deeper queue hides all of it depends on how often batches are late.
+    Left out: how often batches are late in a long run, where they are in a single step: a minor card. Whether a deeper
+    queue hides all of it depends on that.
     """
     result = facts.data_loading
     jitter = result.causes.jitter if result.causes else None
@@ -233,6 +235,7 @@ def loader_jitter(facts: Facts) -> Insight | None:
         formula="Mean over the steps of what these waits cost beyond the usual one.",
         certainty=FEW_STEPS,
         steps=jitter.steps,
+        of="one_step" if len(jitter.steps) == 1 else "steps",
     )
 
 

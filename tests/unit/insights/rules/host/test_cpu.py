@@ -609,6 +609,15 @@ def test_compiling_at_the_beginning_is_no_cost_of_later_steps():
     assert "cpu_compiles" not in cards(compiling_in(0, 1))
 
 
+def test_what_a_step_computes_lacks_one_time_work_once():
+    """The range of torch.compile's work in the first step runs no op, and is left out of the steady step of 10 us."""
+    marks = "0" * 90 + "".join(str(step) * 10 for step in range(1, 6))
+    ranges, ops = "d" * 80 + "." * 60, "." * 80 + "mmmmmmm..." * 6
+    drawn = f"step | {marks} |\nuser compile_fx_inner (dynamo_timed) | {ranges} |\nop | {ops} |"
+    verdict = judged(timeline(drawn, names=NAMES)).verdict
+    assert plain(verdict.text) == "The CPU computes for 70 % of a steady step of 10 µs, 70 % in aten::addmm."
+
+
 def with_updates(optimizer: str = "AdamW", update: str = "aten::sqrt") -> Trace:
     """Steps of 10 us, of which the ops of an update and the gaps between them take 5 us."""
     return timeline(
