@@ -132,8 +132,8 @@ def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
 
 
 def between_ops_ns(trace: Trace, left_out: Intervals | None = None) -> int:
-    """Returns the part of `cpu_exec` in the mean step in which only named ranges are open: Python between ops. left_out:
-    when no time counts."""
+    """Returns the part of `cpu_exec` in the mean step in which only named ranges are open: Python between ops.
+    left_out: when no time counts."""
     steps = find_steps(trace)
     ranges = part_intervals(trace)["cpu_exec"] - union_where(trace, trace.events.kind == Kind.CPU_OP)
     ranges = ranges if left_out is None else ranges - left_out
