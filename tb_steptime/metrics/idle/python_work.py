@@ -58,8 +58,12 @@ _WAITS = expression(
 )
 #: What passes a lock on takes no time of its own: where it lasts, another thread runs Python.
 _LOCKS = expression(r"<built-in method (?:release|__enter__|__exit__) of _thread\.")
-#: Built-in functions, and torch's own functions that no op explains and that a training loop calls explicitly.
-_LIBRARY = expression(r"<built-in |(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
+#: Torch's own functions that no op explains and that a training loop calls explicitly.
+_OF_TORCH = expression(
+    r"(?:.*/)?torch/(?:serialization\.py\(\d+\): (?:save|load)|utils/tensorboard/writer\.py\(\d+\): \w+)$"
+)
+#: These, and built-in functions.
+_LIBRARY = expression(rf"<built-in |{_OF_TORCH.pattern}")
 _MODULE_LEVEL = expression(r": <module>$")
 #: Comprehensions and similar frames have no name of their own.
 _ADDRESS = expression(r" at 0x[0-9a-fA-F]+")
@@ -254,7 +258,8 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     source = are_named(trace, calls.row, is_source)
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)
     own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
-    by_script = source & ~own & (parent >= 0) & own[parent]
+    of_package = (source & ~own) | are_named(trace, calls.row, _OF_TORCH.match)
+    by_script = of_package & ((parent < 0) | own[parent])  # the script's own level is no call
     worth_ns = WORTH_LOOKING * calls.ns[top].sum()
     result = [np.empty(0, np.int64)]
     for function in distinct_in(calls.function[top]).tolist():

@@ -68,6 +68,20 @@ def test_a_checkpoint_in_every_second_step_is_of_its_caller():
     ]  # fmt: skip
 
 
+def test_logging_is_that_of_the_function_that_the_script_calls():
+    """What TensorBoard's writer calls in numpy takes most of it, and no loop calls that by itself."""
+    names = NAMES | {
+        "h": "torch/utils/tensorboard/writer.py(494): add_histogram",
+        "i": "torch/utils/tensorboard/summary.py(358): histogram",
+        "n": "numpy/_core/fromnumeric.py(939): sort",
+    }  # fmt: skip
+    steps, ops = "".join(str(step) * 10 for step in range(4)), "oooo......" * 4
+    rows = ("m" * 40, "....hhhhhh" * 4, "....iiiii." * 4, "....nnnn.." * 4)
+    frames = "\n".join(f"python | {row} |" for row in rows)
+    (work,) = python_work(timeline(f"step | {steps} |\n{frames}\nop | {ops} |", names=names))
+    assert (work.name, work.caller, work.ns) == (names["h"], NAMES["m"], 6_000)
+
+
 def test_the_loop_itself_is_no_function_of_a_step():
     """main has as few ops as a function of a step, but the one to report is the function called in each step."""
     names = NAMES | {"d": "train.py(5): main"}

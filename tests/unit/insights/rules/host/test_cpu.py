@@ -55,6 +55,12 @@ def test_python_that_computes_no_ops_is_named_with_its_line():
     [
         ("metrics.py(9): <listcomp>", "Speed up `<listcomp>` in `report`, or run it less", "# metrics.py:9"),
         ("<built-in function collect>", "Speed up `collect`, or run it less", "# called in train.py, report"),
+        (
+            "<built-in method tensor of type object at 0x7f60>",
+            "Speed up `tensor`, or run it less",
+            "# called in train.py, report\n"
+            "torch.from_numpy(np.stack(rows))  # in place of torch.tensor(rows), which converts each value by itself",
+        ),
     ],
 )
 def test_what_has_no_place_or_name_of_its_own_is_told_by_its_caller(frame: str, title: str, how: str):
