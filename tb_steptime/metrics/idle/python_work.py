@@ -30,7 +30,14 @@ from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.frames import is_outside_torch, is_source, module_frames, short_frame, source_frames
+from tb_steptime.trace.frames import (
+    CALLED_BY_LOOPS,
+    is_outside_torch,
+    is_source,
+    module_frames,
+    short_frame,
+    source_frames,
+)
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
@@ -58,12 +65,8 @@ _WAITS = expression(
 )
 #: What passes a lock on takes no time of its own: where it lasts, another thread runs Python.
 _LOCKS = expression(r"<built-in method (?:release|__enter__|__exit__) of _thread\.")
-#: Torch's own functions that no op explains and that a training loop calls explicitly.
-_OF_TORCH = expression(
-    r"(?:.*/)?torch/(?:serialization\.py\(\d+\): (?:save|load)|utils/tensorboard/writer\.py\(\d+\): \w+)$"
-)
-#: These, and built-in functions.
-_LIBRARY = expression(rf"<built-in |{_OF_TORCH.pattern}")
+#: Built-in functions, and torch's own that a training loop calls.
+_LIBRARY = expression(rf"<built-in |{CALLED_BY_LOOPS.pattern}")
 _MODULE_LEVEL = expression(r": <module>$")
 #: Comprehensions and similar frames have no name of their own.
 _ADDRESS = expression(r" at 0x[0-9a-fA-F]+")
@@ -258,7 +261,7 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     source = are_named(trace, calls.row, is_source)
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)
     own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
-    of_package = (source & ~own) | are_named(trace, calls.row, _OF_TORCH.match)
+    of_package = (source & ~own) | are_named(trace, calls.row, CALLED_BY_LOOPS.match)
     by_script = of_package & ((parent < 0) | own[parent])  # the script's own level is no call
     worth_ns = WORTH_LOOKING * calls.ns[top].sum()
     result = [np.empty(0, np.int64)]

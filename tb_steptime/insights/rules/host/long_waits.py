@@ -192,12 +192,15 @@ _WAITS = (
 
 def _how_to_overlap(facts: Facts, name: str) -> str | None:
     """Returns the code of the advice for a Python function; None for ranges, and for methods such as `__call__`, which
-    no script calls by their names. The functions of a server are not the user's."""
+    no script calls by their names. The functions of a server are not the user's. What a function of torch does can come
+    less often, such as logging."""
     if facts.job.server is not None:
         return how_to_schedule_ahead(facts, "")
     frame = source_line(name)
     if frame is None or not frame.function.isidentifier() or frame.function.startswith("__"):
         return None
+    if frame.file.startswith("torch/"):
+        return f"if step % 100 == 0:\n    {frame.function}(...)"
     return f"output = model(inputs)  # launches the GPU's work\nfollowing = {frame.function}(...)  # meanwhile"
 
 

@@ -257,6 +257,17 @@ def test_what_contains_the_whole_training_says_nothing_of_a_gap():
     assert activity_in(frames, 0, 2_000, 5_199) == HostActivity("nothing", None, None, compiles=False)
 
 
+def test_what_the_writer_of_tensorboard_calls_is_its_own():
+    """Nobody calls this sort in numpy but the writer."""
+    trace = timeline("""
+        step   | 0000000000 |
+        python | .hhhhhhhh. |
+        python | .nnnnnnnn. |""", names={
+            "h": "torch/utils/tensorboard/writer.py(494): add_histogram", "n": "numpy/_core/fromnumeric.py(939): sort",
+        })  # fmt: skip
+    assert activity_in(trace, 0, 1_000, 9_000).name == "torch/utils/tensorboard/writer.py(494): add_histogram"
+
+
 @pytest.mark.parametrize(("others", "unusual"), [("pqrs", True), ("pqr", False)])
 def test_an_op_that_takes_far_less_elsewhere_is_unusual(others: str, unusual: bool):
     """A first call, for example. With fewer other calls it is not known how long the op usually takes."""

@@ -834,6 +834,12 @@ def test_only_a_function_that_a_script_can_call_is_shown_as_called(name: str, sh
     assert (insight.how is None) != shown
 
 
+def test_what_a_function_of_torch_logs_can_come_less_often():
+    insight = card(waited(long_gap("torch/utils/tensorboard/writer.py(494): add_histogram", 0.2)), "long_stretches")
+    assert insight is not None
+    assert insight.how == "if step % 100 == 0:\n    add_histogram(...)"
+
+
 def test_what_a_module_computes_does_not_run_beside_the_model():
     insight = card(waited(long_gap("/home/me/matcher.py(40): forward", 0.2)), "long_stretches")
     assert insight is not None and insight.how is not None
