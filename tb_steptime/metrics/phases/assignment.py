@@ -235,18 +235,24 @@ AGAIN_FRACTION = 0.5
 
 
 def _forward_again(trace: Trace, start: Int64, until: Int64, end: Int64) -> Intervals:
-    """Returns from which layer to which a forward pass runs after the last backward pass of each step, outside the
-    optimizer: an evaluation, a rollout, or the pass of the next batch. until: where the last backward passes end.
+    """Returns from which layer to which a forward pass runs after the last backward pass of each step: an evaluation, a
+    rollout, or the pass of the next batch. until: where the last backward passes end. Products of an optimizer without
+    a mark are none: layers count after a mark, or if autograd records them.
 
     step      |------------------------------------------------------------|
     ops        [mm][mm]  |backward|  [optimizer]  [copy] [mm][mm] [mm][mm]
     again                                                |---------------|
     """
-    events, passes = trace.events, backward_passes(trace)
+    events, passes, updates = trace.events, backward_passes(trace), optimizer_marks(trace)
     layers = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match)
     layers = layers[is_in(events.thread[layers], training_threads(trace)) & ~in_nodes(trace, layers)]
-    layers = layers[innermost(trace, optimizer_marks(trace), layers) < 0]
-    begun, ends = events.start_ns[layers], np.maximum.accumulate(events.ends(layers))
+    layers = layers[innermost(trace, updates, layers) < 0]
+    begun, numbered = events.start_ns[layers], is_in(layers, trace.sequences.event)
+    updated = np.append(BEFORE_ALL, np.sort(events.ends(updates)))
+    step = np.searchsorted(start, begun, side="right") - 1
+    after_update = updated[np.searchsorted(updated, begun, side="right") - 1] >= until[step]
+    counted = (step >= 0) & ((begun < until[step]) | numbered | after_update)
+    begun, ends = begun[counted], np.maximum.accumulate(events.ends(layers[counted]))
     first, after, beyond = (np.searchsorted(begun, at) for at in (start, until, end))
     number = np.searchsorted(passes.start, until) - np.searchsorted(passes.start, start)
     again = (beyond > after) & (number * (beyond - after) >= AGAIN_FRACTION * (after - first))
