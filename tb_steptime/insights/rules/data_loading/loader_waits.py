@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.insights.base import Certainty, Evidence, EvidenceRow, Insight, high, low, medium
 from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import GainOf, host_card
+from tb_steptime.insights.host_gains import ONCE, host_card
 from tb_steptime.insights.rules.host.idle_cards import behind_batches_ns
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
 from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS, EpochStarts
@@ -64,7 +64,6 @@ def loader_card(
     *,
     waited_ns: int | None = None,
     of_main: bool = True,
-    of: GainOf = "steps",
     **words: Unpack[Words],
 ) -> Insight | None:
     """Returns the card, if its gain is worth one. Without GPU activity in the trace only the waits are known; if the
@@ -88,7 +87,7 @@ def loader_card(
             certainty = low("The GPU's work is not in this trace: it may hide these waits.")
     words["evidence"] = evidence = _evidence(facts, words.get("steps", []))
     words["row"] = EvidenceRow("waits", evidence[0].step) if evidence else None
-    return host_card(facts, gain_ns, formula, certainty, part="data_loader", view="data_loading", of=of, **words)
+    return host_card(facts, gain_ns, formula, certainty, part="data_loader", view="data_loading", **words)
 
 
 def _evidence(facts: Facts, steps: Sequence[str]) -> list[Evidence]:
@@ -233,9 +232,8 @@ def loader_jitter(facts: Facts) -> Insight | None:
         how=None if deep else DEEPER,
         gain_ns=shares(facts).jitter_ns,
         formula="Mean over the steps of what these waits cost beyond the usual one.",
-        certainty=FEW_STEPS,
+        certainty=ONCE if len(jitter.steps) == 1 else FEW_STEPS,
         steps=jitter.steps,
-        of="one_step" if len(jitter.steps) == 1 else "steps",
     )
 
 
