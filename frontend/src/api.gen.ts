@@ -2770,7 +2770,8 @@ export interface LogitsLoss {
  * doing, name, inside   what the host does for most of that time, as in `HostActivity`
  * compiles            torch.compile works in it
  * compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
- * unusual             the host usually does this in far less time, or the launch call had returned before most of it
+ * unusual             the host usually does this in far less time, gaps of this place are usually far shorter, or the
+ * launch call had returned before most of it
  * busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
  * on_cpu              ops compute on the CPU, and call nothing of the device's runtime
  */
