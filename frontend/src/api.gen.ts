@@ -2824,8 +2824,8 @@ export interface LogitsLoss {
  * doing, name, inside   what the host does for most of that time, as in `HostActivity`
  * compiles            whether torch.compile works in it
  * compiled            whether torch.compile works in it, or the launch that ends it belongs to compiled code
- * unusual             whether the host usually does this in far less time, or the launch call had returned before most
- * of it
+ * unusual             whether the host usually does this in far less time, gaps of this place are usually far shorter,
+ * or the launch call had returned before most of it
  * busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
  * on_cpu              whether ops compute on the CPU and do not call the device's runtime
  */

@@ -68,6 +68,7 @@ from tb_steptime.metrics.steps.parts import (
     mean_duration_ns,
     mean_host_ns,
     mean_parts,
+    part_intervals,
     segments,
     slow_steps,
     slow_steps_of_host,
@@ -445,21 +446,20 @@ def _is_rollout(trace: Trace, replayed: WhatIf | None) -> bool:
 
 
 def _bound_of_device(mean: StepAggregates, once_ns: int, launches: LaunchFigures) -> Bound:
-    """Judges the bound by the device's idle time. once_ns: time in which an exchange waits once, which is not
-    judged."""
+    """Judges the bound by the device's idle time. once_ns: unjudged time, in which an exchange waits once."""
     works = mean.works_of(0)
     exchanges_ns, works_ns = max(works.communication - once_ns, 0), max(works.total_ns - once_ns, 0)
     return judge(Pace(mean.idle_of(0), mean.bubble_ns(0), works_ns, exchanges_ns, launches.starved_share))
 
 
 def _bound_of_host(trace: Trace) -> Bound:
-    """Judges a recording without a device by what the host does for most of the step."""
-    rows = step_breakdown(trace)
-    parts = mean_parts(rows, mean_duration_ns(rows))
-    exposed_ns = min(parts.communication, int(exposure(trace).exposed_ns.sum()) // len(rows))
-    between_ns = between_ops_ns(trace)
+    """Judges a recording without a device by what the host does for most of the step, without what is not judged."""
+    steps, left_out = find_steps(trace), excluded_time(trace, None).total
+    judged = {part: steps.overlap_ns(each - left_out).sum() for part, each in part_intervals(trace).items()}
+    parts = Parts(**{part: int(ns) // len(steps.steps) for part, ns in judged.items()})
+    exposed_ns = min(parts.communication, int(exposure(trace).exposed_ns.sum()) // len(steps.steps))
+    between_ns, on_cpu = between_ops_ns(trace, left_out), job_kind(trace).device == "cpu"
     computes_ns = parts.cpu_exec + parts.runtime + parts.communication - exposed_ns - between_ns
-    on_cpu = job_kind(trace).device == "cpu"
     return judge_cpu(CpuPace(parts.data_loader, exposed_ns, computes_ns, parts.other + between_ns, on_cpu))
 
 

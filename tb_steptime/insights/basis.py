@@ -29,6 +29,9 @@ from tb_steptime.text import Finding, Phrase, agreeing, count, filled, fraction,
 #: Steps are of several kinds if all those from one step on take more than this many times as long as any before it, or
 #: the other way round, with at least so many steps on each side: one long step at either end may come once.
 TIMES_APART, LEAST_OF_KIND = 1.5, 2
+#: Where steps of the first kind come again, each kind has at least so many steps in a row: two may be disturbed by
+#: chance.
+LEAST_IN_A_ROW = 3
 #: Minimum share of the difference for its largest part to be named.
 _MOST = 0.5
 _LABELS = {meaning.id: meaning.label for meaning in IDLE_MEANINGS}
@@ -116,14 +119,15 @@ _MOST_KINDS = 4
 
 
 def kinds_of_steps(facts: Facts) -> list[list[HostStep]]:
-    """Returns the steps by kind, where they change for good during the recording: what is timed one after another, such
-    as variants in a benchmark. All in one list where they do not."""
+    """Returns the steps by kind, where they change for good during the recording, or to another kind and back: what is
+    timed one after another, such as variants in a benchmark. All in one list where they do not."""
     left_out = facts.forward_only if _evaluating(facts) else [False] * len(facts.host.steps)
     steps = [
         step for step, out in zip(facts.host.steps, left_out, strict=True)
         if not out and step.left_out_ns < WARNING_FRACTION * (step.end_ns - step.start_ns)
     ]  # fmt: skip
-    borders = _borders([step.judged_ns for step in steps])
+    lengths = [step.judged_ns for step in steps]
+    borders = _borders(lengths) or _borders_in_turn(lengths)
     return [steps[low:high] for low, high in itertools.pairwise([0, *borders, len(steps)])]
 
 
@@ -170,6 +174,22 @@ def _borders(lengths: Sequence[int]) -> list[int]:
             later = [border + each for each in _borders(lengths[border:])]
             return [*_borders(lengths[:border]), border, *later]
     return []
+
+
+def _borders_in_turn(lengths: Sequence[int]) -> list[int]:
+    """Returns the places where steps of two kinds take turns, in at most as many rows as a sentence lists: in more, the
+    loop itself does something now and then.
+
+    >>> _borders_in_turn([10, 11, 10, 30, 31, 30, 10, 10, 11])
+    [3, 6]
+    """
+    ordered = sorted(lengths)
+    level = max(itertools.pairwise(ordered), key=lambda pair: pair[1] / max(pair[0], 1), default=(0, 0))
+    longer = [length >= level[1] for length in lengths]
+    borders = [place for place in range(1, len(longer)) if longer[place] != longer[place - 1]]
+    rows = [high - low for low, high in itertools.pairwise([0, *borders, len(longer)])]
+    in_turn = 2 < len(rows) <= _MOST_KINDS and min(rows) >= LEAST_IN_A_ROW
+    return borders if in_turn and level[1] > TIMES_APART * level[0] else []
 
 
 def _changed_most(before: Sequence[HostStep], after: Sequence[HostStep]) -> tuple[str, float]:

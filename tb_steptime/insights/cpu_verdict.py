@@ -114,9 +114,8 @@ def _outside_ops(facts: Facts) -> Phrase:
 
 
 def _computes(facts: Facts) -> Phrase:
-    parts = facts.host_parts_ns
-    not_computing_ns = facts.recorded_ns - facts.step_ns + facts.host.between_ops_ns
-    computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
+    cpu, parts = facts.host.cpu, facts.host_parts_ns
+    computes = fraction(facts.share(cpu.busy_ns if cpu else parts.cpu_exec + parts.runtime))
     compiles = compiling(facts)
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
         if (only := compiling_step(facts, compiles)) is not None:
@@ -126,7 +125,6 @@ def _computes(facts: Facts) -> Phrase:
             return Phrase(template, values | {"usual": ns(round(usual_ns))})
         template = "torch.compile is at work for {part} of a step of {step}."
         return phrase(template, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
-    cpu = facts.host.cpu
     longest = max(cpu.ops, key=cpu.lasting_ns, default=None) if cpu else None
     if cpu is None or longest is None or facts.share(lasting_ns := cpu.lasting_ns(longest)) < _WORTH_NAMING:
         return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)

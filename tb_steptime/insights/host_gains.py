@@ -53,7 +53,7 @@ _WAITS_FOR_BATCHES = phrase(
 _MADE_UP_FOR = phrase(
     "Now it is at most the time by which the steps fell behind the loader: its workers go on while the CPU pauses."
 )
-_ONCE = low("It comes at one place of this recording: how often it comes in a long run is not known.")
+ONCE = low("It comes at one place of this recording: how often it comes in a long run is not known.")
 
 
 #: What a gain is of: every step; excess, such as pauses, which the replayed steady step does not have; that of a single
@@ -93,7 +93,7 @@ def host_card(
     Where one GPU waits for the results of another, no card but one about all of them gains more than the time in which
     none works. A rank that waits for others gains only later what these waits take up.
     """
-    best = _ONCE if of == "one_step" else certainty
+    best = ONCE if of == "one_step" else certainty
     if facts.hands_over and of != "devices":
         gain_ns = min(gain_ns, facts.all_idle_ns)
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):

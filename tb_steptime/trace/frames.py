@@ -121,6 +121,12 @@ def is_file(frame: str) -> bool:
     return source_line(frame) is not None
 
 
+#: Functions of torch that no op explains and that a training loop calls explicitly.
+CALLED_BY_LOOPS = expression(
+    r"(?:.*/)?torch/(?:serialization\.py\(\d+\): (?:save|load)|utils/tensorboard/writer\.py\(\d+\): \w+)$"
+)
+
+
 def is_outside_torch(frame: str) -> bool:
     """Returns whether this is a frame of a Python file that does not belong to torch.
 

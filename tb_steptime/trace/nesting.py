@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.extension import one_pass
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, values_at
 
@@ -112,13 +113,15 @@ def depth_first(parent: Int64, order: Int64) -> list[int]:
     return visited
 
 
-def self_times(trace: Trace, rows: Int64) -> Int64:
+def self_times(trace: Trace, rows: Int64, left_out: Intervals | None = None) -> Int64:
     """Returns the self time of each of these rows of the event table: its length minus those of the rows directly
-    inside it on its thread."""
+    inside it on its thread. left_out: when no time counts."""
     on, own = trace.events.thread[rows], np.empty(len(rows), np.int64)
     for thread in distinct_in(on).tolist():
         on_thread = np.flatnonzero(on == thread)
-        own[on_thread] = self_time_ns(trace.events.start_ns[rows[on_thread]], trace.events.ends(rows[on_thread]))
+        start, end = trace.events.start_ns[rows[on_thread]], trace.events.ends(rows[on_thread])
+        length = end - start if left_out is None else end - start - left_out.overlap_ns(start, end)
+        own[on_thread] = less_children(length, parents(start, end))
     return own
 
 

@@ -291,25 +291,9 @@ def _of_steps(trace: Trace, waiting: Int64, left_out: Intervals) -> tuple[Int64,
     excluded = loader_names(trace) | collective_names(trace)
     rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~excluded[events.name])
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
-    own_ns = self_times(trace, rows) - _left_out_ns(trace, rows, left_out)
+    own_ns = self_times(trace, rows, left_out)
     inside = (find_steps(trace).holding(events.start_ns[rows]) >= 0) & ~is_in(rows, waiting)
     return rows[inside], own_ns[inside]
-
-
-def _left_out_ns(trace: Trace, rows: Int64, left_out: Intervals) -> Int64:
-    """Returns how much of the self time of each of these ops is left out.
-
-    op         [ aten::mm                   ]
-                 [empty]
-    left out      ####   ################         16 of aten::mm, 4 of aten::empty
-    """
-    if not len(left_out):
-        return np.zeros(len(rows), np.int64)
-    ns = left_out.overlap_ns(trace.events.start_ns[rows], trace.events.ends(rows))
-    parent = parent_places(trace, rows)
-    inside = np.flatnonzero(parent >= 0)
-    own_ns: Int64 = np.maximum(ns - exact_sums(parent[inside], ns[inside], len(rows)), 0)
-    return own_ns
 
 
 def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.phases.marks import step_threads, training_threads
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
+from tb_steptime.trace.frames import CALLED_BY_LOOPS, MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_names, short_range
 from tb_steptime.trace.model import Trace, are_named, shared
 from tb_steptime.trace.nesting import top_level
@@ -301,12 +301,13 @@ def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
 
 def _named(trace: Trace, rows: Int64) -> int:
     """Returns the innermost row. Of frames it is the innermost one that a user knows, which is in a file outside torch
-    or belongs to a module."""
+    or belongs to a module. What happens inside a function of torch that a loop calls, such as TensorBoard's writer,
+    counts as that function."""
     names = [trace.strings[name] for name in trace.events.name[rows].tolist()]
-    named = [
-        row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)
-    ]
-    return named[-1] if named else int(rows[-1])
+    known = [is_source(name) or name.startswith(MODULE_FRAME) for name in names]
+    named = [place for place, is_known in enumerate(known) if is_known] or [len(names) - 1]
+    called = [place for place, name in enumerate(names) if CALLED_BY_LOOPS.match(name)]
+    return int(rows[min([named[-1], *called])])
 
 
 def is_explained(trace: Trace, start: int, end: int) -> bool:

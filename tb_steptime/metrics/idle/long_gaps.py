@@ -40,7 +40,7 @@ from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, cpu_updates, step_at
 from tb_steptime.metrics.idle.gaps import REACHED_NS, Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, activity_in
-from tb_steptime.metrics.idle.host_stalls import pause_intervals
+from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION, pause_intervals
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites
@@ -82,8 +82,8 @@ class LongGap(msgspec.Struct, frozen=True):
     doing, name, inside   what the host does for most of that time, as in `HostActivity`
     compiles            whether torch.compile works in it
     compiled            whether torch.compile works in it, or the launch that ends it belongs to compiled code
-    unusual             whether the host usually does this in far less time, or the launch call had returned before most
-                        of it
+    unusual             whether the host usually does this in far less time, gaps of this place are usually far shorter,
+                        or the launch call had returned before most of it
     busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
     on_cpu              whether ops compute on the CPU and do not call the device's runtime
     """
@@ -230,7 +230,9 @@ def _of_site(
     trace: Trace, gaps: Gaps, rows: Int64, late_ns: Int64, compiled: Bool, claimed: Intervals, steps: int
 ) -> LongGaps:
     order = np.argsort(-late_ns, kind="stable").tolist()
-    site_gaps = [_gap(trace, gaps, int(rows[i]), int(late_ns[i]), bool(compiled[i]), claimed) for i in order]
+    site_gaps = _with_far_longer(
+        [_gap(trace, gaps, int(rows[i]), int(late_ns[i]), bool(compiled[i]), claimed) for i in order], steps
+    )
     unusual_ns = sum(gap.late_ns for gap in site_gaps if gap.unusual and not gap.compiled)
     compiled_ns = sum(gap.late_ns for gap in site_gaps if gap.compiled)
     return LongGaps(
@@ -243,6 +245,21 @@ def _of_site(
         longest=site_gaps[:KEPT],
         names=_names(site_gaps),
     )
+
+
+def _with_far_longer(gaps: list[LongGap], steps: int) -> list[LongGap]:
+    """Returns the gaps of a place, of which those that are far longer than usual are unusual, if few steps have any: a
+    checkpoint, for example, in a loop that prepares each batch itself. Steps that compile have a card of their own.
+
+    step     1          2          3                                   4
+    gaps     |iiiiii|   |iiiiii|   |UUUUUUUUUUUUUUUUUUUUUUUUUUUUU|     |iiiiii|
+    """
+    usual_ns = sorted(gap.late_ns for gap in gaps)[(len(gaps) - 1) // 2]
+    far_longer = [gap for gap in gaps if gap.late_ns >= LONG_TIMES * usual_ns and not gap.compiled]
+    in_few = len({gap.step for gap in far_longer}) <= max(1, RARE_FRACTION * steps)
+    if steps < LEAST_STEPS or not in_few:
+        return gaps
+    return [replace(gap, unusual=True) if gap in far_longer else gap for gap in gaps]
 
 
 def _names(gaps: list[LongGap]) -> list[WaitName]:

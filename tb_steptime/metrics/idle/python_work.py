@@ -30,7 +30,15 @@ from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.frames import is_outside_torch, is_source, module_frames, package, script_package, short_frame
+from tb_steptime.trace.frames import (
+    CALLED_BY_LOOPS,
+    is_outside_torch,
+    is_source,
+    module_frames,
+    package,
+    script_package,
+    short_frame,
+)
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
@@ -48,8 +56,10 @@ MOST_FUNCTIONS = 5
 MOST_INSIDE = 0.5
 #: Minimum share of a function in the time of all such functions for its inner calls to be examined.
 WORTH_LOOKING = 0.01
-#: A function that is called in a smaller share of the steps is listed with those steps.
-IN_EVERY = 0.9
+#: A function that is called in a smaller share of the steps is listed with those steps, unless only the first or the
+#: last step has no call of it, and at least so many others have: an inferred first step begins at the recording's first
+#: op, so that what the loop calls before that op is in none, and the last step may be cut off.
+IN_EVERY, FEWEST = 0.9, 3
 #: Built-in functions that wait.
 _WAITS = expression(
     r"<built-in (?:method|function) (?:sleep|acquire|select|poll|epoll|recv\w*|accept|wait\w*|read\w*)\b"
@@ -57,7 +67,7 @@ _WAITS = expression(
 #: Functions that pass a lock on take no time themselves. While they last, another thread runs Python.
 _LOCKS = expression(r"<built-in method (?:release|__enter__|__exit__) of _thread\.")
 #: Built-in functions, and functions of torch that no op explains and that a training loop calls explicitly.
-_LIBRARY = expression(r"<built-in |(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
+_LIBRARY = expression(rf"<built-in |{CALLED_BY_LOOPS.pattern}")
 _MODULE_LEVEL = expression(r": <module>$")
 #: Comprehensions and similar frames have no names of their own.
 _ADDRESS = expression(r" at 0x[0-9a-fA-F]+")
@@ -157,9 +167,18 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
         longest_ns=int(calls.ns.max()),
         start_ns=int(trace.events.start_ns[longest]),
         end_ns=int(trace.events.start_ns[longest] + trace.events.dur_ns[longest]),
-        steps=[steps[each].name for each in of_steps.tolist()] if len(of_steps) < IN_EVERY * len(steps) else [],
+        steps=[] if _in_every(of_steps, len(steps)) else [steps[each].name for each in of_steps.tolist()],
         waits=waits,
     )
+
+
+def _in_every(places: Int64, steps: int) -> bool:
+    """
+    >>> _in_every(np.array([1, 2, 3]), 4), _in_every(np.array([0, 1, 3]), 4), _in_every(np.array([1, 2]), 3)
+    (True, False, False)
+    """
+    but_an_edge = len(places) == steps - 1 and len(places) >= FEWEST and places[-1] - places[0] == len(places) - 1
+    return len(places) >= IN_EVERY * steps or bool(but_an_edge)
 
 
 def _chosen(trace: Trace, thread: int) -> Int64:
@@ -243,7 +262,8 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     source = are_named(trace, calls.row, is_source)
     of_script, parent = script_package(trace), parent_places(trace, calls.row)
     own = source & are_named(trace, calls.row, lambda frame: package(frame) == of_script)
-    by_script = source & ~own & (parent >= 0) & own[parent]
+    of_package = (source & ~own) | are_named(trace, calls.row, CALLED_BY_LOOPS.match)
+    by_script = of_package & ((parent < 0) | own[parent])  # the script's own level is no call
     worth_ns = WORTH_LOOKING * calls.ns[top].sum()
     result = [np.empty(0, np.int64)]
     for function in distinct_in(calls.function[top]).tolist():

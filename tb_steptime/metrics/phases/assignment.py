@@ -7,9 +7,10 @@ zero_grad      "Optimizer.zero_grad#..."
 optimizer      "Optimizer.step#...", without the closures that it calls
 backward       a node of the autograd engine; on the training thread all from a pass's first node to its last, wherever
                they run; anything at all on a thread of the engine
-forward        where no mark is open, until the step's last backward pass ends; the whole step where it has none; in a
-               closure that an optimizer calls
-other          where no mark is open, after that, and between the marks of steps
+forward        where no mark is open, until the step's last backward pass ends; the whole step where it has none; from
+               the first layer to the last one after that pass, if these are a forward pass, such as an evaluation at
+               the end of a step; in a closure that an optimizer calls
+other          where no mark is open, after the last backward pass, and between the marks of steps
 
 If a launch is not recorded, its phase is unknown. Without step marks the recording is one step.
 
@@ -27,6 +28,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
 from tb_steptime.metrics.phases.marks import (
     ROWS_AT_ONCE,
     SITE,
@@ -43,13 +45,13 @@ from tb_steptime.metrics.phases.marks import (
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import BEFORE_ALL, NEVER, Intervals, Segments
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace, find_launches, shared
-from tb_steptime.trace.nesting import open_at
-from tb_steptime.trace.ops import op_by_id
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
+from tb_steptime.trace.nesting import innermost, open_at
+from tb_steptime.trace.ops import in_nodes, op_by_id
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.steps.calls import optimizer_marks
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_courses",
            "host_phases", "host_time_ns", "kernel_phases", "optimizer_class",
@@ -219,8 +221,8 @@ def _course(marks: Marks, unmarked: _Course) -> _Course:
 
 
 def _unmarked(trace: Trace) -> _Course:
-    """Returns the course of a thread without marks: forward up to the end of each step's last backward pass, other
-    after it and outside the marks of steps."""
+    """Returns the course of a thread without marks: forward up to the end of each step's last backward pass, and where
+    layers run again after it; other after it and outside the marks of steps."""
     (start, end), passes = _host_steps(trace), backward_passes(trace)
     forward, other = SITE["forward.model"], SITE["other"]
     if not len(start):
@@ -229,10 +231,39 @@ def _unmarked(trace: Trace) -> _Course:
     last = np.searchsorted(passes.start, end) - 1  # of those that begin before the mark's end
     has_pass = (last >= 0) & (passes.start[last] >= start) if len(passes) else np.zeros(len(start), bool)
     until = np.where(has_pass, np.minimum(passes.end[last], end), end) if len(passes) else end
-    before_backward = Intervals.union(start, until)
+    before_backward = Intervals.union(start, until) | _forward_again(trace, start, until, end)
     knots = np.append(BEFORE_ALL, np.stack((before_backward.start, before_backward.end), axis=1).ravel())
     sites = np.append(other, np.tile([forward, other], len(before_backward))).astype(np.uint8)
     return _Course(knots, sites)
+
+
+#: Minimum share of the layers of a step's usual forward pass: fewer after its last backward pass are a metric.
+AGAIN_FRACTION = 0.5
+
+
+def _forward_again(trace: Trace, start: Int64, until: Int64, end: Int64) -> Intervals:
+    """Returns from which layer to which a forward pass runs after the last backward pass of each step: an evaluation, a
+    rollout, or the pass of the next batch. until: where the last backward passes end. Products of an optimizer without
+    a mark are none: layers count after a mark, or if autograd records them.
+
+    step      |------------------------------------------------------------|
+    ops        [mm][mm]  |backward|  [optimizer]  [copy] [mm][mm] [mm][mm]
+    again                                                |---------------|
+    """
+    events, passes, updates = trace.events, backward_passes(trace), optimizer_marks(trace)
+    layers = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match)
+    layers = layers[is_in(events.thread[layers], training_threads(trace)) & ~in_nodes(trace, layers)]
+    layers = layers[innermost(trace, updates, layers) < 0]
+    begun, numbered = events.start_ns[layers], is_in(layers, trace.sequences.event)
+    updated = np.append(BEFORE_ALL, np.sort(events.ends(updates)))
+    step = np.searchsorted(start, begun, side="right") - 1
+    after_update = updated[np.searchsorted(updated, begun, side="right") - 1] >= until[step]
+    counted = (step >= 0) & ((begun < until[step]) | numbered | after_update)
+    begun, ends = begun[counted], np.maximum.accumulate(events.ends(layers[counted]))
+    first, after, beyond = (np.searchsorted(begun, at) for at in (start, until, end))
+    number = np.searchsorted(passes.start, until) - np.searchsorted(passes.start, start)
+    again = (beyond > after) & (number * (beyond - after) >= AGAIN_FRACTION * (after - first))
+    return Intervals.union(begun[after[again]], np.minimum(ends[beyond[again] - 1], end[again]))
 
 
 def _host_steps(trace: Trace) -> tuple[Int64, Int64]:

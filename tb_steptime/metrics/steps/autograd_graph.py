@@ -24,6 +24,7 @@ from tb_steptime.metrics.job import MANY, purpose_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.host_ranges import compiling
 from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.ops import in_nodes
@@ -116,12 +117,15 @@ def _are_apart(counts: Int64, having: Int64, ran: Bool) -> bool:
 
 def _created(trace: Trace) -> tuple[Int64, Bool]:
     """Returns the forward ops that created a node before the last recorded node begins, or at any time if none is
-    recorded. Also returns whether a node of that number runs at any time, on any thread."""
+    recorded. Also returns whether a node of that number runs at any time, on any thread. Nodes that torch.compile
+    creates while it traces are not meant to run."""
     table, events = trace.sequences, trace.events
     node = table.forward_thread > 0
     last_ns = events.start_ns[table.event[node]].max() if node.any() else NEVER
     op = np.flatnonzero(~node & (events.kind[table.event] == Kind.CPU_OP))
-    op = op[(events.start_ns[table.event[op]] < last_ns) & ~in_nodes(trace, table.event[op])]
+    start = events.start_ns[table.event[op]]
+    traced = compiling(trace).overlap_ns(start, start + 1) > 0
+    op = op[(start < last_ns) & ~traced & ~in_nodes(trace, table.event[op])]
     thread = events.thread[table.event[op]]
     creating = [np.empty(0, np.int64)]
     for each in distinct_in(thread).tolist():

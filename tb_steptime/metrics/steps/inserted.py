@@ -223,9 +223,9 @@ class RecurringWork(msgspec.Struct, frozen=True):
 
 def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
     """Returns the recurring work; None if no steps are longer in this way, or if they do no more than the others. An
-    optimizer step after several passes does not count as extra work. Work of every second step does not count either:
-    steps of two kinds take turns, such as those of a generator and its discriminator, and neither kind is the usual
-    one."""
+    optimizer step after several passes, or for a second network, does not count as extra work. Work of every second
+    step does not count either: steps of two kinds take turns, such as those of a generator and its discriminator, and
+    neither kind is the usual one."""
     found = _recurring(trace, device)
     return None if found is not None and found.name and found.every == _IN_TURN else found
 
@@ -275,10 +275,11 @@ def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWo
 
 
 def _are_updates(trace: Trace, has_work: Bool) -> bool:
-    """Returns whether an optimizer steps only in these steps."""
-    marks = optimizer_marks(trace)
-    step = _step_of(trace, marks)
-    return len(marks) > 0 and bool(has_work[step[step >= 0]].all())
+    """Returns whether optimizers step more often in each of these steps than in any other: after several passes, or for
+    a second network."""
+    step = _step_of(trace, optimizer_marks(trace))
+    updates = np.bincount(step[step >= 0], minlength=len(has_work))
+    return bool(updates[has_work].min() > updates[~has_work].max())
 
 
 def _step_of(trace: Trace, rows: Int64) -> Int64:

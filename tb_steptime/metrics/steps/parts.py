@@ -131,11 +131,12 @@ def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
     return dict(zip([*PRIORITY, "other"], shared, strict=True))
 
 
-def between_ops_ns(trace: Trace) -> int:
+def between_ops_ns(trace: Trace, left_out: Intervals | None = None) -> int:
     """Returns the part of `cpu_exec` in the mean step in which only named ranges are open, which is Python between
-    ops."""
+    ops. left_out: when no time counts."""
     steps = find_steps(trace)
     ranges = part_intervals(trace)["cpu_exec"] - union_where(trace, trace.events.kind == Kind.CPU_OP)
+    ranges = ranges if left_out is None else ranges - left_out
     return int(steps.overlap_ns(ranges).sum()) // len(steps.steps)
 
 

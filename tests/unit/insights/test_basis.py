@@ -60,6 +60,12 @@ def test_each_of_several_kinds_is_listed():
     }  # fmt: skip
 
 
+def test_a_kind_that_comes_again_is_listed_again():
+    assert values(headline([100, 110, 105, 300, 310, 305, 100, 105, 104])) == {
+        "ns0": 105 * US, "step1": "8", "ns1": 305 * US, "step2": "11", "ns2": 104 * US
+    }  # fmt: skip
+
+
 def test_many_kinds_are_counted():
     assert values(headline([10, 10, 20, 20, 40, 40, 80, 80, 160, 160])) == {"number": 5}
 
@@ -80,6 +86,9 @@ def test_a_verdict_on_steps_with_different_limits_is_about_no_step(idle: list[in
         ([100, 100, 100, 900], ()),  # the last step alone
         ([900, 100, 100, 100], ()),  # the first one alone
         ([100, 300, 100, 300, 100, 300], ()),  # in turn
+        ([100, 100, 100, 300, 300, 100, 100, 100], ()),  # two, which may be chance
+        ([100, 100, 100, 150, 150, 150, 100, 100, 100], ()),  # not more than 1.5 times as long
+        ([100, 100, 100, 300, 300, 300] * 3, ()),  # in turn, again and again
         ([100, 130, 160, 190, 220, 250, 280], ()),  # little by little
         ([100, 300, 900, 300, 900], ()),  # the first one alone, and noise
         ([300, 300, 100, 100], (200, 200, 0, 0)),  # one-time work

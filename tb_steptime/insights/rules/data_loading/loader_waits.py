@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.insights.base import Certainty, Evidence, EvidenceRow, Insight, high, low, medium
 from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import host_card
+from tb_steptime.insights.host_gains import ONCE, host_card
 from tb_steptime.insights.rules.host.idle_cards import behind_batches_ns
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
 from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS, EpochStarts
@@ -210,7 +210,8 @@ def loader_jitter(facts: Facts) -> Insight | None:
 
     Gain: what these waits cost beyond the usual one, mean over the steps.
 
-    Left out: nothing; whether a deeper queue hides all of it depends on how often batches are late.
+    Left out: how often batches are late in a long run, where they are in a single step: a minor card. Whether a deeper
+    queue hides all of it depends on that.
     """
     result = facts.data_loading
     jitter = result.causes.jitter if result.causes else None
@@ -231,7 +232,7 @@ def loader_jitter(facts: Facts) -> Insight | None:
         how=None if deep else DEEPER,
         gain_ns=shares(facts).jitter_ns,
         formula="Mean over the steps of what these waits cost beyond the usual one.",
-        certainty=FEW_STEPS,
+        certainty=ONCE if len(jitter.steps) == 1 else FEW_STEPS,
         steps=jitter.steps,
     )
 

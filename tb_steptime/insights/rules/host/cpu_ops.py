@@ -173,6 +173,9 @@ _FEWER = """# more computation in each call: a larger batch, or more environment
 # or fewer and wider layers"""
 _BATCHED = """# one op for a batch of samples, environments or time steps, in place of a Python loop
 torch.vmap(function)(inputs)  # or write the loop as ops on a tensor with one more dimension"""
+#: The loop over time is in C++. LSTM alone has an op of oneDNN (`use_mkldnn` in aten/src/ATen/native/RNN.cpp).
+_TIME_STEPS = """# a larger batch, or fewer time steps: a recurrent layer calls its ops for each of them
+nn.LSTM(...)  # in FP32 and without packed sequences oneDNN runs each layer in one op; nn.GRU and nn.RNN have none"""
 
 
 def small_ops(facts: Facts) -> Insight | None:
@@ -183,7 +186,8 @@ def small_ops(facts: Facts) -> Insight | None:
     Similar pattern: matrix products among many small ops, as in layers of middle size: they are a kind of their own,
     which takes longer. Ops that torch.compile can fuse:
     `cpu_ops` says so, and this card is not shown. Compiled code. A slow function of the loop, or a wait, that computes
-    no ops: it is one long gap, or `python_loop` names it. The ops of an optimizer: `cpu_optimizer`.
+    no ops: it is one long gap, or `python_loop` names it. The ops of an optimizer: `cpu_optimizer`. A recurrent layer,
+    whose time steps no Python calls, has its own advice.
 
     Needs: the CPU ops.
 
@@ -219,9 +223,15 @@ def small_ops(facts: Facts) -> Insight | None:
         ),
         formula="Not computed: how many ops another form of the loop needs is not known.",
         certainty=medium("The ops are counted and timed; what they compute is not."),
-        how=_often_called(facts) + (_BATCHED if calls >= LOOP_OPS else _FEWER),
+        how=_often_called(facts) + _how_to_batch(work, calls),
         about_ns=min(round(spent_ns), facts.step_ns),
     )
+
+
+def _how_to_batch(work: CpuWork, calls: float) -> str:
+    if work.recurrent_share >= RECURRENT_FRACTION:
+        return _TIME_STEPS
+    return _BATCHED if calls >= LOOP_OPS else _FEWER
 
 
 def _often_called(facts: Facts) -> str:

@@ -17,6 +17,7 @@ from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
+from tb_steptime.text.patterns import expression
 
 #: Minimum share of the step that ops of the leading kind take. Below it, no kind of op is worth speeding up first.
 LEADING_OPS_FRACTION = 0.30
@@ -318,12 +319,18 @@ def _evidence(facts: Facts, work: PythonWork) -> list[Evidence]:
     return [Evidence(step.name, step.start_ns, step.end_ns) for step in (named or longest)[:EVIDENCE]]
 
 
+#: torch.tensor converts lists, also of arrays, value by value.
+_MAKES_TENSOR = expression(r"<built-in method (?:as_)?tensor of type object\b")
+_STACKED = "torch.from_numpy(np.stack(rows))  # in place of torch.tensor(rows), which converts each value by itself"
+
+
 def _how(work: PythonWork) -> str:
     """Returns where the function's code is. If the code is not the user's own, returns where the function is called."""
     caller = source_line(work.caller or "")
     if caller is None or frame_function(work.name).startswith("<"):
         return f"# {_place(work.name)}"
-    return f"# called in {caller.file}" + ("" if caller.function == "<module>" else f", {caller.function}")
+    called = f"# called in {caller.file}" + ("" if caller.function == "<module>" else f", {caller.function}")
+    return f"{called}\n{_STACKED}" if _MAKES_TENSOR.match(work.name) else called
 
 
 def _place(frame: str) -> str:

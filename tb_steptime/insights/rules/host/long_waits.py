@@ -65,6 +65,8 @@ with torch.device("cuda"):  # where these are the first weights of a model
 _OVERLAP = "Shorten {name}, or overlap it with GPU work"
 #: Below these shares of the gain an overlap gains clearly less, and hardly anything.
 MUCH, HARDLY = 0.9, 0.1
+#: A module computes in it what the rest of the model needs, so that nothing of the model runs meanwhile.
+_OF_MODULE = expression(r".*\.py\(\d+\): forward$")
 _HOW_TO_PROFILE = "py-spy record --pid PID -o calls.svg  # shows the lines in which the time is spent"
 #: The search of DistributedDataParallel, about which `unused_parameters` is where nothing shows that it is needed.
 _OF_ANOTHER_CARD = expression(r"reducer::search_unused_parameters$")
@@ -176,6 +178,8 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
     if look or keeps_pace(facts):
         other = look[0] if look else None
         return phrase("Find out what {name} waits for", name=short), _of_spinning_server(facts, name, gaps, other)
+    if _OF_MODULE.match(name):
+        return phrase("Shorten {name}", name=short), _HOW_TO_PROFILE
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 
@@ -198,12 +202,15 @@ _WAITS = (
 
 def _how_to_overlap(facts: Facts, name: str) -> str | None:
     """Returns the code of the advice for a Python function; None for ranges, and for methods such as `__call__`, which
-    no script calls by their names. The functions of a server are not the user's."""
+    no script calls by their names. The functions of a server are not the user's. What a function of torch does can come
+    less often, such as logging."""
     if facts.job.server is not None:
         return how_to_schedule_ahead(facts, "")
     frame = source_line(name)
     if frame is None or not frame.function.isidentifier() or frame.function.startswith("__"):
         return None
+    if frame.file.startswith("torch/"):
+        return f"if step % 100 == 0:\n    {frame.function}(...)"
     return f"output = model(inputs)  # launches the GPU's work\nfollowing = {frame.function}(...)  # meanwhile"
 
 

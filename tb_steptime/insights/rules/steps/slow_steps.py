@@ -114,7 +114,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
         steps=[step.step for step in slow],
         row=EvidenceRow("slow", slow[0].step),
-        of="one_step" if len(slow) == 1 else "excess",
+        of="one_step" if slow[0].excess_ns >= NEARLY_ALL * sum(each.excess_ns for each in slow) else "excess",
     )
 
 
@@ -244,11 +244,12 @@ def recurring_steps(facts: Facts) -> Insight | None:
     much: when these steps take longer where their own ops are inserted into the sequence that all steps have, or, with
     the same ops in all steps, at one place between them.
 
-    Similar pattern: an optimizer that steps after several passes: where it steps in these steps alone, there is no
-    card. Steps that are slow by chance: these come at no equal distances, and call no more ops than the others, or take
-    no longer at the place of these ops. A loader that begins to iterate, and waits for a batch, do not count. A rank
-    that waits for others: with several ranks only ops count. A server, whose requests decide which steps process
-    prompts besides tokens: its ops do not count. Steps in which torch.compile works: `slow_steps`.
+    Similar pattern: an optimizer that steps after several passes, or one of a second network, such as a generator's:
+    where optimizers step more often in these steps, there is no card. Steps that are slow by chance: these come at no
+    equal distances, and call no more ops than the others, or take no longer at the place of these ops. A loader that
+    begins to iterate, and waits for a batch, do not count. A rank that waits for others: with several ranks only ops
+    count. A server, whose requests decide which steps process prompts besides tokens: its ops do not count. Steps in
+    which torch.compile works: `slow_steps`.
 
     Needs: three such steps, two that call the same ops, or four with a pause between the same ops; the CPU ops.
 

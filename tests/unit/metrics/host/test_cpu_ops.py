@@ -91,6 +91,14 @@ def test_the_end_of_a_first_call_that_comes_once_is_no_time_of_its_op():
     assert (work.ops_ns, work.busy_ns, work.step_ns) == (4 * US, 4 * US, 6 * US)
 
 
+def test_nor_is_what_an_op_does_only_once():
+    """One-time work within an op, from the fourth cell to the sixth, is no time of that op, nor of the op inside it."""
+    trace = timeline("step | 0000000011111111 |\nop | aaaaaaaa...aaaaa |\nop | .bbbb........... |")
+    work = cpu_work(trace, Intervals.of((3 * US, 6 * US)), NONE)
+    assert {row.op: row.self_ns for row in work.ops} == {"a": (3 + 5) * US // 2, "b": 2 * US // 2}
+    assert (work.ops_ns, work.busy_ns, work.step_ns) == (5 * US, 5 * US, 13 * US // 2)
+
+
 def test_an_op_that_loses_the_core_in_some_steps_is_usually_short():
     trace = timeline("""
         step                          | 000000000111111111222222222 |

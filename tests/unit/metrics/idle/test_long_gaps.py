@@ -257,6 +257,17 @@ def test_what_contains_the_whole_training_says_nothing_of_a_gap():
     assert activity_in(frames, 0, 2_000, 5_199) == HostActivity("nothing", None, None, compiles=False)
 
 
+def test_what_the_writer_of_tensorboard_calls_is_its_own():
+    """Nobody calls this sort in numpy but the writer."""
+    trace = timeline("""
+        step   | 0000000000 |
+        python | .hhhhhhhh. |
+        python | .nnnnnnnn. |""", names={
+            "h": "torch/utils/tensorboard/writer.py(494): add_histogram", "n": "numpy/_core/fromnumeric.py(939): sort",
+        })  # fmt: skip
+    assert activity_in(trace, 0, 1_000, 9_000).name == "torch/utils/tensorboard/writer.py(494): add_histogram"
+
+
 @pytest.mark.parametrize(("others", "unusual"), [("pqrs", True), ("pqr", False)])
 def test_an_op_that_takes_far_less_elsewhere_is_unusual(others: str, unusual: bool):
     """A first call, for example. With fewer other calls it is not known how long the op usually takes."""
@@ -356,3 +367,26 @@ def test_what_lasts_in_a_range_is_found_however_many_events_begin_before_it(
     monkeypatch.setattr("tb_steptime.metrics.idle.host_activity._BLOCK", block)
     assert [activity_in(in_blocks, 0, *each) for each in ranges] == at_once
     assert len({each.name for each in at_once}) > 5
+
+
+@pytest.mark.parametrize(
+    ("pauses", "unusual"),
+    [
+        ((3, 3, 90, 3, 3), 1),  # a checkpoint in a loop that always prepares its batch
+        ((3, 3, 30, 3, 3), 0),  # not ten times as long as usual
+        ((3, 90, 90, 3, 3), 0),  # in more than one of four steps
+        ((3, 90, 3, 90, 3, 3, 3, 3), 2),
+        ((3, 90), 0),  # neither of two steps is the usual one
+    ],
+)
+def test_a_gap_that_is_far_longer_than_those_of_its_place_is_unusual(pauses: tuple[int, ...], unusual: int):
+    """Before its first launch, each step is in one op for so many ms, the longest in another one. The other launches
+    are in time."""
+    rows = {
+        "step": "".join(str(place) * (pause + 6) for place, pause in enumerate(pauses)),
+        "op": "".join(("p" if pause < 30 else "s") * pause + "......" for pause in pauses),
+        "runtime": "".join("." * pause + "abcd.." for pause in pauses),
+        "kernel 7": "".join("." * pause + ".abcd." for pause in pauses),
+    }
+    trace = timeline("\n".join(f"{row} | {cells} |" for row, cells in rows.items()), cell_ns=MS)
+    assert [gap.unusual for row in long_gaps(trace, 0) for gap in row.longest].count(True) == unusual

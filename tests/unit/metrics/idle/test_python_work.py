@@ -46,6 +46,19 @@ def test_a_function_that_runs_in_every_step(rows: str, expected: list[PythonWork
     assert python_work(trace) == expected
 
 
+@pytest.mark.parametrize(
+    ("without", "steps"), [((0,), []), ((3,), []), ((1,), ["0", "2", "3"]), ((0, 1), ["2", "3"]), ((0, 3), ["1", "2"])]
+)
+def test_an_edge_of_the_recording_may_lack_the_call_of_a_function_of_every_step(
+    without: tuple[int, ...], steps: list[str]
+):
+    """A loop that prepares its batch first does so before the first op, where the first inferred step begins."""
+    marks, ops = "".join(str(step) * 10 for step in range(4)), "oooo......" * 4
+    calls = "".join("." * 10 if step in without else "....cccc.." for step in range(4))
+    (work,) = python_work(timeline(f"step | {marks} |\npython | {calls} |\nop | {ops} |", names=NAMES))
+    assert work.steps == steps
+
+
 def test_a_checkpoint_in_every_second_step_is_of_its_caller():
     steps, ops = "".join(str(step) * 10 for step in range(4)), "oooo......" * 4
     calls = "....ssss.." + "." * 10
@@ -53,6 +66,20 @@ def test_a_checkpoint_in_every_second_step_is_of_its_caller():
     assert python_work(trace) == [
         PythonWork(NAMES["s"], NAMES["m"], 2, 2_000, 4_000, 4_000, 8_000, ["0", "2"]),
     ]  # fmt: skip
+
+
+def test_logging_is_that_of_the_function_that_the_script_calls():
+    """What TensorBoard's writer calls in numpy takes most of it, and no loop calls that by itself."""
+    names = NAMES | {
+        "h": "torch/utils/tensorboard/writer.py(494): add_histogram",
+        "i": "torch/utils/tensorboard/summary.py(358): histogram",
+        "n": "numpy/_core/fromnumeric.py(939): sort",
+    }  # fmt: skip
+    steps, ops = "".join(str(step) * 10 for step in range(4)), "oooo......" * 4
+    rows = ("m" * 40, "....hhhhhh" * 4, "....iiiii." * 4, "....nnnn.." * 4)
+    frames = "\n".join(f"python | {row} |" for row in rows)
+    (work,) = python_work(timeline(f"step | {steps} |\n{frames}\nop | {ops} |", names=names))
+    assert (work.name, work.caller, work.ns) == (names["h"], NAMES["m"], 6_000)
 
 
 def test_the_loop_itself_is_no_function_of_a_step():

@@ -49,6 +49,36 @@ def host_us(trace: Trace) -> list[dict[str, int]]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("after", "numbers", "again"),
+    [
+        ("..u.x.l.l.l.l.", {}, 7),  # an evaluation, from its first layer to its last
+        ("..u.x.l.l.....", {}, 3),  # half of a forward pass
+        ("..u.x.l.......", {}, 0),  # a quarter of one: a metric
+        ("..u.x.x.x.x.x.", {}, 0),  # no layers
+        ("l.l.l.l.u.....", {}, 0),  # an optimizer without a mark of its own may multiply, too
+        ("....x.l.l.l.l.", {}, 0),
+        ("....x.l.l.l.l.", {"l": (5, 0)}, 7),  # the pass of the next batch, of which gradients are taken
+    ],
+)
+def test_a_forward_pass_after_the_last_backward_pass_is_one(
+    after: str, numbers: dict[str, tuple[int, int]], again: int
+):
+    """Four layers run forward, and one within the optimizer, as a product of Muon does."""
+    trace = timeline(
+        f"""
+        step                          | {"0" * 24} |
+        op                            | l.l.l.l.nn{after.replace("u", ".")} |
+        user Optimizer.step#Muon.step | {"." * 10}{"".join("u" if each == "u" else "." for each in after)} |
+        op                            | {"." * 10}{"".join("l" if each == "u" else "." for each in after)} |""",
+        names=NAMES | {"l": "aten::mm", "x": "aten::copy_"},
+        sequences=numbers,
+    )
+    updates = {"optimizer": 1} if "u" in after else {}
+    expected = {"forward": 8 + again, "backward": 2, "other": 14 - len(updates) - again} | updates
+    assert host_us(trace) == [{phase: expected[phase] for phase in PHASES if phase in expected}]
+
+
 def test_every_place_of_a_training_step():
     trace = timeline(
         """

@@ -11,13 +11,11 @@ USUAL, MORE = "oooooooo..", "oooooooo.ee.ee.ee..."
 
 def drawn(steps: str, updates: str = "") -> RecurringWork | None:
     """u: a usual step of 10 us; m: a step of 20 us with three more ops; n: as long as m, with two more ops; s: as long
-    as m, without more ops; updates: the steps in which an optimizer steps."""
+    as m, without more ops; updates: the steps in which an optimizer steps, named once for each time."""
     cells = {"u": USUAL, "m": MORE, "n": "oooooooo.ee.eeeee...", "s": "oooooooo............"}
     ops = "".join(cells[each] for each in steps)
     marks = "".join(str(place % 10) * len(cells[each]) for place, each in enumerate(steps))
-    done = "".join(
-        (".u" if str(place) in updates else "..") + "." * (len(cells[each]) - 2) for place, each in enumerate(steps)
-    )
+    done = "".join((".u" * updates.count(str(place))).ljust(len(cells[each]), ".") for place, each in enumerate(steps))
     user = f"user Optimizer.step#SGD.step | {done} |" if updates else ""
     return recurring_work(timeline(f"step | {marks} |\nop | {ops} |\n{user}", names=NAMES), None)
 
@@ -60,3 +58,9 @@ def test_without_ops_nothing_is_known():
 def test_an_optimizer_that_steps_in_them_alone_is_part_of_the_training():
     assert drawn("uumuumuumu", updates="258") is None
     assert drawn("uumuumuumu", updates="0123456789") is not None
+
+
+def test_steps_that_update_a_second_network_are_part_of_the_training():
+    """The generator of an adversarial training steps after several steps of its discriminator."""
+    assert drawn("uumuumuumu", updates="0123456789258") is None
+    assert drawn("uumuumuumu", updates="01234567892") is not None

@@ -39,11 +39,11 @@ class _Drawing:
         return char + "."
 
 
-def drawn(*steps: str) -> Trace:
+def drawn(*steps: str, compiling: bool = False) -> Trace:
     """By step: l a layer that runs backward, in its place at B; t a layer that never does, n another op that never
     does, f an op of a frozen layer; B the backward pass of all layers so far, K the same with a layer computed again
-    inside of each node."""
-    drawing, pending = _Drawing(), list[int]()
+    inside of each node. compiling: whether torch.compile traces the layers that never do."""
+    drawing, pending, traced = _Drawing(), list[int](), ""
     for place, step in enumerate(steps):
         begins = len(drawing.ops)
         for each in step:
@@ -52,19 +52,27 @@ def drawn(*steps: str) -> Trace:
                     inside = drawing.again() if each == "K" else ".."
                     drawing.add(NODE + "AddmmBackward0", pending.pop(), 1, inside)
                 continue
-            drawing.add("aten::mul" if each == "n" else "aten::addmm", drawing.number, 0)
+            char = drawing.add("aten::mul" if each == "n" else "aten::addmm", drawing.number, 0)
+            traced += char if each == "t" and compiling else ""
             if each == "l":
                 pending.append(drawing.number)
             drawing.number += each != "f"
         drawing.ops, drawing.inside = drawing.ops + "..", drawing.inside + ".."
         drawing.marks += str(place) * (len(drawing.ops) - begins)
-    text = f"step | {drawing.marks} |\nop | {drawing.ops} |\nop | {drawing.inside} |"
+    compiles = "".join("w" if each in traced else "." for each in drawing.ops)
+    text = (
+        f"step | {drawing.marks} |\nop | {drawing.ops} |\nop | {drawing.inside} |\nuser (dynamo_timed) | {compiles} |"
+    )
     return timeline(text, names=drawing.names, sequences=drawing.numbers)
 
 
 def test_a_teacher_whose_nodes_never_run():
     found = unused_graph(drawn("tttllB", "tttllB", "tttllB"))
     assert found == UnusedGraph(3, 5, ["0", "1", "2"], "aten::addmm", 6_000, 0, 6_000)
+
+
+def test_what_torch_compile_traces_is_not_meant_to_run():
+    assert unused_graph(drawn("tttllB", "tttllB", "tttllB", compiling=True)) is None
 
 
 def test_an_evaluation_in_some_steps():

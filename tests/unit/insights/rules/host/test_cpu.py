@@ -55,6 +55,12 @@ def test_python_that_computes_no_ops_is_named_with_its_line():
     [
         ("metrics.py(9): <listcomp>", "Speed up `<listcomp>` in `report`, or run it less", "# metrics.py:9"),
         ("<built-in function collect>", "Speed up `collect`, or run it less", "# called in train.py, report"),
+        (
+            "<built-in method tensor of type object at 0x7f60>",
+            "Speed up `tensor`, or run it less",
+            "# called in train.py, report\n"
+            "torch.from_numpy(np.stack(rows))  # in place of torch.tensor(rows), which converts each value by itself",
+        ),
     ],
 )
 def test_what_has_no_place_or_name_of_its_own_is_told_by_its_caller(frame: str, title: str, how: str):
@@ -444,6 +450,17 @@ def test_a_loop_is_seen_by_thousands_of_ops(calls: int, advised: bool):
     assert ("torch.vmap" in (card.how or "")) is advised
 
 
+@pytest.mark.parametrize(("inside", "outside", "advised"), [(30, 20, True), (15, 35, False)])
+def test_the_time_steps_of_a_recurrent_layer_are_no_loop_in_python(inside: int, outside: int, advised: bool):
+    """The layer calls two ops for each of them. Outside it, every second op reads a value, which ends compiled code."""
+    names = NAMES | {"l": "aten::gru", "s": "aten::sigmoid_", "t": "aten::tanh_", "q": "aten::add", "r": "aten::item"}
+    layer = "l" * 2 * inside + "." * 2 * outside
+    rows = {"step": "0" * 100 + "1" * 100, "op": layer * 2, "op ": ("st" * inside + "qr" * outside) * 2}
+    trace = timeline("\n".join(f"{row.strip()} | {cells} |" for row, cells in rows.items()), names=names)
+    (card,) = [each for each in judged(trace).insights if each.id == "small_ops"]
+    assert ("nn.LSTM" in (card.how or "")) is advised
+
+
 @pytest.mark.parametrize(
     ("function", "named"),
     [
@@ -596,6 +613,15 @@ def test_a_single_step_that_compiles_is_named():
 
 def test_compiling_at_the_beginning_is_no_cost_of_later_steps():
     assert "cpu_compiles" not in cards(compiling_in(0, 1))
+
+
+def test_what_a_step_computes_lacks_one_time_work_once():
+    """The range of torch.compile's work in the first step runs no op, and is left out of the steady step of 10 us."""
+    marks = "0" * 90 + "".join(str(step) * 10 for step in range(1, 6))
+    ranges, ops = "d" * 80 + "." * 60, "." * 80 + "mmmmmmm..." * 6
+    drawn = f"step | {marks} |\nuser compile_fx_inner (dynamo_timed) | {ranges} |\nop | {ops} |"
+    verdict = judged(timeline(drawn, names=NAMES)).verdict
+    assert plain(verdict.text) == "The CPU computes for 70 % of a steady step of 10 µs, 70 % in aten::addmm."
 
 
 def with_updates(optimizer: str = "AdamW", update: str = "aten::sqrt") -> Trace:

@@ -860,6 +860,18 @@ def test_only_a_function_that_a_script_can_call_is_shown_as_called(name: str, sh
     assert (insight.how is None) != shown
 
 
+def test_what_a_function_of_torch_logs_can_come_less_often():
+    insight = card(waited(long_gap("torch/utils/tensorboard/writer.py(494): add_histogram", 0.2)), "long_stretches")
+    assert insight is not None
+    assert insight.how == "if step % 100 == 0:\n    add_histogram(...)"
+
+
+def test_what_a_module_computes_does_not_run_beside_the_model():
+    insight = card(waited(long_gap("/home/me/matcher.py(40): forward", 0.2)), "long_stretches")
+    assert insight is not None and insight.how is not None
+    assert (plain(insight.title), "py-spy" in insight.how) == ("Shorten forward", True)
+
+
 @pytest.mark.parametrize(
     ("name", "inside", "how"),
     [
@@ -1903,6 +1915,19 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the 900 us of the others
     assert card(host_result(**slow(990)), "slow_steps") is not None
+
+
+@pytest.mark.parametrize(("other_us", "confidence"), [(1_150, Confidence.LOW), (1_250, Confidence.MEDIUM)])
+def test_where_one_slow_step_takes_nearly_all_of_it_how_often_is_not_known(other_us: int, confidence: Confidence):
+    """It takes 1000 us longer than usual. The step after it, still behind, takes 150 or 350 us longer."""
+    lengths = [1_900 * US, *[900 * US] * 4, 1_900 * US, other_us * US]
+    ends = list(itertools.accumulate(lengths))
+    steps = [HostStep(str(i), ends[i] - lengths[i], ends[i], IdleNs(), 1.0, 100) for i in range(7)]
+    part = GrownPart("nothing_recorded", "Nothing recorded", 150 * US)
+    grown = [Grown(str(i), ends[i] - lengths[i], ends[i], lengths[i] - 900 * US, [part]) for i in (5, 6)]
+    insight = card(host_result(steps=steps, grown=grown), "slow_steps")
+    assert insight is not None
+    assert (insight.steps, insight.confidence) == (["5", "6"], confidence)
 
 
 @pytest.mark.parametrize(("judged_steps", "over"), [([0, 1, 2, 3, 4], 5), ([1, 2, 3, 4], 4), ([1, 3, 4], 3)])
