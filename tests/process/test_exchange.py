@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,11 +80,17 @@ print(json.dumps(by | {"mapped": mapped}))
 """
 
 
+def _printed(script: str, argument: str) -> str:
+    """Returns what the script prints, as a process that may fork: with one thread, as `tb-steptime` is started."""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    command, patience = [sys.executable, "-c", script, argument], 10 * PATIENCE_SECONDS
+    found = subprocess.run(command, capture_output=True, text=True, timeout=patience, env=environment, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    return found.stdout
+
+
 def _measured_by(deed: str = "") -> dict[str, Any]:
-    command = [sys.executable, "-c", _BESIDE, deed]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
-    assert found.stderr == ""
-    result: dict[str, Any] = json.loads(found.stdout)
+    result: dict[str, Any] = json.loads(_printed(_BESIDE, deed))
     return result
 
 
@@ -136,8 +143,6 @@ print(len(taken), results[0] == results[1] == results[2])
     ["hta_a100_ddp_nccl", "hta_cpu_gloo", "tracelens_b200_eager", "tracelens_h100_timesformer"],
 )
 def test_two_processes_find_in_real_traces_what_one_finds(name: str) -> None:
-    command = [sys.executable, "-c", _ALIKE, str(real_trace(name))]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=10 * PATIENCE_SECONDS, check=True)
-    taken, are_alike = found.stdout.split()
+    taken, are_alike = _printed(_ALIKE, str(real_trace(name))).split()
     assert are_alike == "True"
     assert int(taken) >= 2, "the first process waits for two measurements of the second one"
