@@ -27,6 +27,15 @@ except ImportError:  # Windows: files cannot be removed while they are open
 PREFIX = "tb_steptime-temporary-"
 
 
+def unnamed_file(*, in_memory: bool) -> IO[bytes]:
+    """Opens an unbuffered file without a name, in memory if wanted and supported by the system. Raises OSError."""
+    if in_memory and hasattr(os, "memfd_create"):
+        return open(os.memfd_create("tb_steptime"), "w+b", 0)
+    import tempfile  # slow to import, and not every process needs a file
+
+    return tempfile.TemporaryFile(prefix="tb_steptime.", buffering=0)
+
+
 class OwnFolder:
     """A new folder below the temporary one, until `remove` or the end of the process. Raises OSError."""
 

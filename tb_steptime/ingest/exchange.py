@@ -22,6 +22,7 @@ from typing import IO, Any, TypeVar
 
 import msgspec
 
+from tb_steptime.files.temporary import unnamed_file
 from tb_steptime.trace.model import Trace, name_of_shared
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ class Exchange:
         self._offers: dict[str, _Offer] = {}
         self._end, self._is_over, self._is_unheard = 0, False, False
         with contextlib.ExitStack() as opened:
-            self._files = [opened.enter_context(_unnamed_file(on_disk)) for _ in range(2)]
+            self._files = [opened.enter_context(unnamed_file(in_memory=not on_disk)) for _ in range(2)]
             self._pipes = [_pipe(opened) for _ in range(2)]
             self._opened = opened.pop_all()
 
@@ -162,14 +163,6 @@ class Exchange:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
-
-
-def _unnamed_file(on_disk: bool) -> IO[bytes]:
-    if not on_disk and hasattr(os, "memfd_create"):
-        return open(os.memfd_create("results"), "w+b", 0)
-    import tempfile  # takes 5 ms to import
-
-    return tempfile.TemporaryFile(buffering=0)
 
 
 def _pipe(opened: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:

@@ -51,6 +51,10 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 CALL_KINDS = (Kind.RUNTIME, Kind.DRIVER)
 
 
+#: All rows of a column, where rows are asked for.
+ALL_ROWS = slice(None)
+
+
 class StringTable:
     """Distinct strings, numbered in order of first appearance."""
 

@@ -22,7 +22,7 @@ import numpy as np
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.intervals import NEVER, Intervals
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8, is_in
+from tb_steptime.trace.table import ALL_ROWS, Bool, Float64, Int32, Int64, UInt8, is_in
 
 
 class ExcessKind(enum.IntEnum):
@@ -157,7 +157,6 @@ class Likeness(NamedTuple):
 #: Columns of site numbers, the most exact first. Each computes the numbers of the calls that are asked for: of a
 #: million segments a column takes 8 MB, and most are read for few calls.
 SiteColumns = Sequence[Callable[[Int64 | slice], Int64]]
-_ALL = slice(None)
 
 
 class CallExcess(NamedTuple):
@@ -175,7 +174,7 @@ def judge(length: Int64, step: Int64, sites: SiteColumns, like: Likeness) -> Cal
     sites   site numbers of each call, the most exact first, each counted from 0
     """
     fixed, shaped = like
-    may = _may_be_long(length, step, sites[0](_ALL), fixed)
+    may = _may_be_long(length, step, sites[0](ALL_ROWS), fixed)
     rows = _compared(may, sites, fixed)
     excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
     if not len(rows):
@@ -210,12 +209,12 @@ def _may_be_long(length: Int64, step: Int64, site: Int64, fixed: Bool) -> Bool:
 
 def _compared(may: Bool, sites: SiteColumns, fixed: Bool) -> Int64:
     """Returns the calls that may be long, and those with which they are compared."""
-    exact = sites[0](_ALL)
+    exact = sites[0](ALL_ROWS)
     alone = may & fixed & (np.bincount(exact, minlength=1) < FEWEST)[exact]
     compared = may.copy()
     for place, site_of in enumerate(sites):
         if (chosen := may if place < 2 else alone).any():
-            site = site_of(_ALL)
+            site = site_of(ALL_ROWS)
             compared[_of_sites(site, site[chosen])] = True
             del site  # before the next column is computed
     return np.flatnonzero(compared)

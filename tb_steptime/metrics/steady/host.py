@@ -37,7 +37,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
+from tb_steptime.trace.table import ALL_ROWS, CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
 
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
 #: steps.
@@ -45,7 +45,6 @@ TIMES_NOISE, LEAST_STEPS = 2, 3
 #: Work that only the first step does must take this many times as long as the longest later step. Work of every k-th
 #: step, such as an optimizer's after accumulated gradients, does not.
 TIMES_ALL_LATER = 2
-_ALL = slice(None)
 
 
 class HostComparison(msgspec.Struct, frozen=True, eq=False):
@@ -127,7 +126,7 @@ def _judged(trace: Trace, segments: HostSegments, own: Int64, step: Int64) -> tu
     the first step has its code. The less exact sites are not needed afterwards. With a million segments, each takes 8
     MB."""
     sites, like = segment_sites(trace, segments)
-    return judge(own, step, sites, like), sites[0](_ALL), _only_in_first(trace, sites[2], own, step)
+    return judge(own, step, sites, like), sites[0](ALL_ROWS), _only_in_first(trace, sites[2], own, step)
 
 
 def _only_in_first(trace: Trace, site_of: Callable[[slice], Int64], own: Int64, step: Int64) -> Bool:
@@ -141,7 +140,7 @@ def _only_in_first(trace: Trace, site_of: Callable[[slice], Int64], own: Int64, 
     in_first, only = np.flatnonzero(step == 1), np.zeros(len(own), bool)
     least_ns = TIMES_ALL_LATER * int(length[1:].max())
     if int(own[in_first].sum()) >= least_ns:
-        site = site_of(_ALL)
+        site = site_of(ALL_ROWS)
         in_first = in_first[is_in(site[in_first], site[step > 1], invert=True)]
         only[in_first] = int(own[in_first].sum()) >= least_ns
     return only

@@ -27,7 +27,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import nesting
 from tb_steptime.trace.ops import BACKEND
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import ALL_ROWS, CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Types of the columns of `HostSegments`.
 _TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
@@ -156,7 +156,6 @@ _ON_HOST = expression(r"(?:gloo|mpi):")
 _EXCHANGES = expression(rf"{BACKEND}:|_?c10d|record_param_comms")
 #: Ops that read a value from the device. For a CPU tensor this takes less than a microsecond.
 _READS = expression(r"aten::(_local_scalar_dense|item|nonzero)$")
-_ALL = slice(None)
 
 
 def waits_ns(trace: Trace, host: HostEvents, segments: HostSegments) -> Int64:
@@ -174,7 +173,7 @@ def waits_ns(trace: Trace, host: HostEvents, segments: HostSegments) -> Int64:
         waits |= _is_inside(host, inside, _named(trace, host, _READS))
     waiting: Int64 = np.where(waits, end - start, 0)
 
-    def add(intervals: Intervals, may: Bool | slice = _ALL) -> None:
+    def add(intervals: Intervals, may: Bool | slice = ALL_ROWS) -> None:
         rows = np.flatnonzero(may) if isinstance(may, np.ndarray) else may
         if len(intervals):
             waiting[rows] = np.maximum(waiting[rows], intervals.overlap_ns(start[rows], end[rows]))

@@ -23,7 +23,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.model import Trace, find_launches, recording_at, shared
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
+from tb_steptime.trace.table import ALL_ROWS, CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 #: Number of segments whose sites are computed at a time, so that their intermediate columns stay in the cache.
 _AT_ONCE = 2**15
@@ -103,7 +103,7 @@ def segment_sites(trace: Trace, segments: HostSegments) -> Sites:
         some = segments.at(rows)
         return _apart(trace, some.start_ns, _whole(some, code.name))
 
-    exact = numbered(around(code.exact, slice(None)))
+    exact = numbered(around(code.exact, ALL_ROWS))
     columns = (exact.__getitem__, partial(around, code.path), partial(around, code.name), whole)
     return Sites(columns, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
 

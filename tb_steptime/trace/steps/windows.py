@@ -232,10 +232,12 @@ def _with_outside(trace: Trace, steps: Steps) -> Steps:
 def _with_time_outside(trace: Trace, steps: Steps) -> Steps:
     """Adds a note where inferred steps take little of the time of a recording: one call of a function, for example,
     that reads a file before its model repeats anything. Marks are where the user wants them."""
+    if steps.by != "inferred" or len(trace.windows) > 1:
+        return steps
     extent, (first, last) = recorded_extent(trace), steps.host_window
     last = max(last, steps.window[1])  # a host that is ahead waits for the devices behind its last step
     total, inside = max(extent.end_ns, last) - extent.start_ns, last - first
-    if steps.by != "inferred" or len(trace.windows) > 1 or inside >= MOST_OF_THE_TIME * total:
+    if inside >= COVERED_FRACTION * total:
         return steps
     values = {"inside": ns(inside), "total": ns(total), "before": ns(first - extent.start_ns)}
     values |= {"after": ns(max(extent.end_ns - last, 0))}
@@ -391,7 +393,7 @@ def _of_the_recording(trace: Trace) -> Int64:
 #: Work outside of the steps is mentioned from this share on: less changes no figure.
 OUTSIDE_FRACTION = 0.01
 #: Inferred steps that take less of the recorded time are not what it was mostly spent on.
-MOST_OF_THE_TIME = 0.5
+COVERED_FRACTION = 0.5
 
 
 class DeviceTime(NamedTuple):

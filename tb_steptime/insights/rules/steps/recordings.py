@@ -3,7 +3,9 @@ The cards say what to record, and have no gain."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Evidence, Insight, high, medium
+from collections.abc import Sequence
+
+from tb_steptime.insights.base import Certainty, Evidence, Insight, high, medium
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
@@ -12,7 +14,7 @@ from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.insights.wording.host import by_host_functions, by_others, hidden_in_graphs
 from tb_steptime.insights.wording.terms import device_activity
 from tb_steptime.metrics.excluded_time.ranges import OneTimeCause
-from tb_steptime.text import filled, ns, phrase, text
+from tb_steptime.text import Phrase, filled, ns, phrase, text
 
 _CERTAIN = phrase("No gain: the other figures become certain.")
 
@@ -138,10 +140,6 @@ _LONGEST: dict[OneTimeCause, str] = {
 }
 
 
-_WARM_UP, _LATER_STEPS = "Begin recording after a warm-up", "schedule(wait=1, warmup=3, active=3)"
-_LATER_STEPS += "  # and prof.step() after each batch"
-
-
 def one_time(facts: Facts) -> Insight | None:
     """Fires when a large part of the recorded steps is what comes once: compiling, loading, setting up.
 
@@ -160,18 +158,39 @@ def one_time(facts: Facts) -> Insight | None:
     if not _is_partly_once(facts):
         return None
     values = {"once": ns(facts.once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
-    return card(
+    return _warm_up_card(
         facts,
         id="one_time",
-        title=phrase(_WARM_UP),
         why=filled(f"{{once}} of the recorded steps is one-time work: {_LONGEST[costs[0].cause]}.", values),
-        formula="No gain: later steps are without this already.",
         certainty=high("It is measured, and left out of the verdict and of all gains."),
+        colour="runtime",
+        evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
+    )
+
+
+def _warm_up_card(
+    facts: Facts,
+    id: str,
+    why: Phrase,
+    certainty: Certainty,
+    colour: str,
+    about_ns: int = 0,
+    evidence: Sequence[Evidence] = (),
+) -> Insight:
+    """Returns a card that asks to record later steps, which are without what its words are about."""
+    return card(
+        facts,
+        id=id,
+        why=why,
+        certainty=certainty,
+        colour=colour,
+        about_ns=about_ns,
+        evidence=list(evidence),
+        title=phrase("Begin recording after a warm-up"),
+        formula="No gain: later steps are without this already.",
         counted=True,
         part=None,
-        colour="runtime",
-        how=_LATER_STEPS,
-        evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
+        how="schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch",
         instead=phrase("better data"),
     )
 
@@ -202,21 +221,15 @@ def first_pass(facts: Facts) -> Insight | None:
         return None
     if len(facts.overview.steps) > 1 or _is_partly_once(facts):
         return None
-    return card(
+    return _warm_up_card(
         facts,
         id="first_pass",
-        title=phrase(_WARM_UP),
         why=phrase(
             "The only step, of {step}, begins with the first pass of its process. Its ops also set up what they need, "
             "and nothing shows how long that takes.",
             step=ns(facts.step_ns),
         ),
-        formula="No gain: later steps are without this already.",
         certainty=medium("Passes without gradients may have run before."),
-        counted=True,
-        part=None,
         colour="cpu",
-        how=_LATER_STEPS,
         about_ns=work.busy_ns,
-        instead=phrase("better data"),
     )

@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from msgspec.structs import replace
 
+from tb_steptime.files.temporary import unnamed_file
 from tb_steptime.processes.children import Child, start_child
 from tb_steptime.trace.kineto.parts.orders import Unpacking
 from tb_steptime.trace.kineto.parts.reading import Part
@@ -58,7 +59,8 @@ class Workers:
 
     def start_unpacking(self) -> None:
         """Starts a child that unpacks the text."""
-        self.text = _unnamed_file()
+        with unnamed_file(in_memory=True) as file:
+            self.text = os.dup(file.fileno())
         self._opened.append(self.text)
         free_in, self.free = self._pipe()
         os.write(self.free, bytes(range(self._processes + _SPARE_SLOTS)))
@@ -141,11 +143,3 @@ def _next(stream: IO[bytes]) -> Any:
 
 def _open_unnamed(_number: int) -> IO[bytes]:
     return tempfile.TemporaryFile(prefix="tb_steptime.")
-
-
-def _unnamed_file() -> int:
-    """Opens an unnamed file, in memory if the system supports that."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("tb_steptime", os.MFD_CLOEXEC)
-    with tempfile.TemporaryFile(prefix="tb_steptime.") as file:
-        return os.dup(file.fileno())
