@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tb_steptime.analyses.host import HostStep
-from tb_steptime.insights.cpu_verdict import has_only_calls
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -53,7 +52,7 @@ def basis_of(facts: Facts) -> Phrase | None:
     if evaluating:
         template = "Verdict, cards and steady step leave out {number} (step that runs|steps that run) no backward pass."
         sentences.append(phrase(agreeing(template, evaluating), number=count(evaluating)))
-    if leaves_out(facts) and not little_is_judged(facts) and not has_only_calls(facts):
+    if leaves_out(facts) and not little_is_judged(facts):
         rest = ", without {what}: {left} of the mean step of {mean}."
         steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps) - evaluating
         if facts.starts_longer and partial == 1:
