@@ -4,8 +4,8 @@ results    [synchronize        ]      [synchronize        ]      passes the resu
 launches   [l][l]               [l][l]                    [l]    nothing is recorded until soon after
 device        kkkkkkkkkkkkkkkkkk   kkkkkkkkkkkkkkkkkkkkkkk
 
-So servers work that prepare the next step while a thread of its own receives the results of the last one. A thread that
-waits for its own purposes, as to write metrics or a checkpoint, delays nothing:
+This is how servers work that prepare the next step while a separate thread receives the results of the last one. A
+thread that waits for its own purposes, as to write metrics or a checkpoint, delays nothing:
 
 metrics    [synchronize ]             [synchronize ]
 launches   [l][l]       .........[l][l]            ........      the waits end at any time
@@ -51,8 +51,8 @@ def background_waits(trace: Trace) -> Int64:
 
 @shared
 def handovers(trace: Trace) -> Handovers:
-    """Returns what the threads that launch wait for in this way. None of a thread most of whose long times without
-    records end at another time."""
+    """Returns what the threads that launch wait for in this way. A thread is left out if most of its long times without
+    records end at other times."""
     events, waits = trace.events, background_waits(trace)
     none = np.empty(0, np.int64)
     found = [(none, none, none)]
