@@ -483,11 +483,8 @@ def little_is_judged(facts: Facts) -> bool:
     nor two that take the same time: the rest is the first work of a process, too, and no step of the job."""
     if facts.left_out_ns < max(LITTLE_FRACTION * facts.all_steps_ns, 1):
         return False
-    whole = [
-        step.duration_ns
-        for step in facts.overview.steps
-        if step.duration_ns - step.judged_ns < WARNING_FRACTION * step.duration_ns
-    ]
+    steps = facts.overview.steps
+    whole = [step.duration_ns for step in steps if step.judged_ns > (1 - WARNING_FRACTION) * step.duration_ns]
     alike = len(whole) > 1 and max(whole) - min(whole) < MAJOR_FRACTION * max(whole)
     return len(whole) < FEW_STEPS and not alike
 

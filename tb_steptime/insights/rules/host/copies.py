@@ -411,8 +411,7 @@ def _alone_card(
 
 #: What the only step of a recording may copy, and no later one.
 _OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
-_ONCE_PERHAPS = low("One step is recorded: these may be the weights of a model, which are copied once.")
-_RESULTS_PERHAPS = low("One step is recorded: these may be results that are copied once.")
+_ONCE_PERHAPS = low("One step is recorded: it may copy these only once.")
 
 
 def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: str) -> Insight | None:
@@ -426,10 +425,9 @@ def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: s
     template += "pinned, they take {least} at least." if is_known else "pinned memory is copied faster."
     values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns), "least": ns(least_ns)}
     words: Words = {"id": id, "title": phrase(title), "why": filled(template, values), "how": how}
-    recorded = medium("The copies and their kinds of memory are recorded.")
-    certainty = _RESULTS_PERHAPS if only_step else recorded
     if way == "HtoD" and only_step:
-        words["how"], certainty = f"{how}\n{_OF_WEIGHTS}", _ONCE_PERHAPS
+        words["how"] = f"{how}\n{_OF_WEIGHTS}"
+    recorded = medium("The copies and their kinds of memory are recorded.")
     if not is_known:
         formula, words["about_ns"] = "Not computed: the rate of the link to the host is not known.", alone_ns
         worth = shows_the_job(facts) and facts.worth(alone_ns)
@@ -439,7 +437,7 @@ def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: s
         alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
         formula="Mean over the steps of these copies' time during which no kernel runs, less what the link between "
         "host and GPU needs for them at its peak rate beyond the rest of the step.",
-        certainty=certainty,
+        certainty=_ONCE_PERHAPS if only_step else recorded,
         part="memcpy",
         **words,
     )
