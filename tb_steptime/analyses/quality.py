@@ -179,7 +179,7 @@ def _values_of(trace: Trace, device: int | None, id: str, left_out: Int64) -> di
     if id == "once":
         longest = one_time_rows(trace, device)[0]
         values |= {
-            "longest": ns(longest.worst_ns),
+            "longest": ns(longest.named_ns),
             "name": text(longest.place.format(name=shortened(longest.where, NAME_LENGTH))),
         }
     return values

@@ -14,7 +14,7 @@ from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, KernelRow, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import Communication
 from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS as FEW_STEPS
 from tb_steptime.metrics.excluded_time.ranges import are_counted, are_judged
@@ -479,11 +479,14 @@ def waits_for_queue(facts: Facts) -> bool:
 
 
 def little_is_judged(facts: Facts) -> bool:
-    """Returns whether half of what was recorded is left out, mostly one-time work, and not even a few steps are whole:
-    the rest is the first work of a process, too, and no step of the job."""
+    """Returns whether half of what was recorded is left out, mostly one-time work, and not even a few steps are whole,
+    nor two that take the same time: the rest is the first work of a process, too, and no step of the job."""
+    if facts.left_out_ns < max(LITTLE_FRACTION * facts.all_steps_ns, 1):
+        return False
     steps = facts.overview.steps
-    whole = sum(step.duration_ns - step.judged_ns < WARNING_FRACTION * step.duration_ns for step in steps)
-    return whole < FEW_STEPS and facts.left_out_ns >= max(LITTLE_FRACTION * facts.all_steps_ns, 1)
+    whole = [step.duration_ns for step in steps if step.judged_ns > (1 - WARNING_FRACTION) * step.duration_ns]
+    alike = len(whole) > 1 and max(whole) - min(whole) < MAJOR_FRACTION * max(whole)
+    return len(whole) < FEW_STEPS and not alike
 
 
 def mostly_unrecorded(facts: Facts) -> bool:

@@ -416,7 +416,7 @@ def sentence_of_little(facts: Facts) -> Phrase:
     off, once, early = facts.finding("recordings_joined"), is_mostly_once(facts), ends_early(facts)
     values = {"time": ns(facts.once_ns), "recorded": ns(facts.all_steps_ns), "device": text(facts.job.accelerator)}
     if once:
-        where = " in {name}" if costs[0].worst_ns > _MOST_OF_ONCE * facts.once_ns else ", mostly {name}"
+        where = " in {name}" if costs[0].named_ns > _MOST_OF_ONCE * facts.once_ns else ", mostly {name}"
         template = f"{{time}} of {{recorded}} recorded is one-time work{where}."
         values["name"] = text(costs[0].place.format(name=brief(costs[0].where)))
     elif 2 * profiler_ns >= facts.left_out_ns:

@@ -246,8 +246,14 @@ class OneTimeCost(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where the longest cost is, with {name} for the op or call."""
-        return "Python code between ops" if self.cause == "between_ops" else "the first {name}"
+        """Where the named cost is, with {name} for the op or call."""
+        return _PLACES.get(self.cause, "the first {name}")
+
+    @property
+    def named_ns(self) -> int:
+        """The cost at that place. All that torch.compile does has one name, and its stages and the ops in them split
+        what one call takes. Every other name is that of the longest cost."""
+        return (self.idle_ns or self.total_ns) if self.cause == "compilation" else self.worst_ns
 
     @property
     def where(self) -> str:
@@ -294,6 +300,7 @@ OneTimeCause = Literal[
 ]
 #: What the script calls where autograd starts.
 BACKWARD = "backward()"
+_PLACES: dict[OneTimeCause, str] = {"compilation": "{name}", "between_ops": "Python code between ops"}
 _KNOWN_AS: dict[OneTimeCause, str] = {"compilation": "torch.compile", "first_backward": BACKWARD}
 
 

@@ -189,7 +189,7 @@ def unrecorded_work(trace: Trace, device: int) -> Intervals:
     """Returns the parts of the device's gaps in which it runs unrecorded work. Gaps in which another device of the
     process works do not count, because the wait may be for that one."""
     gaps = find_gaps(trace, device)
-    work = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, gaps)
+    work = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, device, gaps)
     work = work | _behind_graphs(trace, gaps)
     others = [busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device]
     alone = Intervals.joined(others).overlap_ns(work.start, work.end) == 0
@@ -235,7 +235,7 @@ def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
     return _waits(inside.start, inside.end, SYNC_RETURNS_NS)
 
 
-def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
+def _before_copies(trace: Trace, device: int, gaps: Gaps) -> Intervals:
     """Returns the time in blocking copies beyond the usual delay before the copy begins."""
     before_copy = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
     call_starts = trace.events.start_ns[_calls(trace, gaps)[before_copy]]
@@ -243,6 +243,7 @@ def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
     # Copies to the device are staged if they have more bytes than fit into a command, or their bytes are not recorded.
     staged = are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
     staged &= (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES) if nbytes is not None else True
+    staged |= gaps.launch[before_copy] == launch_rows(trace, device)[:1]  # the profiler may delay what it sees first
     return _waits(call_starts, gaps.end[before_copy], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
 
 

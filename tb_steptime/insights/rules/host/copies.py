@@ -411,7 +411,7 @@ def _alone_card(
 
 #: What the only step of a recording may copy, and no later one.
 _OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
-_ONCE_PERHAPS = low("One step is recorded: these may be the weights of a model, which are copied once.")
+_ONCE_PERHAPS = low("One step is recorded: it may copy these only once.")
 
 
 def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: str) -> Insight | None:

@@ -127,7 +127,7 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     )
 
 
-#: The longest one-time work, by its cause.
+#: What takes most of the one-time work, by its cause.
 _LONGEST: dict[OneTimeCause, str] = {
     "compilation": "torch.compile takes {longest}",
     "graph_capture": "a graph is captured in {longest}",
@@ -157,7 +157,7 @@ def one_time(facts: Facts) -> Insight | None:
     costs = facts.host.one_time
     if not _is_partly_once(facts):
         return None
-    values = {"once": ns(facts.once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
+    values = {"once": ns(facts.once_ns), "longest": ns(costs[0].named_ns), "name": text(brief(costs[0].where))}
     return _warm_up_card(
         facts,
         id="one_time",

@@ -305,6 +305,22 @@ def test_compilation_is_left_out_where_later_steps_have_none():
     assert "compilation" not in dict(causes_ms(trace))
 
 
+def test_all_that_is_compiled_has_one_name_and_its_time():
+    """The stages of two compilations, and the ops that they call, split them into pieces of 2 ms."""
+    trace = timeline(
+        """
+        step | 000000000000000000 |
+        user _compile.compile_inner (dynamo_timed) | cccccccc.cccccccc. |
+        user GraphLowering.run (dynamo_timed)      | ..cc.......cc..... |
+        op   | ....tt.......tt..k |""",
+        names={"t": "aten::detach"},
+        cell_ns=MS,
+    )
+    (row,) = one_time_rows(trace, None)
+    assert row.worst_ns < row.named_ns == row.total_ns == 16 * MS
+    assert (row.place.format(name=row.where), row.cause) == ("torch.compile", "compilation")
+
+
 def test_a_host_that_is_ahead_compiles_for_a_later_step():
     """When the host begins to compile for step 3, the device is still running step 1."""
     trace = timeline(

@@ -256,6 +256,27 @@ def test_a_copy_that_begins_late_waits_for_work_that_is_not_recorded(case: str):
     assert reasons_us(trace) == {"blocking_call": [blocking]} | rest
 
 
+@pytest.mark.parametrize(
+    ("before", "cells", "reason"),
+    [("..", 9, "blocking_call"), ("..", 11, "before_recording"), ("kk", 9, "unrecorded_work")],
+)
+def test_the_first_copy_of_a_recording_may_be_late_because_of_the_profiler(before: str, cells: int, reason: str):
+    """It delays the first launch that it sees by up to a millisecond."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 40} |
+        runtime  | {before[0]}.{"c" * 30}{"." * 8} |
+        kernel 7 | {before}{"." * 38} |
+        memcpy 7 | {"." * (2 + cells)}{"c" * (38 - cells)} |""",
+        cell_ns=100_000,
+        names={"c": "Memcpy HtoD (Pageable -> Device)"},
+        nbytes={"c": 16},
+    )
+    found = reasons_us(trace)
+    assert max(found, key=lambda each: found[each]) == reason
+    assert ("unrecorded_work" in found) is (reason == "unrecorded_work")
+
+
 @pytest.mark.parametrize(("gap", "reason"), [(10, "queued"), (11, "collective_wait")])
 def test_only_a_gap_before_a_collective_is_a_wait_for_ranks(gap: int, reason: str):
     trace = timeline(f"""

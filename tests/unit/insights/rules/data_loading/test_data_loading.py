@@ -716,18 +716,21 @@ def test_what_pinned_memory_gains_is_bounded_by_the_link_and_by_the_rest_of_the_
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_what_only_one_step_copies_may_be_the_weights(steps: int):
+@pytest.mark.parametrize("way", ["HtoD (Pageable -> Device)", "DtoH (Device -> Pageable)"])
+def test_what_only_one_step_copies_to_the_gpu_may_be_the_weights(way: str, steps: int):
     trace = timeline(
         f"""
         step     | {"".join(number * 58 for number in "123"[:steps])} |
         runtime  | {f"{'c....' * 11}k.." * steps} |
         memcpy 9 | {f"{'.cccc' * 11}..." * steps} |
         kernel 7 | {f"{'.....' * 11}.kk" * steps} |""",
-        names={"c": PAGEABLE},
+        names={"c": f"Memcpy {way}"},
+        devices={0: A100},
     )
-    insight = card(trace, "pageable_batch_copies")
-    assert insight is not None and insight.how is not None
-    assert ("weights" in insight.how) is (steps == 1)
+    (insight,) = (each for each in judged(with_bytes(trace, LARGE_BYTES)).insights if each.part == "memcpy")
+    assert "weights" not in plain(insight.why_confidence)
+    assert ("weights" in (insight.how or "")) is (steps == 1 and way.startswith("HtoD"))
+    assert (insight.confidence is Confidence.LOW) is (steps == 1)
 
 
 @pytest.mark.parametrize(
