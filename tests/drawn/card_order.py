@@ -11,7 +11,7 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 LEAST = {Severity.MAJOR: 0.15, Severity.WARNING: 0.05, Severity.MINOR: 0.0}
 GRAVEST_FIRST = list(LEAST)
 #: Cards about something that is not time of the step.
-WITHOUT_GAIN = ("memory_grows",)
+WITHOUT_GAIN = ("memory_grows", "spilled")
 
 
 def contradictions(insights: Sequence[Insight]) -> list[str]:

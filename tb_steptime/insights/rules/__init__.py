@@ -58,8 +58,8 @@ _OVERLAPPING: tuple[Rule, ...] = (
     small_batches.matrix_vectors, fusion.layout_conversion, cpu_outside.idle_gpu, cpu_outside.cpu_compiles,
     cpu_ops.cpu_optimizer, cpu_ops.slow_half, cpu_ops.sparse_gradients, cpu_ops.cpu_ops, cpu_outside.cpu_outside,
     cpu_ops.small_ops, cpu_outside.python_loop,
-    allocated.memory_grows, allocated.peak_of_activations, allocated.gradients_kept, fusion.loss_in_chunks,
-    products.naive_convolutions,
+    allocated.memory_grows, allocated.spilled, allocated.peak_of_activations, allocated.gradients_kept,
+    fusion.loss_in_chunks, products.naive_convolutions,
     allocated.fragmented, room.larger_batch, room.needless_checkpoints, recordings.one_time,
     recordings.first_pass, back_pressure.back_pressure, recordings.trace_quality, recordings.unrecorded_work,
 )  # fmt: skip

@@ -48,9 +48,9 @@ GENERATED_SOFTMAX_KERNEL = expression(r"^triton_(?:red|per)_\w*(?<!log)_softmax"
 #: CPU.
 COMPILED_KERNEL = expression(r"triton_(poi|red|per|tem|for|spl|mm|bmm|conv)\w*_|triton__|(graph_\d+_)?cpp_fused_")
 
-#: Kernels that occur only in training: gradients of ops, of a convolution's weights, and optimizers. cuDNN's `dgrad` is
-#: not included, because a transposed convolution runs it in the forward pass.
-BACKWARD_KERNEL = expression(r"backward|_bwd|bwd_|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
+#: Kernels that occur only in training: gradients of ops, as of dropout (`masked_scale`) and of a convolution's weights,
+#: and optimizers. cuDNN's `dgrad` is not included, because a transposed convolution runs it in the forward pass.
+BACKWARD_KERNEL = expression(r"backward|_bwd|bwd_|wgrad|masked_scale|Adam|adam_|LARS|sgd_", re.ASCII)
 #: Ops of which a model consists, one call per layer.
 LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
 #: The kernels of such ops, in traces without ops.

@@ -702,6 +702,8 @@ def test_a_recording_without_work_has_no_verdict_that_leaves_something_out(then:
         ("ops without gradients, of which no node is made", "op | ffff.ffff... |", 0, False),
         ("several steps", "step | 000011112222 |\nop | fnb.fnb.fnb. |", 0, False),
         ("a GPU", "op | ffffllnnbb.. |\nruntime | .k.......... |\nkernel 7 | ..kkkkkkkk.. |", 0, False),
+        ("a GPU that is not recorded", "op | ccccllnnbb.. |", 0, True),
+        ("calls of a GPU that is not recorded", "op | ccccllnnbb.. |\nruntime | .k.......... |", 0, False),
     ],
 )
 def test_the_only_step_that_begins_with_the_first_pass_of_its_process(other: str, drawing: str, first: int, says: bool):
@@ -709,11 +711,12 @@ def test_the_only_step_that_begins_with_the_first_pass_of_its_process(other: str
         drawing,
         names={
             "f": "aten::mkldnn_convolution",
+            "c": "aten::cudnn_convolution",
             "l": "aten::nll_loss_forward",
             "n": "autograd::engine::evaluate_function: NllLossBackward0",
             "b": "autograd::engine::evaluate_function: ConvolutionBackward0",
         },
-        sequences={"f": (first, 0), "l": (first + 1, 0), "n": (first + 1, 1), "b": (first, 1)},
+        sequences=dict.fromkeys("fcb", (first, 0)) | {"l": (first + 1, 0), "n": (first + 1, 1), "b": (first, 1)},
         cell_ns=MS,
     )
     assert (card(trace, "first_pass") is not None) is says, other

@@ -92,12 +92,18 @@ def test_a_recording_that_ends_before_the_first_gradient_is_of_a_training():
     assert kind.evidence[0] == JobEvidence("optimizer_steps", 1, "Optimizer.zero_grad#SGD.zero_grad")
 
 
-def test_without_ops_the_names_of_kernels_show_a_training():
-    weights = "sm80_xmma_wgrad_implicit_gemm_indexed_f16f16_f16f32_kernel"
-    trace = timeline("kernel 7 | aa.bbb |", names={"a": "ampere_sgemm_128x64_nn", "b": weights})
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        "sm80_xmma_wgrad_implicit_gemm_indexed_f16f16_f16f32_kernel",
+        "void at::native::vectorized_elementwise_kernel<4, masked_scale_kernel<bool, float, float>(float)>(int)",
+    ],
+)
+def test_without_ops_the_names_of_kernels_show_a_training(gradient: str):
+    trace = timeline("kernel 7 | aa.bbb |", names={"a": "ampere_sgemm_128x64_nn", "b": gradient})
     assert (job_kind(trace).purpose, job_kind(trace).evidence[0]) == (
         "training",
-        JobEvidence("backward_kernels", 1, weights),
+        JobEvidence("backward_kernels", 1, gradient),
     )
 
 

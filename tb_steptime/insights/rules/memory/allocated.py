@@ -1,9 +1,11 @@
 """Allocated memory: what checkpointing, gradients set to None, or larger segments would save of a GPU's that is nearly
-full; and memory that every step leaves allocated, with the places that allocate it.
+full; memory for which the GPU has no room; and memory that every step leaves allocated, with the places that allocate
+it.
 
 memory of the GPU   |================================|
 reserved            |============================|           more than 80 %: worth a card
 allocated           |==================|                     the gap is cached and not used
+reserved            |====================================|   more than the GPU has: the rest is in the system's memory
 
 allocated at the end of the steps   100  112  124  136  148        12 a step, the same places make it: a card
                                     100  112  100  112  100        comes and goes: no card
@@ -176,6 +178,53 @@ def fragmented(facts: Facts) -> Insight | None:
                 ),
                 how="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
             )
+    return None
+
+
+_BY_DRIVER = "Bytes that are reserved at most, less what the GPU has; no time of the step."
+_FIT = """# a smaller batch, or the computation in several parts
+# Windows: NVIDIA Control Panel, "CUDA - Sysmem Fallback Policy": "Prefer No Sysmem Fallback"
+# then the allocator gives back what it only caches, and raises an error if memory is still short"""
+
+
+def spilled(facts: Facts) -> Insight | None:
+    """Fires when the allocator reserves more memory than an NVIDIA GPU has. The driver of Windows, and of Linux in
+    Windows, then keeps the rest in the system's memory.
+
+    Similar pattern: a GPU that shares the system's memory, as those of AMD's and Intel's processors do: there is no
+    card. Without this driver an allocation fails before that.
+
+    Needs: `profile_memory=True`, and the GPU's memory in the trace's head; no GPU activity.
+
+    Jobs: those on NVIDIA GPUs, training and inference.
+
+    Gain: bytes that are reserved at most, less what the GPU has.
+
+    Left out: how much of the step kernels wait for the system's memory; memory of other processes on the GPU.
+    """
+    if facts.job.vendor != "nvidia":
+        return None
+    for device in facts.memory.devices:
+        most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
+        if device.device is None or not device.total_bytes or not most or most <= device.total_bytes:
+            continue
+        in_use = device.whole and device.peak.allocated_bytes > device.total_bytes
+        return memory_card(
+            _BY_DRIVER,
+            high("The allocator's own total.") if in_use else medium("What lies there may only be cached."),
+            Severity.WARNING if in_use else Severity.MINOR,
+            id="spilled",
+            title=phrase("Fit the job into the GPU's memory"),
+            why=phrase(
+                "{reserved} are reserved on {device}, which has {total}: {rest} are in the system's memory, which "
+                "kernels reach far more slowly.",
+                reserved=nbytes(most),
+                device=text(device.name),
+                total=nbytes(device.total_bytes),
+                rest=nbytes(most - device.total_bytes),
+            ),
+            how=_FIT,
+        )
     return None
 
 

@@ -12,7 +12,7 @@ from tests.drawn.cards import card_sentence, judged, sure
 from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import A100, timeline
 
-CARDS = {"memory_grows", "peak_of_activations", "gradients_kept", "fragmented", "larger_batch"}
+CARDS = {"memory_grows", "spilled", "peak_of_activations", "gradients_kept", "fragmented", "larger_batch"}
 NODE = "autograd::engine::evaluate_function: AddmmBackward0"
 MB = 1_000_000
 FULL = replace(A100, memory_bytes=1000 * MB)
@@ -123,6 +123,34 @@ def test_a_full_gpu_with_activations_is_told_to_checkpoint():
     assert card_sentence(sure(trace, "peak_of_activations")) == (
         "88 % of NVIDIA A100-SXM4-80GB's peak is activations: 700 MB, which checkpointing saves at most."
     )
+
+
+@pytest.mark.parametrize(
+    ("reserved", "before", "severity"),
+    [
+        (1001 * MB, 100 * MB, Severity.MINOR),  # the rest may only be cached
+        (1700 * MB, 900 * MB, Severity.WARNING),  # 1,600 MB are in use
+        (1000 * MB, 100 * MB, None),  # just full
+    ],
+)
+def test_more_memory_than_the_gpu_has_is_in_the_systems_memory(reserved: int, before: int, severity: Severity | None):
+    trace = with_memory(training(), ACTIVATIONS, before=before, reserved=reserved)
+    found = [insight for insight in judged(trace).insights if insight.id == "spilled"]
+    assert [(insight.severity, insight.gain_ns) for insight in found] == ([(severity, 0)] if severity else [])
+
+
+def test_spilled_memory_is_what_the_gpu_lacks():
+    trace = with_memory(training(), ACTIVATIONS, before=900 * MB, reserved=1700 * MB)
+    assert card_sentence(sure(trace, "spilled")) == (
+        "1 700 MB are reserved on NVIDIA A100-SXM4-80GB, which has 1 000 MB: 700 MB are in the system's memory, which "
+        "kernels reach far more slowly."
+    )
+
+
+def test_a_processor_with_a_gpu_reserves_from_the_systems_memory():
+    shared = replace(FULL, name="AMD Radeon 8060S Graphics")
+    trace = with_memory(replace(training(), devices={0: shared}), ACTIVATIONS, before=900 * MB, reserved=1700 * MB)
+    assert "spilled" not in fired(trace)
 
 
 def test_a_gpu_with_room_needs_no_checkpoints():
