@@ -13,7 +13,7 @@ from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.kernels.waste import Waste
 from tb_steptime.metrics.tensor_cores.eligibility import MATH_ATTENTION
-from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
+from tb_steptime.metrics.tensor_cores.opportunities import GAIN_BY_RATIO, Obstacle
 from tb_steptime.text import Phrase, Quantity, Unit, closed, filled, joined, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
@@ -31,7 +31,8 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
     Jobs: those with a GPU that has tensor cores.
 
-    Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores).
+    Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores). For a GPU of NVIDIA without listed peaks
+    it is time x (1 - 1 / ratio), with the least ratio of its compute capability.
 
     Left out: algorithms that a convolution only tries, casts between the types, and what the memory bandwidth limits.
     Inference in FP32 is told which other kernels 16 bits would shorten; the gain does not count them.
@@ -56,7 +57,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
         how=how or (_OUTPUT_CODE if leading.shapes is None else None),
         gain_ns=bound_ns,
         formula=joined(_formula(eligible_ns, device, obstacles, cores), *_of_16_bits(others_ns)),
-        doubt=_OF_PEAKS if how else _UNEXPLAINED,
+        doubt=(_OF_PEAKS if _least_ratio(device, leading) is None else _OF_RATIO) if how else _UNEXPLAINED,
         estimated=how is None,
         view="tensor_cores",
         row=row_of_op("could", leading.op, leading.shapes),
@@ -71,6 +72,9 @@ _SHORTENS_MOST = "# shortens most other kernels too, since they move half of the
 _HALF = expression(r"\bb?f16\b|\bb?half\b")
 
 _OF_PEAKS = phrase("The gain is a bound from data-sheet peak rates, not a measurement.")
+_OF_RATIO = phrase(
+    "The gain is from the least ratio of rates that such a GPU has, and what memory limits is not known."
+)
 _UNEXPLAINED = phrase("Why these kernels use none is not recorded, so neither is whether others can.")
 #: Advice for compiled regions and graphs, in which no op has recorded inputs.
 _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inputs'
@@ -145,12 +149,22 @@ def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
 def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle], cores: Quantity) -> Phrase:
     """Returns the formula, with the ratio for most of the gain. Other types of inputs have other ratios, which the
     table of the view shows."""
-    peaks = peaks_of(device.name)
+    leading, peaks = _leading(obstacles), peaks_of(device.name)
+    ratio = _least_ratio(device, leading)
+    if ratio is not None:
+        return phrase(
+            "Kernel by kernel: time x (1 - 1 / {ratio}) for most of the gain. The {cores} of {device} multiply at "
+            "least {ratio} times as fast as its other cores. Its peak rates and its memory bandwidth are not listed. "
+            "The gain is at most the time by which the GPU's work exceeds the host floor.",
+            ratio=ratio,
+            cores=cores,
+            device=text(device.name),
+        )
     if peaks is None:
         return phrase(
             "Kernel by kernel: time x (1 - the ratio of the peak rates without and with {cores}).", cores=cores
         )
-    tensor = peaks.tf32 if _leading(obstacles).why_not == "tf32_off" and peaks.tf32 else peaks.half
+    tensor = peaks.tf32 if leading.why_not == "tf32_off" and peaks.tf32 else peaks.half
     return phrase(
         "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peak TFLOP/s of {device} without and with "
         "{cores}; at most the time by which the GPU's work exceeds the host floor. Memory bandwidth leaves {left} "
@@ -163,6 +177,12 @@ def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle],
         left=ns(sum(each.gain_ns for each in obstacles) / len(device.steps)),
         bound=ns(sum(each.bound_ns for each in obstacles) / len(device.steps)),
     )
+
+
+def _least_ratio(device: DeviceSplit, leading: Obstacle) -> Quantity | None:
+    """Returns the ratio of rates from which the gain of an obstacle was computed; None if from listed peaks."""
+    formulas = (row.formula for row in device.opportunities if row.why_not == leading.why_not)
+    return next((each.values["ratio"] for each in formulas if each.code == GAIN_BY_RATIO), None)
 
 
 _HOW = "x = x.float()  # NumPy's arrays are FP64: torch.from_numpy(a).float()"

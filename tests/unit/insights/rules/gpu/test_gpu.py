@@ -16,6 +16,8 @@ from tests.drawn.cards import card_sentence, judged
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
+#: GPUs whose peaks are not listed: one whose ratio is known, and one of another maker.
+A10G, UNKNOWN = Device(0, "NVIDIA A10G", 80, (8, 6)), Device(0, "Iluvatar BI-V100", 80, (7, 0))
 US = 1_000
 SGEMM, HGEMM = "ampere_sgemm_128x64_nn", "maxwell_hgemm_128x64_nn"
 TENSOR = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
@@ -76,6 +78,13 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
             'with torch.autocast("cuda", dtype=torch.float16):\n    output = model(batch)',
         ),
         (
+            product(SGEMM, FITS, FLOATS),
+            A10G,
+            1 / 2,
+            "without tensor cores: its inputs are FP32, mostly aten::mm 4096×4096.",
+            'with torch.autocast("cuda", dtype=torch.bfloat16):\n    output = model(batch)',
+        ),
+        (
             product(HGEMM, FITS, HALVES),
             A100,
             1 - 78 / 312,
@@ -93,6 +102,14 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     assert text in card_sentence(insight)
     assert insight.how == setting
     assert (insight.severity is Severity.MINOR) == (setting is None), "without a reason it is a hint"
+
+
+def test_a_gain_without_listed_peaks_names_the_ratio():
+    insight = found("tensor_cores_unused", WORKING, **product(SGEMM, FITS, FLOATS), devices={0: A10G})
+    assert insight is not None
+    assert "1 - 1 / 2)" in plain(insight.gain_formula) and "TFLOP/s" not in plain(insight.gain_formula)
+    assert "data-sheet" not in plain(insight.why_confidence)
+    assert found("tensor_cores_unused", WORKING, **product(SGEMM, FITS, FLOATS), devices={0: UNKNOWN}) is None
 
 
 def test_autocast_reaches_attention_by_math_with_a_setting_only():
