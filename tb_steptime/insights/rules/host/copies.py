@@ -39,8 +39,9 @@ def pageable_copies(facts: Facts) -> Insight | None:
     first copy that waits for work from before the recording is left out. Many small copies: each takes as long from
     pinned memory, so the card asks for fewer of them. Copies within the modules of the forward pass: they are no batch,
     and what they copy can stay on the GPU. Tensors that an op creates on the CPU right before, such as masks and random
-    inputs: the advice is to create them on the GPU. Many tensors in a row in the only step may be the weights of a
-    model, which are copied once: that is a guess.
+    inputs: the advice is to create them on the GPU. What another op of the loop makes on the CPU: pinned memory would
+    be one more copy, so the advice is to make it on the GPU, or in the loader's workers. Many tensors in a row in the
+    only step may be the weights of a model, which are copied once: that is a guess.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 
@@ -55,10 +56,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
     if not rows:
         return None
     title, how = _OF_LOADER if _are_of_loader(facts, rows) else _OF_TENSOR
-    if _are_of_model(rows):
-        title, how = _OF_MODEL
-    elif _are_created(_to_gpu(facts)):
-        title, how = _OF_CREATED
+    title, how = _unless_batch(facts, rows) or (title, how)
     if _are_small(rows):
         title, how = _OF_VALUES
     doubt = None
@@ -122,6 +120,17 @@ def _made_by(facts: Facts) -> str | None:
     return next((row.made_by for row in _to_gpu(facts) if row.made_by is not None), None)
 
 
+def _unless_batch(facts: Facts, rows: list[BlockingRow]) -> tuple[str, str] | None:
+    """Returns title and code of the advice about copies to the GPU that need not be made, because the model keeps or an
+    op makes on the CPU what they copy; None for those of batches and others. rows: the calls that copy."""
+    if _are_of_model(rows):
+        return _OF_MODEL
+    if _are_created(_to_gpu(facts)):
+        return _OF_CREATED
+    op = None if updates_on_cpu(facts) else _made_by(facts)
+    return None if op is None else (_OF_MADE[0], _OF_MADE[1].format(op=op))
+
+
 def _is_forward(row: BlockingRow) -> bool:
     return row.user_range is not None and site_of_name(row.user_range) == SITE["forward.model"]
 
@@ -142,6 +151,11 @@ _OF_CREATED = (
     "torch.ones(n, n, device=x.device).tril()  # in place of .to(device); torch.randn takes device=, too\n"
     'self.register_buffer("mask", mask)  # once, where each step creates the same',
 )
+_OF_MADE = (
+    "Make on the GPU what is copied there",
+    "x = x.to(device)  # before {op}, which runs on the CPU: its result then needs no copy\n"
+    "# what belongs to a batch: in the dataset or collate_fn of a DataLoader with workers and pin_memory=True",
+)
 _OF_VALUES = (
     "Copy small tensors together, or create them on the GPU",
     "torch.full((1,), value, device=x.device)  # instead of torch.tensor(value).to(device)\n"
@@ -151,7 +165,6 @@ _OF_VALUES = (
 #: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
-_MADE = "# {op} makes it after the loader: let the workers do that, in the dataset or collate_fn\n"
 #: From this share of the time for which calls make the CPU wait, what a step gains without waits is due to the copies.
 _MOSTLY = 0.5
 _BACK = (
@@ -203,7 +216,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones where
     there is a loader, are called no batch. Tensors that an op creates on the CPU right before, such as masks and random
     inputs: pinned memory would be one more copy, so the advice is to create them on the GPU. A tensor that another op
-    of the loop makes on the CPU after the loader: no setting of the loader pins it. Gradients that come from a loss or
+    of the loop makes on the CPU: no setting of a loader pins it. Gradients that come from a loss or
     a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part. Many tensors in a row in
     the only step may be the weights of a model, which are copied once: that is a guess.
 
@@ -227,12 +240,9 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     if _has_kernels(facts):
         few = sum(row.count for row in rows) < _MORE_THAN_A_BATCH and not updates_on_cpu(facts)
         title = "Copy the next batch while kernels run" if of_loader or few else "Copy these tensors while kernels run"
-    if _are_of_model(calls_of(facts, "pageable")):
-        title, how = _OF_MODEL
-    elif _are_created(rows):
-        title, how = _OF_CREATED
-    elif (op := _made_by(facts)) is not None:
-        how = _MADE.format(op=op) + _AHEAD
+    unless_batch = _unless_batch(facts, calls_of(facts, "pageable"))
+    if unless_batch is not None:
+        title, how = unless_batch
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
         how = f"{how}\n{_OFFLOADED}"
     return _alone_card(facts, "HtoD", rows, _alone_ns(*rows), title, how, _waits_ns(facts))
