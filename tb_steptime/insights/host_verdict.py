@@ -146,7 +146,18 @@ def _sentence(facts: Facts) -> Phrase:
             sentence = unrecorded_sentence(facts)
         else:
             sentence = filled(_template(facts, idle), _values(facts, idle))
-    return _of_steady_step(sentence) if leaves_out(facts) else sentence
+    if not leaves_out(facts):
+        return sentence
+    return _of_only_step(sentence) if len(facts.overview.steps) == 1 else _of_steady_step(sentence)
+
+
+def _of_only_step(sentence: Phrase) -> Phrase:
+    """Says that the sentence is about a part of the only recorded step: no other step shows what a steady one takes.
+
+    >>> _of_only_step(Phrase("It works for {share} of a step of {step}.", {})).template
+    'It works for {share} of {step} of the recorded step.'
+    """
+    return Phrase(sentence.template.replace("a step of {step}", "{step} of the recorded step", 1), sentence.values)
 
 
 def _of_steady_step(sentence: Phrase) -> Phrase:

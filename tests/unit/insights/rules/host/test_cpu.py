@@ -624,6 +624,16 @@ def test_what_a_step_computes_lacks_one_time_work_once():
     assert plain(verdict.text) == "The CPU computes for 70 % of a steady step of 10 µs, 70 % in aten::addmm."
 
 
+def test_a_single_step_is_called_the_recorded_one():
+    """No other step shows that what is left without its one-time work is steady."""
+    drawn = f"step | {'0' * 14} |\nuser compile_fx_inner (dynamo_timed) | {'d' * 4}{'.' * 10} |"
+    judgement = judged(timeline(f"{drawn}\nop | {'.' * 4}mmmmmmm... |", names=NAMES))
+    verdict, basis = plain(judgement.verdict.text), judgement.headlines["overview"].basis
+    assert "70 % of 10 µs of the recorded step" in verdict
+    assert basis is not None
+    assert "without one-time costs: 4 µs of the recorded step of 14 µs." in plain(basis)
+
+
 def with_updates(optimizer: str = "AdamW", update: str = "aten::sqrt") -> Trace:
     """Steps of 10 us, of which the ops of an update and the gaps between them take 5 us."""
     return timeline(
