@@ -1528,7 +1528,7 @@ export interface FindingText {
  * peak_bytes, low_bytes, high_bytes   estimated, except for the recorded setting; where they are None, `unknown` says
  * why
  * again_ns       time per step for computing again, including a checkpoint's own Python on a CPU
- * step_ns        the mean steady step with these times; where it is None, `no_time` says why
+ * step_ns        the steady step with these times; where it is None, `no_time` says why
  * largest        the largest batch within the limit; None without a limit
  * best           whether no other setting with a known time needs less memory without more time, or less time without
  * more memory
