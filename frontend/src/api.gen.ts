@@ -994,6 +994,7 @@ export interface CurvePoint {
  * multiprocess, None where the iterator's name does not show it; batch_ns: time that one process needs for a batch;
  * consumer_ns: time per batch of the steps without late batches; batches_per_step; needed_workers; why_unknown: why
  * there is no number of workers and no curve; burst: if it has several processes.
+ * iterable: whether the main loader's dataset is an iterable one; None if nothing shows it.
  * recorded: None without a recorder's files; recorder_notes: including files that were not used.
  */
 export interface DataLoadingResult {
@@ -1017,6 +1018,7 @@ export interface DataLoadingResult {
   curve: WorkerCurve | null;
   recorded: Recorded | null;
   recorder_notes: Note[];
+  iterable: boolean | null;
 }
 
 /**
