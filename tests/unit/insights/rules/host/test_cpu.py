@@ -50,6 +50,18 @@ def test_python_that_computes_no_ops_is_named_with_its_line():
     assert (card.gain_ns, card.how, card.steps) == (2_000, "# metrics.py:9", [])
 
 
+def test_what_few_steps_call_may_be_needed_there():
+    """A rollout of reinforcement learning calls the model without gradients, and Python more than that."""
+    update, rollout = "ccccbbm...", "mpppppppp."
+    steps = "".join(str(number) * 10 for number in range(5))
+    frames = f"python | {('.' * 10 + '.' * 10 + 'r' * 9 + '.' + '.' * 20)} |"
+    drawn = f"step | {steps} |\n{frames}\nop | {update * 2}{rollout.replace('p', '.')}{update * 2} |"
+    names = NAMES | {"r": "agent.py(9): rollout"}
+    card = cards(judged(timeline(drawn, names=names, job=Job(with_stack=True))))["python_loop"]
+    assert plain(card.title) == "Speed up `rollout`, or run it less"
+    assert plain(card.why).startswith("It runs in step 2 only")
+
+
 @pytest.mark.parametrize(
     ("frame", "title", "how"),
     [
