@@ -30,10 +30,6 @@ OPPORTUNITY_ROWS = 100
 #: Maximum number of ops in the split. The rest is folded into one.
 OP_ROWS = 200
 
-#: The code of the formula for devices whose peaks are not listed. Its value "ratio" is that of the rates with and
-#: without tensor cores.
-GAIN_BY_RATIO = "gain_by_ratio"
-
 
 class OpSplit(msgspec.Struct, frozen=True):
     """The split of the kernels that ops of one name launched. If there is no op, `op` is None, and `no_op` says why."""
@@ -198,7 +194,7 @@ def _formula(judged: Eligibility, row: int, total_ns: int, bounded: bool) -> Rea
     rates = judged.peaks[judged.rates[row]]
     time, plain, tensor = ns(total_ns), Quantity(rates.plain, Unit.NUMBER), Quantity(rates.tensor, Unit.NUMBER)
     if not rates.listed:
-        return Reason(GAIN_BY_RATIO, {"time": time, "ratio": Quantity(rates.ratio, Unit.NUMBER)})
+        return Reason("gain_by_ratio", {"time": time, "ratio": Quantity(rates.ratio, Unit.NUMBER)})
     if bounded:
         return Reason("gain_by_peaks_and_bandwidth", {"time": time, "plain": plain, "tensor": tensor})
     return Reason("gain_by_peaks", {"time": time, "plain": plain, "tensor": tensor})

@@ -13,7 +13,7 @@ from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.kernels.waste import Waste
 from tb_steptime.metrics.tensor_cores.eligibility import MATH_ATTENTION
-from tb_steptime.metrics.tensor_cores.opportunities import GAIN_BY_RATIO, Obstacle
+from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.text import Phrase, Quantity, Unit, closed, filled, joined, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
@@ -180,9 +180,10 @@ def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle],
 
 
 def _least_ratio(device: DeviceSplit, leading: Obstacle) -> Quantity | None:
-    """Returns the ratio of rates from which the gain of an obstacle was computed; None if from listed peaks."""
+    """Returns the ratio of the rates with and without tensor cores from which the gain of an obstacle was computed; None
+    if from listed peaks."""
     formulas = (row.formula for row in device.opportunities if row.why_not == leading.why_not)
-    return next((each.values["ratio"] for each in formulas if each.code == GAIN_BY_RATIO), None)
+    return next((each.values["ratio"] for each in formulas if each.code == "gain_by_ratio"), None)
 
 
 _HOW = "x = x.float()  # NumPy's arrays are FP64: torch.from_numpy(a).float()"

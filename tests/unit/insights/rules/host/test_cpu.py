@@ -50,6 +50,25 @@ def test_python_that_computes_no_ops_is_named_with_its_line():
     assert (card.gain_ns, card.how, card.steps) == (2_000, "# metrics.py:9", [])
 
 
+@pytest.mark.parametrize(
+    ("rollouts", "where"),
+    [
+        ({3}, ", mostly in step 3. Usual ones take 10 µs."),
+        ({1, 5}, ", mostly in 2 of 8 steps. Usual ones take 10 µs."),
+        ({0, 1, 4, 6}, ": Python code outside of ops, or waits."),  # half of the steps are no few
+    ],
+)
+def test_the_verdict_says_where_few_steps_make_the_time_without_ops(rollouts: set[int], where: str):
+    steps = ops = ""
+    for number in range(8):
+        python = 120 if number in rollouts else 0
+        steps += str(number) * (10 + python)
+        ops += "." * python + "ccccbbmmm."
+    verdict = judged(timeline(f"step | {steps} |\nop | {ops} |", names=NAMES)).verdict
+    assert plain(verdict.text).startswith("No op is recorded for ")
+    assert plain(verdict.text).endswith(where)
+
+
 def test_what_few_steps_call_may_be_needed_there():
     """A rollout of reinforcement learning calls the model without gradients, and Python more than that."""
     update, rollout = "ccccbbm...", "mpppppppp."
@@ -959,7 +978,7 @@ def test_call_stacks_are_asked_for_where_more_is_outside_ops_than_in_any_kind(op
     ("between", "verdict"),
     [
         ({2: 90}, "mainly in one pause of 90.0 ms in step 2. Without it a step takes 10.0 ms."),
-        ({2: 90, 4: 90}, ": Python code outside of ops, or waits."),  # neither is half of that time
+        ({2: 90, 4: 90}, ", mostly in 2 of 6 steps. Usual ones take 10.0 ms."),  # neither is half of that time
         (dict.fromkeys(range(6), 20), ": Python code outside of ops, or waits."),
     ],
 )
