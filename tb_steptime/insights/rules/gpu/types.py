@@ -180,8 +180,8 @@ def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle],
 
 
 def _least_ratio(device: DeviceSplit, leading: Obstacle) -> Quantity | None:
-    """Returns the ratio of the rates with and without tensor cores from which the gain of an obstacle was computed; None
-    if from listed peaks."""
+    """Returns the ratio of the rates with and without tensor cores by which the gain of an obstacle was computed; None
+    if by listed peaks."""
     formulas = (row.formula for row in device.opportunities if row.why_not == leading.why_not)
     return next((each.values["ratio"] for each in formulas if each.code == "gain_by_ratio"), None)
 
