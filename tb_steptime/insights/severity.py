@@ -88,10 +88,12 @@ def as_guess(insight: Insight, why: Phrase) -> Insight:
 
 
 def without_twins(insights: Sequence[Insight]) -> list[Insight]:
-    """Returns the cards without those whose advice another card gives, too, and gains more by: they have one title, as
-    two cards about copies of a tensor that should not be made on the CPU."""
-    by_gain = sorted(insights, key=lambda insight: -insight.gain_ns)
-    first = [each for place, each in enumerate(by_gain) if each.title not in [other.title for other in by_gain[:place]]]
+    """Returns the cards without those whose advice another card gives, too, and gains more by: they have one title and
+    one code, as two cards about copies of a tensor that should not be made on the CPU."""
+    first: list[Insight] = []
+    for each in sorted(insights, key=lambda insight: -insight.gain_ns):
+        if not any((each.title, each.how) == (other.title, other.how) for other in first):
+            first.append(each)
     return [each for each in insights if each in first]
 
 

@@ -394,7 +394,8 @@ def _alone_card(
     """Returns the card about copies beside which no kernel runs. waits_ns: what a step gains if the CPU does not wait
     in these copies."""
     id, _, template = _WAYS[way]
-    if facts.step_ns - facts.copying_ns < LEADING_FRACTION * alone_ns:
+    need_not_be = title in (_OF_CREATED[0], _OF_MADE[0])
+    if facts.step_ns - facts.copying_ns < LEADING_FRACTION * alone_ns and not need_not_be:
         return _unhidden(facts, way, rows, alone_ns, how)
     certainty = medium(DEPENDS) if _has_kernels(facts) else _FASTER
     if way == "HtoD" and _may_be_weights(facts):

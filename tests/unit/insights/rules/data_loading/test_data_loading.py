@@ -737,6 +737,37 @@ def test_no_gain_is_promised_of_copies_that_the_rest_of_the_step_cannot_hide(
     assert plain(found.verdict.text) == verdict
 
 
+@pytest.mark.parametrize(
+    ("op", "title"),
+    [("aten::randn", "Create on the GPU what is copied there"), ("aten::stack", "Copy less to the GPU")],
+)
+def test_a_copy_that_need_not_be_made_is_saved_whatever_could_hide_it(op: str, title: str):
+    drawing = f"""
+        step     | {"".join(number * 22 for number in "123")} |
+        op       | {f"rrtt{'.' * 18}" * 3} |
+        runtime  | {f"..c.{'.' * 15}k.." * 3} |
+        memcpy 9 | {f"...{'c' * 15}...." * 3} |
+        kernel 7 | {f"...{'.' * 15}..k." * 3} |"""
+    names = {"r": op, "t": "aten::to", "c": PAGEABLE}
+    insight = card(with_bytes(timeline(drawing, names=names), LARGE_BYTES), "pageable_batch_copies")
+    assert insight is not None
+    assert plain(insight.title).startswith(title)
+    assert insight.gain_ns == (15_000 if op == "aten::randn" else 0)
+
+
+def test_copies_of_two_kinds_of_memory_have_a_card_each():
+    """Both have one title, but other code: those of pageable memory have to be pinned first."""
+    drawing = f"""
+        step     | {"".join(number * 30 for number in "123")} |
+        runtime  | {f"cd{'.' * 6}k{'.' * 21}" * 3} |
+        memcpy 9 | {f".cccddd{'.' * 23}" * 3} |
+        kernel 7 | {f"{'.' * 9}{'k' * 20}." * 3} |"""
+    trace = timeline(drawing, names={"c": PAGEABLE, "d": "Memcpy HtoD (Pinned -> Device)"})
+    found = {each.id: plain(each.title) for each in judged(with_bytes(trace, LARGE_BYTES)).insights}
+    title = "Copy the next batch while kernels run"
+    assert (found["pageable_batch_copies"], found["pinned_copies"]) == (title, title)
+
+
 @pytest.mark.parametrize(("copies", "said"), [("3", False), ("23", True)])
 def test_a_step_that_writes_a_checkpoint_does_not_say_what_the_others_do(copies: str, said: bool):
     """One or two of three steps copy for forty cells, after four in which a kernel runs."""
