@@ -994,6 +994,7 @@ export interface CurvePoint {
  * multiprocess, None where the iterator's name does not show it; batch_ns: time that one process needs for a batch;
  * consumer_ns: time per batch of the steps without late batches; batches_per_step; needed_workers; why_unknown: why
  * there is no number of workers and no curve; burst: if it has several processes.
+ * iterable: whether the main loader's dataset is an iterable one; None if nothing shows it.
  * recorded: None without a recorder's files; recorder_notes: including files that were not used.
  */
 export interface DataLoadingResult {
@@ -1017,6 +1018,7 @@ export interface DataLoadingResult {
   curve: WorkerCurve | null;
   recorded: Recorded | null;
   recorder_notes: Note[];
+  iterable: boolean | null;
 }
 
 /**
@@ -1528,7 +1530,7 @@ export interface FindingText {
  * peak_bytes, low_bytes, high_bytes   estimated, except for the recorded setting; where they are None, `unknown` says
  * why
  * again_ns       time per step for computing again, including a checkpoint's own Python on a CPU
- * step_ns        the mean steady step with these times; where it is None, `no_time` says why
+ * step_ns        the steady step with these times; where it is None, `no_time` says why
  * largest        the largest batch within the limit; None without a limit
  * best           whether no other setting with a known time needs less memory without more time, or less time without
  * more memory

@@ -13,6 +13,7 @@ from tb_steptime.metrics.data_loading.loaders import (
     LoaderRow,
     loader_table,
     main_loader,
+    shows_iterable,
 )
 from tb_steptime.metrics.data_loading.recorded import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.throughput import (
@@ -57,6 +58,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     multiprocess, None where the iterator's name does not show it; batch_ns: time that one process needs for a batch;
     consumer_ns: time per batch of the steps without late batches; batches_per_step; needed_workers; why_unknown: why
     there is no number of workers and no curve; burst: if it has several processes.
+    iterable: whether the main loader's dataset is an iterable one; None if nothing shows it.
     recorded: None without a recorder's files; recorder_notes: including files that were not used.
     """
 
@@ -80,6 +82,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     curve: WorkerCurve | None = None
     recorded: Recorded | None = None
     recorder_notes: list[Note] = []
+    iterable: bool | None = None
 
 
 def analyse(trace: Trace) -> DataLoadingResult:
@@ -109,6 +112,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
         curve=found.curve,
         recorded=recorded,
         recorder_notes=_notes(trace),
+        iterable=recorded.main_loader.iterable if recorded else shows_iterable(trace) or None,
     )
 
 

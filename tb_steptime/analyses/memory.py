@@ -3,9 +3,13 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
+from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.excluded_time.steady_step import steady_step_ns
 from tb_steptime.metrics.memory.allocations import (
     CPU,
     MOST_OPS,
@@ -121,6 +125,11 @@ class MemoryResult(msgspec.Struct, frozen=True):
     more_calls: int = 0
 
 
+def device_fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
+    """Returns `fits` with the steady step, as the whole page has it. Raises ValueError for a batch below 1."""
+    return fits(trace, steady_step_ns(trace, main_device(trace)), batches, limit_bytes)
+
+
 def analyse(trace: Trace) -> MemoryResult:
     places = memory_devices(trace)
     if not places:
@@ -135,7 +144,7 @@ def analyse(trace: Trace) -> MemoryResult:
         start_ns=low,
         end_ns=high,
         steps=[MemoryStep(step.name, step.host_start_ns, step.host_end_ns, spans) for step, spans in columns],
-        devices=[_device(trace, place, low, high, fit) for place, fit in zip(places, fits(trace), strict=True)],
+        devices=[_device(trace, place, low, high, fit) for place, fit in zip(places, device_fits(trace), strict=True)],
         calls=[_call(trace, row) for row in calls[:MOST_CALLS].tolist()],
         more_calls=max(0, len(calls) - MOST_CALLS),
     )

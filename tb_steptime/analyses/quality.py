@@ -7,7 +7,7 @@ import numpy as np
 from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.communication.expert_rows import ExpertRows, expert_rows
 from tb_steptime.metrics.communication.summary import MOST_ROWS, how_many_alike
-from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS
+from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS, find_batches
 from tb_steptime.metrics.data_loading.waits import loader_iterators
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, one_time_rows
 from tb_steptime.metrics.gpu.counters import clocks_were_locked, validated_sm_efficiency
@@ -40,7 +40,8 @@ LEFT_OUT_FRACTION = 0.01
 #: Minimum rows of the busiest expert / their mean, and minimum share of the steps in loops over experts, for a note.
 UNEVEN, EXPERTS_FRACTION = 1.5, 0.1
 #: Minimum updates of the weights in a step for a note: a step of a GAN may hold five of one network and one of another.
-MANY_UPDATES = 10
+#: If each of them has a batch of its own and runs as many ops, within this share, a second one is enough.
+MANY_UPDATES, ALIKE_UPDATES = 10, 0.1
 #: Minimum steps for a note about two steps for each update: three batches do not alternate by chance.
 LEAST_SPLIT = 6
 #: Minimum mean of an expert's rows for it: with 64 rows on average, the busiest of 256 equally likely experts has 1.4
@@ -97,7 +98,9 @@ def _updates(trace: Trace) -> list[Note]:
     """Returns a note where a marked step contains many updates of the weights, because `prof.step()` is called once an
     epoch, or because a step trains on what it has collected. Returns one, too, where each update takes two steps.
     Similar pattern: several optimizers that step one after the other, or within the backward pass, one for each layer.
-    So an update is counted if the backward pass ran since the one before it, and none in an op.
+    So an update is counted if the backward pass ran since the one before it, and none in an op. A few updates in turn
+    are an iteration of a GAN, of reinforcement learning or of an inner loop, unless each takes a batch and all are
+    alike.
 
     mark      |---------------------------- 0 ----------------------------|
     backward     bbbb          bbbb          bbbb          bbbb
@@ -113,9 +116,22 @@ def _updates(trace: Trace) -> list[Note]:
     rows = rows[np.diff(np.searchsorted(nodes, events.start_ns[rows]), prepend=0) > 0]
     place = find_steps(trace).holding_on_host(events.start_ns[rows])
     updates = np.bincount(place + 1, minlength=len(find_steps(trace).steps) + 1)[1:]
-    if (usual := int(median(updates))) >= MANY_UPDATES:
+    if (usual := int(median(updates))) >= (2 if _are_of_own_batches(trace, rows) else MANY_UPDATES):
         return [Note("several_updates", {"updates": count(usual)})]
     return [Note("split_updates")] if _are_split(trace, updates > 0, nodes) else []
+
+
+def _are_of_own_batches(trace: Trace, updates: Int64) -> bool:
+    """Returns whether a loader gives one batch between any two of these updates, of one optimizer, and all of them
+    follow about as many ops."""
+    events, starts = trace.events, trace.events.start_ns[updates]
+    ops, batches = (
+        np.diff(np.searchsorted(np.sort(events.start_ns[each]), starts))
+        for each in (events.rows(Kind.CPU_OP), find_batches(trace).row)
+    )
+    one_optimizer = len(distinct_in(events.name[updates])) == 1
+    alike = np.abs(ops - median(ops)) <= ALIKE_UPDATES * median(ops) if len(ops) else np.zeros(0, bool)
+    return one_optimizer and bool(len(ops)) and bool((alike & (batches == 1)).all())
 
 
 def _are_split(trace: Trace, updates: Bool, nodes: Int64) -> bool:

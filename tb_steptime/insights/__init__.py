@@ -29,7 +29,7 @@ from tb_steptime.insights.rules import RULES, Gain, Rule
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.rules.steps.slow_steps import without_named
-from tb_steptime.insights.severity import as_guess, in_order, lowered, most_gain, sum_of_gains
+from tb_steptime.insights.severity import as_guess, in_order, lowered, most_gain, sum_of_gains, without_twins
 from tb_steptime.insights.tried import NOT_TRIED, could_be, tried
 from tb_steptime.insights.wording import (
     TITLES,
@@ -124,7 +124,7 @@ def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
         first, why = "one_time", LITTLE
     elif unseen:
         first, why = "unrecorded_work", UNRECORDED
-    cards = without_named([card for card, _ in fired])
+    cards = without_twins(without_named([card for card, _ in fired]))
     unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, False)
     if unknown:
         cards = [lowered(card, ONLY_LAUNCHES) if card.view in _OF_CPU else card for card in cards]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import astuple, replace
 
 from tb_steptime.insights.base import Certainty, high, low, medium
@@ -14,7 +16,7 @@ from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.means import median
-from tb_steptime.text import Phrase, filled, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
 
@@ -90,6 +92,47 @@ def holds_no_work(facts: Facts) -> bool:
     return short and alone and host.cpu is not None and not host.cpu.ops_ns and empty
 
 
+#: Steps do something rarely if half of them do so for less than this share of the mean, and if no more than this share
+#: of them do so for longer: of two marks for each batch, one is no usual step.
+RARE_FRACTION, FEW_FRACTION = 0.5, 0.4
+
+
+def few_longer(times_ns: Mapping[int, int]) -> list[int]:
+    """Returns the places of the steps with a longer time than the mean, the longest first. There are none unless they
+    are few, and at least half of the steps have less than half of the mean.
+
+    >>> few_longer({0: 1, 1: 40, 2: 2, 3: 1, 4: 30}), few_longer({0: 1, 1: 40, 2: 30})
+    ([1, 4], [])
+    """
+    mean_ns = sum(times_ns.values()) / max(len(times_ns), 1)
+    if median([*times_ns.values()]) >= RARE_FRACTION * mean_ns:
+        return []
+    longest = sorted((each for each in times_ns if times_ns[each] > mean_ns), key=lambda each: -times_ns[each])
+    return longest if len(longest) <= FEW_FRACTION * len(times_ns) else []
+
+
+def _mostly_in_few(facts: Facts) -> Phrase | None:
+    """Says that no op runs mostly in a few steps, such as those that begin with a rollout of reinforcement learning;
+    None where all steps are alike. A function that is named would be of a usual step."""
+    steps = facts.overview.steps
+    few = few_longer({each: steps[each].parts_ns.other for each in facts.judged_steps})
+    if not few:
+        return None
+    template = (
+        "No op is recorded for {other} of a step of {step}, mostly in (step {long}|{few} of {steps} steps). Usual ones "
+        "take {usual}."
+    )
+    return phrase(
+        agreeing(template, len(few)),
+        step=ns(facts.step_ns),
+        other=fraction(facts.share(outside_ops_ns(facts))),
+        long=text(steps[few[0]].name),
+        few=count(len(few)),
+        steps=count(len(facts.judged_steps)),
+        usual=ns(round(median([steps[each].judged_ns for each in facts.judged_steps]))),
+    )
+
+
 def _outside_ops(facts: Facts) -> Phrase:
     step, other = ns(facts.step_ns), fraction(facts.share(outside_ops_ns(facts)))
     longest, pause = facts.host.python_function, one_pause(facts)
@@ -99,6 +142,8 @@ def _outside_ops(facts: Facts) -> Phrase:
         values["rest"] = ns(facts.step_ns - pause_ns // len(facts.judged_steps))
         template = "No op is recorded for {other} of a step of {step}, mainly in one pause of {pause} in step {at}. "
         return Phrase(template + "Without it a step takes {rest}.", values)
+    if (mostly := _mostly_in_few(facts)) is not None:
+        return mostly
     if longest is None:
         template = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
         return phrase(template, step=step, other=other)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Certainty, Verdict, high, low, medium
 from tb_steptime.insights.basis import kinds_of_steps, leaves_out
 from tb_steptime.insights.cards import in_this_recording
-from tb_steptime.insights.cpu_verdict import cpu_certainty, cpu_sentence
+from tb_steptime.insights.cpu_verdict import cpu_certainty, cpu_sentence, few_longer
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, little_is_judged, mostly_unrecorded, waits_for_queue
 from tb_steptime.insights.host_gains import (
@@ -112,9 +112,6 @@ _OF_UNLIKE_KINDS = (
 )
 _TIMED = medium("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
-#: Steps wait or communicate rarely if half of them do so for less than this share of the mean, and if no more than this
-#: share of them do so for longer: of two marks for each batch, one is no usual step.
-RARE_FRACTION, FEW_FRACTION = 0.5, 0.4
 #: Maximum length of what the CPU does, in characters: with it a headline fits one line.
 DOING_LENGTH = 40
 
@@ -146,7 +143,18 @@ def _sentence(facts: Facts) -> Phrase:
             sentence = unrecorded_sentence(facts)
         else:
             sentence = filled(_template(facts, idle), _values(facts, idle))
-    return _of_steady_step(sentence) if leaves_out(facts) else sentence
+    if not leaves_out(facts):
+        return sentence
+    return _of_only_step(sentence) if len(facts.overview.steps) == 1 else _of_steady_step(sentence)
+
+
+def _of_only_step(sentence: Phrase) -> Phrase:
+    """Says that the sentence is about a part of the only recorded step: no other step shows what a steady one takes.
+
+    >>> _of_only_step(Phrase("It works for {share} of a step of {step}.", {})).template
+    'It works for {share} of {step} of the recorded step.'
+    """
+    return Phrase(sentence.template.replace("a step of {step}", "{step} of the recorded step", 1), sentence.values)
 
 
 def _of_steady_step(sentence: Phrase) -> Phrase:
@@ -278,20 +286,14 @@ def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
 
 
 def _long_steps(facts: Facts) -> list[str]:
-    """Returns the names of the steps in which the device waits for the host longer than in the mean step, or
-    communicates longer where the host does not set the pace; the longest first. There are none unless they are few,
-    and at least half of the steps do so for less than half as long as the mean step."""
+    """Returns the names of the few steps in which the device waits for the host longer than in the mean step, or
+    communicates longer where the host does not set the pace, as `few_longer` finds them."""
     by_host, steps = facts.host.bound is Bound.HOST, facts.judged_steps
     times_ns = {
         each: facts.host.steps[each].idle_ns.late_ns if by_host else facts.overview.steps[each].parts_ns.communication
         for each in steps
     }
-    mean_ns = sum(times_ns.values()) / max(len(steps), 1)
-    if median([*times_ns.values()]) >= RARE_FRACTION * mean_ns:
-        return []
-    longest = sorted((each for each in steps if times_ns[each] > mean_ns), key=lambda each: -times_ns[each])
-    few = len(longest) <= FEW_FRACTION * len(steps)
-    return [facts.overview.steps[each].name for each in longest] if few else []
+    return [facts.overview.steps[each].name for each in few_longer(times_ns)]
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:

@@ -87,6 +87,16 @@ def as_guess(insight: Insight, why: Phrase) -> Insight:
     return msgspec.structs.replace(insight, severity=Severity.MINOR, confidence=Confidence.LOW, why_confidence=why)
 
 
+def without_twins(insights: Sequence[Insight]) -> list[Insight]:
+    """Returns the cards without those whose advice another card gives, too, and gains more by: they have one title and
+    one code, as two cards about copies of a tensor that should not be made on the CPU."""
+    first: list[Insight] = []
+    for each in sorted(insights, key=lambda insight: -insight.gain_ns):
+        if not any((each.title, each.how) == (other.title, other.how) for other in first):
+            first.append(each)
+    return [each for each in insights if each in first]
+
+
 def in_order(insights: Iterable[Insight], bound: Bound = Bound.UNKNOWN) -> list[Insight]:
     """Returns the cards by severity, then by gain; each says from which severity it was lowered. bound: what the
     verdict says that limits the step."""

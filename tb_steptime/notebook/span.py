@@ -214,9 +214,10 @@ class Span:
         """Returns the peak of each device's memory at these batches, and the largest batch that fits into `memory`,
         such as "24GB"; estimates. Empty where allocations were not recorded; ValueError for what is no batch or no
         size. Reads the trace, and keeps it in memory."""
-        from tb_steptime.metrics.memory.fit.predictions import fits, size_of
+        from tb_steptime.analyses.memory import device_fits
+        from tb_steptime.metrics.memory.fit.predictions import size_of
 
-        return fits(self._trace, batches, size_of(memory) if isinstance(memory, str) else memory)
+        return device_fits(self._trace, batches, size_of(memory) if isinstance(memory, str) else memory)
 
     def result(self, view: str, kind: type[R]) -> R:
         """Returns the result of one view as the tab has it, for what no table holds. KeyError for a view that there is

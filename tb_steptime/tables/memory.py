@@ -135,7 +135,7 @@ SETTINGS: Table[FitSetting] = Table(
         ),
         head(
             "step_ns", "Step, est.", Unit.NS,
-            "The mean steady step, and what a checkpoint computes again or the host copies.", "memory_setting_step",
+            "The steady step, and what a checkpoint computes again or the host copies.", "memory_setting_step",
         ),
         head(
             "copied_bytes", "Copied", Unit.BYTES,

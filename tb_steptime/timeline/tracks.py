@@ -43,7 +43,7 @@ from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind
-from tb_steptime.trace.frames import is_installed, is_source, module_frames
+from tb_steptime.trace.frames import is_own, is_source, module_frames
 from tb_steptime.trace.host_ranges import loader_names, loader_rows
 from tb_steptime.trace.model import Thread, Trace, rows_named
 from tb_steptime.trace.steps import find_steps
@@ -324,32 +324,14 @@ def _label(thread: Thread, role: str | None) -> str:
     return name[:1].upper() + name[1:]
 
 
-#: Packages that training jobs use, and that are not written for a single job.
-_PACKAGES = re.compile(
-    r"(PIL|accelerate|albumentations|apex|composer|cv2|datasets|deepspeed|diffusers|einops|fastai|flash_attn|flashinfer"
-    r"|fsspec|huggingface_hub|kornia|lightning|lightning_fabric|numpy|pandas|peft|pyarrow|pytorch_lightning|ray"
-    r"|requests|scipy|sklearn|tensorboard|tensordict|timm|tokenizers|torchaudio|torchdata|torchmetrics|torchtext"
-    r"|torchvision|tqdm|transformer_engine|transformers|triton|trl|wandb|webdataset|xformers)/"
-)
-
-
 def foreign_frames(trace: Trace) -> Bool:
     """Returns for each row of the event table whether it is a Python frame that is neither of the user's code nor the
     call of a module."""
     foreign = trace.events.kind == Kind.PYTHON
-    own = rows_named(trace, (Kind.PYTHON,), _is_own)
+    own = rows_named(trace, (Kind.PYTHON,), is_own)
     foreign[own if len(own) else rows_named(trace, (Kind.PYTHON,), is_source)] = False
     foreign[module_frames(trace)] = False
     return np.asarray(foreign, bool)
-
-
-def _is_own(frame: str) -> bool:
-    """Returns whether a frame is of the user's code.
-
-    >>> [_is_own(frame) for frame in ("train.py(54): step", "timm/layers.py(3): forward", "data/sets.py(7): item")]
-    [True, False, True]
-    """
-    return is_source(frame) and not is_installed(frame) and not _PACKAGES.match(frame)
 
 
 #: Colour tokens, as in `Metric.colour`, and that of time that does not repeat. An event's colour is its place here.

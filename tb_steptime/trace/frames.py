@@ -20,6 +20,19 @@ _LIGHTNING_MODULE = expression(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<pa
 #: it.
 _SCRIPTED = expression(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
 _INSTANCE = expression(r"_\d+$")
+#: Packages that training jobs use, and that are not written for a single job.
+_PACKAGES = expression(
+    r"(PIL|accelerate|albumentations|apex|composer|cv2|datasets|deepspeed|diffusers|einops|fastai|flash_attn|flashinfer"
+    r"|fsspec|huggingface_hub|kornia|lightning|lightning_fabric|numpy|pandas|peft|pyarrow|pytorch_lightning|ray"
+    r"|requests|scipy|sklearn|tensorboard|tensordict|timm|tokenizers|torchaudio|torchdata|torchmetrics|torchtext"
+    r"|torchvision|tqdm|transformer_engine|transformers|triton|trl|wandb|webdataset|xformers)/"
+)
+#: Functions of Python and torch that run another function, such as what a decorator makes of it.
+_WRAPPERS = expression(
+    r"(?:.*/)?(?:(?:contextlib|functools|torch/utils/_contextlib)\.py\(\d+\): \w+"
+    r"|torch/nn/modules/module\.py\(\d+\): _(?:wrapped_)?call_impl)$"
+)
+_PRIVATE = expression(r".*: _(?!_)\w+$")
 _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
@@ -134,6 +147,27 @@ def is_outside_torch(frame: str) -> bool:
     (True, False)
     """
     return is_file(frame) and not short_frame(frame).startswith("torch/")
+
+
+def is_own(frame: str) -> bool:
+    """Returns whether a frame is of the user's code.
+
+    >>> [is_own(frame) for frame in ("train.py(54): step", "timm/layers.py(3): forward", "data/sets.py(7): item")]
+    [True, False, True]
+    """
+    return is_source(frame) and not is_installed(frame) and not _PACKAGES.match(frame)
+
+
+def is_helper(frame: str) -> bool:
+    """Returns whether what a function does is better known by the function that calls it or that it calls: it is a
+    wrapper, or private to a package that the user has not written.
+
+    >>> [is_helper(f) for f in ("numpy/core/fromnumeric.py(51): _wrapfunc", "contextlib.py(8): inner")]
+    [True, True]
+    >>> [is_helper(f) for f in ("numpy/core/fromnumeric.py(1): argmax", "train.py(5): _crop", "timm/a.py(1): __call__")]
+    [False, False, False]
+    """
+    return _WRAPPERS.match(frame) is not None or (_PRIVATE.match(frame) is not None and not is_own(frame))
 
 
 def is_source(frame: str) -> bool:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.analyses.memory import device_fits
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.memory.fit.predictions import fits
 from tb_steptime.metrics.memory.fit.scaled import SMALL
 from tb_steptime.metrics.memory.fit.states import NO_STATE, NO_TIME
 from tb_steptime.terminal.memory_report import NOT_RECORDED, SpanFit, fit_text
@@ -21,7 +21,7 @@ from tests.truth.simulate.demo import simulate
 
 
 def text(**asked):
-    return fit_text(SpanFit("run", "host_1", 1, "x.json", fits(with_memory(), **asked)))
+    return fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(with_memory(), **asked)))
 
 
 def test_the_largest_batch_and_the_peaks_as_text():
@@ -38,7 +38,7 @@ def test_the_largest_batch_and_the_peaks_as_text():
 
 
 def test_what_fills_the_peak_and_the_settings_as_text():
-    lines = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(with_modules())), code=True).splitlines()
+    lines = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(with_modules())), code=True).splitlines()
     assert lines[10:] == [
         "Peak, allocated in    bytes  constant  per sample",
         "Net › Block           10\u00a0kB       0\u00a0B        2\u00a0kB",
@@ -66,8 +66,8 @@ def test_what_fills_the_peak_and_the_settings_as_text():
 
 def test_what_the_allocator_had_reserved_besides_is_part_of_the_margin():
     trace = with_memory(device=GPU, reserved=2000)
-    assert [each.unused_bytes for each in fits(trace)] == [2000 - 1416]
-    output = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(trace)))
+    assert [each.unused_bytes for each in device_fits(trace)] == [2000 - 1416]
+    output = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(trace)))
     assert "At the recorded peak 584\u00a0B more were reserved and not used." in output
 
 

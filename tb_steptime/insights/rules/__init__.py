@@ -21,6 +21,7 @@ from tb_steptime.insights.rules.host import (
     launch_graphs,
     long_waits,
     needless_work,
+    pinned,
     serial_devices,
 )
 from tb_steptime.insights.rules.memory import allocated, room
@@ -51,7 +52,7 @@ _OVERLAPPING: tuple[Rule, ...] = (
     exposed_communication.between_layers, fewer_exchanges.unused_parameters, fewer_exchanges.gradient_copies,
     serial_devices.serial_devices, slow_steps.slow_steps, slow_steps.recurring_steps, needless_work.growing_graph,
     needless_work.unused_graph, needless_work.active_dropout, needless_work.without_cache,
-    needless_work.anomaly_detection, copies.pageable_batch_copies, copies.pageable_result_copies, copies.pinned_copies,
+    needless_work.anomaly_detection, copies.pageable_batch_copies, copies.pageable_result_copies, pinned.pinned_copies,
     products.dequantized_weights, types.tensor_cores_unused, products.alignment, products.slow_products,
     types.double_precision, fusion.eager_attention, fusion.fusible_chains, fusion.optimizer_passes,
     embeddings.dense_tables, fusion.indexed_gradients, fusion.device_copies, small_batches.small_grids,

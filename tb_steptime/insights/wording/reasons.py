@@ -38,6 +38,8 @@ REASONS: dict[str, str] = {
     "gain_by_peaks": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with tensor cores.",
     "gain_by_peaks_and_bandwidth": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with "
     "tensor cores; at most what the memory bandwidth leaves.",
+    "gain_by_ratio": "Gain: {time} x (1 - 1 / {ratio}). The peak rates of this GPU are not listed; its tensor cores "
+    "multiply at least {ratio} times as fast as its other cores.",
     "inputs_not_recorded": "The trace does not record the inputs of the op; record_shapes=True does.",
     "larger_job_has_too_many_calls": "How long more ranks take is not predicted: there are too many collectives.",
     "larger_job_needs_bytes": "How long more ranks take is not known: not all collectives of the data-parallel groups "
@@ -129,6 +131,7 @@ REASONS: dict[str, str] = {
     "too_many_exchanges": "The ranks exchange more than {most} times.",
     "small_size": "A size of {length} fills a small part of a tile.",
     "stage_of_product": "It prepares or completes a matrix product that does not use tensor cores.",
+    "tf32_may_be_no_faster": "FP32 inputs. On this GPU TF32 may be no faster than FP32; 16-bit inputs are.",
     "tf32_no_faster": "FP32 inputs, and on this GPU TF32 is no faster than FP32: only 16-bit inputs are.",
     "tf32_off": "FP32 inputs, and TF32 is off.",
     "tf32_off_in_cudnn": "FP32 inputs, and no convolution of this trace runs as TF32.",

@@ -144,7 +144,7 @@ def _range(groups: list[Means]) -> Phrase:
 def _one_span(group: Means, results: list[TrendsResult]) -> Phrase:
     steps = [step.judged_ns for result in results for step in result.steps]
     if len(steps) == 1:
-        template = "One step was recorded; it takes {whole}" + ("." if group.whole else ", a steady one {a}.")
+        template = "One step was recorded; it takes {whole}" + ("." if group.whole else ", of which {a} count.")
         return phrase(template, whole=ns(group.recorded), a=ns(steps[0]))
     return phrase(
         f"A {_kind([group])} takes between {{low}} and {{high}}, {{mean}} on average.",

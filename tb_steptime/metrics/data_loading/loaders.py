@@ -22,12 +22,14 @@ from tb_steptime.metrics.data_loading.waits import (
     loader_waits,
     work_rows,
 )
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.host_ranges import iterator_of, loader_intervals, loader_rows
 from tb_steptime.trace.intervals import NEVER, Intervals
-from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.model import Trace, are_named, rows_named, shared
+from tb_steptime.trace.nesting import innermost, top_level
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in, median, percentile
 
 #: Maximum number of rows of loaders; all beyond it are merged into the last row. None of our recorded jobs has five.
 MOST_LOADERS = 50
@@ -195,6 +197,38 @@ def main_loader(trace: Trace) -> MainLoader | None:
         batches=int((batches.loader == number).sum()) / steps,
         in_a_row=loader.in_a_row,
     )
+
+
+#: The function in which torch produces a batch. That of an iterable dataset calls `next` for each sample or batch, and
+#: that of other datasets never does.
+_FETCHES = expression(r"(?:.*[/\\])?torch[/\\]utils[/\\]data[/\\]_utils[/\\]fetch\.py\(\d+\): fetch$")
+_NEXT = "<built-in function next>"
+#: Number of batches that are looked at: all of a loader are produced alike, and the recording may cut the first one.
+_ASKED = 3
+
+
+def shows_iterable(trace: Trace) -> bool:
+    """Returns whether call stacks show that the main loader reads an iterable dataset in the training process.
+
+    loader   [                        ]
+    frame     |- fetch.py: fetch -----|
+    frame      |next| |next| |collate|
+    """
+    batches, fetches = find_batches(trace), rows_named(trace, (Kind.PYTHON,), _FETCHES.match)
+    number = most_waited(batches)
+    if number is None or not len(fetches):
+        return False
+    fetches = fetches[innermost(trace, batches.row[batches.of(number)], fetches) >= 0]
+    return any(_calls_next(trace, fetch) for fetch in fetches[:_ASKED].tolist())
+
+
+def _calls_next(trace: Trace, frame: int) -> bool:
+    """Returns whether this frame itself calls `next`."""
+    events = trace.events
+    inside = slice(frame + 1, int(np.searchsorted(events.start_ns, events.start_ns[frame] + events.dur_ns[frame])))
+    own = (events.kind[inside] == Kind.PYTHON) & (events.thread[inside] == events.thread[frame])
+    called = top_level(trace, frame + 1 + np.flatnonzero(own))
+    return bool(are_named(trace, called, _NEXT.__eq__).any())
 
 
 def unavoidable_ns(trace: Trace) -> int:

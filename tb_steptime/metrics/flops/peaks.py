@@ -5,9 +5,10 @@ of it is used. Rates are SMs x boost clock x operations per clock, which the tes
 
     H100 SXM   132 SMs x 1.83 GHz x 4096 = 989 TFLOP/s of BF16 on tensor cores
 
-If a device is not listed, and the user has not given its peaks (`user_rates`), nothing is computed from them: no gain
-and no proof. A part of a GPU (MIG) has no peaks. The same holds for models of one data centre that share a name (A100
-and H100 with 64 GB) and for slower cards (V100 FHHL). GeForce and workstation cards have a table of their own.
+If a device is not listed, and the user has not given its peaks (`user_rates`), nothing is computed from them: no
+proof, and no gain except that of tensor cores, for which a ratio of rates is enough (`device_ratios`). A part of a GPU
+(MIG) has no peaks. The same holds for models of one data centre that share a name (A100 and H100 with 64 GB) and for
+slower cards (V100 FHHL). GeForce and workstation cards have a table of their own.
 
 The user may give peak rates in the environment variable `TB_STEPTIME_PEAKS`, for GPUs that are not listed or instead
 of the rates of the data sheet.
@@ -27,6 +28,7 @@ gain that is computed from it remains a bound.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 
@@ -156,6 +158,40 @@ def peaks_of(device_name: str) -> Peaks | None:
     if card is not None:
         return Peaks(**card)  # type: ignore[arg-type]  # only tf32 and fp8 may be None
     return next((peaks for pattern, peaks in PEAKS if pattern.search(device_name)), None)
+
+
+#: The least rates by compute capability, as multiples of FP32. Models of one capability differ, so these are of the
+#: slowest: GeForce cards (7.5, 8.6, 8.9, 12.0) have half of the tensor-core rate of workstation cards (`RATES`), H20
+#: (9.0) has 44 TFLOP/s of FP32 and 148 of BF16. No such model of B200 and B300 (10.0, 10.3) is known; half of B200's
+#: ratio leaves room for one. The bandwidth of the memory is not known.
+LEAST_RATIOS = {
+    (7, 0): Peaks(1.0, 8.0, None, 2.0, math.inf),
+    (7, 5): Peaks(1.0, 4.0, None, 2.0, math.inf),
+    (8, 0): Peaks(1.0, 16.0, 8.0, 4.0, math.inf),
+    (8, 6): Peaks(1.0, 2.0, 1.0, 1.0, math.inf),
+    (8, 9): Peaks(1.0, 2.0, 1.0, 1.0, math.inf),
+    (9, 0): Peaks(1.0, 3.0, 1.5, 2.0, math.inf),
+    (10, 0): Peaks(1.0, 15.0, 7.5, 2.0, math.inf),
+    (10, 3): Peaks(1.0, 15.0, 7.5, 2.0, math.inf),
+    (12, 0): Peaks(1.0, 2.0, 1.0, 1.0, math.inf),
+}
+#: Names of NVIDIA's GPUs. Other makers' GPUs report compute capabilities too, with another meaning.
+_NVIDIA = expression(r"^(?:NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID)\b")
+#: Models whose units are partly turned off, such as FP32 in mining cards and tensor cores in some MX cards.
+_CUT_DOWN = expression(r"\b(?:CMP|MX\d+)\b")
+
+
+def device_ratios(trace: Trace, device: int) -> Peaks | None:
+    """Returns rates of which only the ratios mean anything, for a device with tensor cores whose peaks are not known:
+    the least of its compute capability, or for a part of a GPU (MIG) those of the whole one. None if not known."""
+    properties = trace.devices.get(device)
+    if properties is None or properties.compute_capability is None:
+        return None
+    name, capability = properties.name, properties.compute_capability
+    if not _NVIDIA.search(name) or _CUT_DOWN.search(name):
+        return None
+    whole = name.partition(" MIG ")[0]
+    return (peaks_of(whole) if whole != name else None) or LEAST_RATIOS.get(capability)
 
 
 VARIABLE = "TB_STEPTIME_PEAKS"

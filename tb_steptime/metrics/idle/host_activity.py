@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.phases.marks import step_threads, training_threads
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.frames import CALLED_BY_LOOPS, MODULE_FRAME, is_source, short_frame
+from tb_steptime.trace.frames import CALLED_BY_LOOPS, MODULE_FRAME, is_helper, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_names, short_range
 from tb_steptime.trace.model import Trace, are_named, shared
 from tb_steptime.trace.nesting import top_level
@@ -42,7 +42,7 @@ class Busiest(NamedTuple):
 def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | None:
     """Returns the busiest call in successive frames of one thread (rows of the event table), taken together, between
     two instants, in ns; None if no single name takes most of the time. Each call on the way takes most of the time of
-    the one around it. The innermost one that a user knows is returned.
+    the one around it. The innermost one that a user knows is returned: `argmax` of numpy, and not its `_wrapfunc`.
 
     range           [                                        ]
     frame      |----------- data.py(41): preprocess ------------------|
@@ -55,9 +55,10 @@ def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | N
     calls = _calls(trace, frames, end)
     while len(inner := _busiest(trace, _called(trace, calls, rows), start, end)):
         ns, name = int(_within(trace, inner, start, end).sum()), trace.name_of(inner[0])
-        if 2 * ns <= whole_ns or (busiest is not None and not is_source(name)):
+        if 2 * ns <= whole_ns or (busiest is not None and not (is_source(name) or is_helper(name))):
             break
-        busiest, rows, whole_ns = Busiest(short_frame(name), ns), inner, ns
+        busiest = busiest if is_helper(name) else Busiest(short_frame(name), ns)
+        rows, whole_ns = inner, ns
     return busiest
 
 
@@ -301,11 +302,11 @@ def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
 
 def _named(trace: Trace, rows: Int64) -> int:
     """Returns the innermost row. Of frames it is the innermost one that a user knows, which is in a file outside torch
-    or belongs to a module. What happens inside a function of torch that a loop calls, such as TensorBoard's writer,
-    counts as that function."""
+    or belongs to a module, and is no helper of a package if there is another one. What happens inside a function of
+    torch that a loop calls, such as TensorBoard's writer, counts as that function."""
     names = [trace.strings[name] for name in trace.events.name[rows].tolist()]
-    known = [is_source(name) or name.startswith(MODULE_FRAME) for name in names]
-    named = [place for place, is_known in enumerate(known) if is_known] or [len(names) - 1]
+    known = [place for place, name in enumerate(names) if is_source(name) or name.startswith(MODULE_FRAME)]
+    named = [place for place in known if not is_helper(names[place])] or known or [len(names) - 1]
     called = [place for place, name in enumerate(names) if CALLED_BY_LOOPS.match(name)]
     return int(rows[min([named[-1], *called])])
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.idle.host_activity import MOSTLY, busiest_of
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.trace.frames import is_outside_torch, is_source, package, script_package, short_frame
+from tb_steptime.trace.frames import is_helper, is_outside_torch, is_source, package, script_package, short_frame
 from tb_steptime.trace.host_ranges import loader_intervals, loader_names, short_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named
@@ -62,7 +62,7 @@ def python_function(trace: Trace) -> PythonFunction | None:
     rows = int(first) + np.flatnonzero(trace.events.thread[first:end] == threads[0])
     busy = rows[is_in(trace.events.kind[rows], _RECORDED) | loader_names(trace)[trace.events.name[rows]]]
     outside = Intervals.of((step.start_ns, step.end_ns)) - Intervals.of_events(trace.events, busy)
-    calls = _calls(trace, _frames(trace, rows, step, is_source), outside)
+    calls = _calls(trace, _frames(trace, rows, step, _says_what), outside)
     # If the script's own call is longer than the recording, only functions of Python's library remain, such as `get` of
     # a queue.
     if not len(calls):
@@ -80,6 +80,11 @@ def python_function(trace: Trace) -> PythonFunction | None:
         busiest=called.name if called else None,
         busiest_ns=called.ns if called else 0,
     )
+
+
+def _says_what(frame: str) -> bool:
+    """Returns whether this is a function that a user knows."""
+    return is_source(frame) and not is_helper(frame)
 
 
 def recorded(trace: Trace, thread: int) -> Intervals:

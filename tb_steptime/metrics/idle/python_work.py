@@ -32,6 +32,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import (
     CALLED_BY_LOOPS,
+    is_helper,
     is_outside_torch,
     is_source,
     module_frames,
@@ -298,8 +299,8 @@ def _busiest(trace: Trace, calls: _Calls, frames: Int64, is_left: Bool, least_ns
 
 
 def is_named(frame: str) -> bool:
-    """Returns whether this is a user's function with a name."""
-    return is_source(frame) and _UNNAMED.match(frame) is None
+    """Returns whether this is a function with a name that a user knows."""
+    return is_source(frame) and _UNNAMED.match(frame) is None and not is_helper(frame)
 
 
 def _frames_on(trace: Trace, thread: int, names: re.Pattern[str]) -> Int64:

@@ -5,6 +5,9 @@
     gain      40 us x (1 - 19.5 / 156) = 35 us, the ratio of the peaks without and with tensor cores,
               and never more than what the memory leaves: 40 us - bytes / bandwidth
 
+If the peaks of a device are not listed, the gain is computed from the least ratio for its compute capability, and the
+memory does not limit it.
+
 The reasons come from the recorded facts of the op (types and shapes of its inputs), of the kernel (its name) and of
 other kernels (whether any FP32 product ran as TF32). If none of these shows the cause, the reason says so.
 """
@@ -17,12 +20,19 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, types_of
-from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
+from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks, device_ratios
 from tb_steptime.metrics.gpu.activities import Product, find_products, input_text
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.work_kinds import MISALIGNED_KERNEL
 from tb_steptime.metrics.steady.device import steady_activity_ns
-from tb_steptime.metrics.tensor_cores.usage import BINS, CONVOLUTION, TF32_CAPABILITY, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import (
+    BINS,
+    CONVOLUTION,
+    TF32_CAPABILITY,
+    device_has_tensor_cores,
+    kernel_answers,
+    kernel_bins,
+)
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
@@ -83,6 +93,7 @@ TF32_OFF = Ineligibility("tf32_off", Reason("tf32_off"), 'torch.set_float32_matm
 TF32_OFF_CONVOLUTION = Ineligibility("tf32_off", Reason("tf32_off_in_cudnn"), "torch.backends.cudnn.allow_tf32 = True")
 FP32 = Ineligibility("fp32", Reason("fp32_unsupported"), 'torch.autocast("cuda", dtype=torch.float16)')
 TF32_NO_FASTER = Ineligibility("fp32", Reason("tf32_no_faster"), 'torch.autocast("cuda", dtype=torch.bfloat16)')
+TF32_MAY_BE_NO_FASTER = msgspec.structs.replace(TF32_NO_FASTER, reason=Reason("tf32_may_be_no_faster"))
 WIDENED = Ineligibility(
     "widened", Reason("attention_in_fp32"), "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)"
 )
@@ -100,11 +111,16 @@ NOT_RECORDED = Ineligibility("untold", Reason("inputs_not_recorded"))
 
 class Rates(msgspec.Struct, frozen=True):
     """TFLOP/s without and with tensor cores for one kernel. `width` is the number of bytes that it would then move, as
-    a share of those that it moves now."""
+    a share of those that it moves now. Unless the device's peaks are listed, only the ratio of the rates is known."""
 
     plain: float
     tensor: float
     width: float
+    listed: bool = True
+
+    @property
+    def ratio(self) -> float:
+        return self.tensor / self.plain
 
     @property
     def saved(self) -> float:
@@ -243,11 +259,16 @@ def _judge(trace: Trace, case: _Case) -> tuple[Ineligibility | None, Rates | Non
         return NO_KERNEL, None
     if case.bin != _MATMUL_LIKE:
         return None, None
-    properties, peaks, dtype = trace.devices.get(case.device), device_peaks(trace, case.device), _dtype(case)
-    why = _why(case, dtype, _missing_types(properties.compute_capability if properties else None, peaks), peaks)
-    if peaks is None or why in (NO_KERNEL, DTYPE, DECOMPOSITION):
-        return why, None
-    return why, _rates(case, dtype, peaks)
+    properties, listed, dtype = trace.devices.get(case.device), device_peaks(trace, case.device), _dtype(case)
+    missing = _missing_types(properties.compute_capability if properties else None, listed)
+    peaks = listed
+    if listed is None and device_has_tensor_cores(trace, case.device):
+        peaks = device_ratios(trace, case.device)
+    why = _why(case, dtype, missing, peaks)
+    if why is TF32_NO_FASTER and listed is None:
+        why = TF32_MAY_BE_NO_FASTER
+    rates = None if peaks is None or why in (NO_KERNEL, DTYPE, DECOMPOSITION) else _rates(case, dtype, peaks)
+    return why, msgspec.structs.replace(rates, listed=listed is not None) if rates else None
 
 
 def _dtype(case: _Case) -> str:
@@ -305,10 +326,11 @@ def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
     """Returns the rates of a kernel without and with tensor cores. FP32 moves to TF32 if that is faster, else to 16
     bits, which halves its bytes. An unknown type counts as FP32.
 
-    The result is None for 8 bits, because no data sheet lists the rate of plain cores for them.
+    The result is None for 8 bits, because no data sheet lists the rate of plain cores for them, and for FP64 where its
+    rates are not known.
     """
-    if dtype == "double" and peaks.fp64 and peaks.fp64_tensor:
-        return Rates(peaks.fp64, peaks.fp64_tensor, 1.0)
+    if dtype == "double":
+        return Rates(peaks.fp64, peaks.fp64_tensor, 1.0) if peaks.fp64 and peaks.fp64_tensor else None
     if dtype in EIGHTHS:
         return None
     if dtype in HALVES:

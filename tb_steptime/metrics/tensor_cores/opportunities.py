@@ -193,6 +193,8 @@ def _formula(judged: Eligibility, row: int, total_ns: int, bounded: bool) -> Rea
         return Reason("no_gain_computed")
     rates = judged.peaks[judged.rates[row]]
     time, plain, tensor = ns(total_ns), Quantity(rates.plain, Unit.NUMBER), Quantity(rates.tensor, Unit.NUMBER)
+    if not rates.listed:
+        return Reason("gain_by_ratio", {"time": time, "ratio": Quantity(rates.ratio, Unit.NUMBER)})
     if bounded:
         return Reason("gain_by_peaks_and_bandwidth", {"time": time, "plain": plain, "tensor": tensor})
     return Reason("gain_by_peaks", {"time": time, "plain": plain, "tensor": tensor})

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
+from tb_steptime.analyses.memory import DeviceMemory, MemoryResult, device_fits
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
@@ -35,7 +35,7 @@ from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRIC_BY_ID, METRICS, TILES
 from tb_steptime.metrics.memory.fit.fit import MARGIN
-from tb_steptime.metrics.memory.fit.predictions import DeviceFit, FitSetting, fits, size_of
+from tb_steptime.metrics.memory.fit.predictions import DeviceFit, FitSetting, size_of
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.snapshots.lines import MOST_GROWN, DeviceGrowth
 from tb_steptime.snapshots.reading import read_snapshot
@@ -299,7 +299,7 @@ def memory_fit(logs: Logs, which: SpanChoice, batches: Sequence[int], memory: st
     """Raises RefusalError."""
     try:
         limit = None if memory is None else size_of(memory)
-        devices = fits(logs.trace(logs.find(which)), batches, limit)
+        devices = device_fits(logs.trace(logs.find(which)), batches, limit)
     except ValueError as error:
         raise RefusalError(str(error)) from error
     return contract.Fit([_device(each) for each in devices], MARGIN, None if devices else NOT_RECORDED)

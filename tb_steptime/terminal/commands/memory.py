@@ -55,8 +55,8 @@ def _size(text: str) -> int:
 
 
 def _run_fit(options: argparse.Namespace) -> int:
+    from tb_steptime.analyses.memory import device_fits
     from tb_steptime.metrics.memory.fit.fit import MARGIN
-    from tb_steptime.metrics.memory.fit.predictions import fits
     from tb_steptime.terminal.memory_report import FitReport, fit_text, span_fit
     from tb_steptime.terminal.spans import read_each, trace_of
 
@@ -64,7 +64,7 @@ def _run_fit(options: argparse.Namespace) -> int:
     traces = read_each([options.path], problems, trace_of, options.steps)
     return print_report(
         options.format,
-        (span_fit(span, fits(trace, options.batch, options.memory)) for span, trace in traces),
+        (span_fit(span, device_fits(trace, options.batch, options.memory)) for span, trace in traces),
         problems,
         lambda span: fit_text(span, options.checkpoint),
         lambda spans, errors: FitReport(spans, MARGIN, errors),

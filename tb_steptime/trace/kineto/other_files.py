@@ -11,6 +11,8 @@ _MEMORY = (
 )
 _UNPACK = "Unpack it, or pack it with gzip, which is read as it is."
 
+_EVENTS = 'A trace lists events that have "ph", "ts" and "dur". ' + _AS_TRACE
+
 #: The endings of Nsight's reports, which only its own tools read.
 _BY_ENDING = {
     ".nsys-rep": ("The file is a report of Nsight Systems", _AS_TRACE),
@@ -33,6 +35,12 @@ _BY_OPENING = (
         "The file is an execution trace of ExecutionTraceObserver, which has no times of the GPU",
         _AS_TRACE,
     ),
+    (
+        rb'(?s)(?:\{.*?"traceEvents"\s*:\s*)?\[\s*\{(?=.*\})(?!.*"ph"\s*:)',
+        'The file holds records that are no events of a trace: the first ones have no "ph"',
+        _EVENTS,
+    ),
+    (rb"\[\s*[^\s\]{]", "The file is a list of values, and holds no events", _EVENTS),
     (rb"-{5,}[- ]*\r?\n.*Self CPU", "The file is the table of key_averages(), which has only sums", _AS_TRACE),
     (
         rb"(?:[^\x00-\x1f;]+ \d+\r?\n)*[^\x00-\x1f;]+;[^\x00-\x1f]* \d+\r?\n",
@@ -77,6 +85,9 @@ def other_file(name: str, head: bytes) -> tuple[str, str] | None:
 
     >>> other_file("memory.json", b"[[1700, 1800], [[0, 8], [0, 16]]]")[0]
     'The file holds lists of numbers, as export_memory_timeline writes them, and no events'
+    >>> other_file("records.json", b'[{"name": "aten::mm", "dur": 5}]')[0]
+    'The file holds records that are no events of a trace: the first ones have no "ph"'
+    >>> other_file("trace.json", b'{"traceEvents": [{"name": "x", "ph": "i"}]}')
     >>> other_file("trace.json", b'{"traceEvents": []}')
     """
     for ending, kind in _BY_ENDING.items():

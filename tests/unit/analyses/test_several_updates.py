@@ -11,6 +11,7 @@ from tb_steptime.analyses.quality import notes
 from tb_steptime.text import Note, count
 from tests.drawn.timeline import MAIN, timeline
 
+BACKWARD = "autograd::engine::evaluate_function: AddmmBackward0"
 OPTIMIZER = "Optimizer.step#SGD.step"
 
 
@@ -35,6 +36,43 @@ def test_it_is_said_from_ten_updates_on(updates: int):
     assert noted("b.." * updates, ".u." * updates) == expected
 
 
+OTHER = "Optimizer.step#Adam.step"
+
+
+@pytest.mark.parametrize(
+    ("loader", "ops", "update", "other", "noted_as"),
+    [
+        ("l....l....l....", "..oo...oo...oo.", "....u....u....u", "...............", "3"),
+        ("l....l....", "..oo...oo.", "....u....u", "..........", "2"),
+        ("l..............", "..oo...oo...oo.", "....u....u....u", "...............", None),  # all of one batch
+        ("l....l....l....", "..oo..o.o...oo.", "....u....u....u", "...............", None),  # with other ops
+        ("l....l....l....", "..oo...oo...oo.", "....u.........u", ".........v.....", None),  # of two optimizers
+        ("l.........", "..oo......", "....u.....", "..........", None),  # one
+    ],
+)
+def test_a_few_updates_are_of_batches_of_their_own(
+    loader: str, ops: str, update: str, other: str, noted_as: str | None
+):
+    """Otherwise they may be the turns of a GAN, of reinforcement learning, or an inner loop."""
+    width = len(ops)
+    trace = timeline(
+        f"""
+        step | {"0" * width}{"1" * width}{"2" * width} |
+        loader | {loader * 3} |
+        op other | {ops.replace("o", "b") * 3} |
+        op | {ops * 3} |
+        user {OPTIMIZER} | {update * 3} |
+        user {OTHER} | {other * 3} |""",
+        names={"b": BACKWARD, "o": "aten::mm"},
+    )
+    updates = [plain_count(note) for note in notes(trace) if note.id == "several_updates"]
+    assert updates == ([noted_as] if noted_as else [])
+
+
+def plain_count(note: Note) -> str:
+    return str(note.values["updates"].value)
+
+
 @pytest.mark.parametrize(
     ("backward", "update", "drawn"),
     [
@@ -47,9 +85,6 @@ def test_it_is_said_from_ten_updates_on(updates: int):
 )
 def test_what_else_has_many_steps_of_optimizers_is_not(backward: str, update: str, drawn: dict[str, Any]):
     assert noted(backward, update, **drawn) == []
-
-
-BACKWARD = "autograd::engine::evaluate_function: AddmmBackward0"
 
 
 @pytest.mark.parametrize(

@@ -688,8 +688,8 @@ def test_a_recording_without_work_has_no_verdict_that_leaves_something_out(then:
     )
     basis = judged(trace).headlines["overview"].basis
     left_out = (
-        "The verdict and the cards are about 8.0 ms a step, without the profiler's own work: 3.0 ms of the mean step "
-        "of 11.0 ms."
+        "The verdict and the cards are about 8.0 ms, without the profiler's own work: 3.0 ms of the recorded step of "
+        "11.0 ms."
     )
     assert (plain(basis) if basis else "") == (left_out if says else "")
 

@@ -379,7 +379,7 @@ def test_a_headline_that_leaves_something_out_of_its_steps_says_so():
         for name, spans in cases.items()
     }
     assert verdicts == {
-        "one": "One step was recorded; it takes 10 µs, a steady one 6 µs.",
+        "one": "One step was recorded; it takes 10 µs, of which 6 µs count.",
         "some": "A steady step takes between 6 µs and 8 µs, 7 µs on average.",
         "spans": "The mean steady step falls from 8 µs in span 1 to 4 µs in span 2.",
         "alike": "The mean steady step takes about as long: 8 µs in span 1, 8 µs in span 2.",

@@ -64,6 +64,11 @@ _ITSELF_ON_GPU = (
 )
 #: From this share of them on, what the loader launches is mostly copies to the GPU, which the loop can make.
 _MOSTLY = 0.5
+#: Without a share of its own, each worker of an iterable dataset yields all samples.
+_SHARE = """\
+worker = torch.utils.data.get_worker_info()  # in the dataset's __iter__: each worker reads its own share
+for path in self.paths[worker.id :: worker.num_workers] if worker else self.paths: ..."""
+_SHARDS = "# no more than the dataset has files or other shards: each worker reads its own"
 _ON_CPU = "# dataset, sampler and collate_fn: tensors on the CPU, without .to(device)"
 _ON_CPU_UNKNOWN = phrase("Whether the CPU can make these batches in time is not recorded.")
 _UNKNOWN_COST = low("How long a batch takes is measured; how much of that can be saved is not.")
@@ -71,6 +76,7 @@ _WHOLE_BATCHES = (
     "sampler = BatchSampler({sampler}(dataset), batch_size, drop_last=False)  # from torch.utils.data\n"
     "DataLoader(dataset, sampler=sampler, batch_size=None)  # dataset[indices] gives a batch"
 )
+_YIELDS_BATCHES = "DataLoader(dataset, batch_size=None)  # where the dataset's __iter__ yields whole batches"
 #: Ops that pick rows out of tensors by an index each, and stack them.
 _PICKS = ("aten::select", "aten::as_strided", "aten::unsqueeze", "aten::stack", "aten::cat")
 #: Least share of these ops, and most of any other ops, in the time of a batch that is made of picked rows. The rest is
@@ -102,7 +108,8 @@ def no_workers(facts: Facts) -> Insight | None:
     no case of this rule. Rows of tensors in memory, which one index picks without workers: `input_bound` says so. Other
     batches of a few milliseconds: workers may gain little, so it is a hint, or a less certain card. More workers than
     many machines have cores are a less certain card, too, and so is one about a machine whose cores other work shares,
-    which the recorder tells, or about a training on the CPU where no recorder counts the cores. A loader that itself
+    which the recorder tells, or about a training on the CPU where no recorder counts the cores. An iterable dataset, of
+    which each worker would yield all samples: the card says how each reads its share. A loader that itself
     launches work on the GPU, such as copies in `collate_fn` or a sampler of graphs: its workers could not, and whether
     the CPU can do that work in time is not recorded. The card asks for batches on the CPU first, and is a minor one
     unless these are mostly copies to the GPU.
@@ -124,6 +131,7 @@ def no_workers(facts: Facts) -> Insight | None:
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
     gain_ns, formula = with_launches_behind(facts, curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS)
     how = f"DataLoader(..., {workers_setting(curve) if curve else 'num_workers=N'})"
+    how = f"{how}\n{_SHARE}" if result.iterable else how
     certainty = MARKS_AGREE
     if curve and may_lack_cores(curve):
         certainty = _CORES_UNKNOWN
@@ -193,6 +201,7 @@ def more_workers(facts: Facts) -> Insight | None:
     if slow_worker(facts) is not None:
         return None
     number, check = curve.recommended, slow_batch_instead(result)
+    setting = f"DataLoader(..., {workers_setting(curve)})" + (f"\n{_SHARDS}" if result.iterable else "")
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
     recorded, busy = result.recorded, _busy(result.recorded)
     reason = busy or (_RECORDED if recorded else _INFERRED)
@@ -211,7 +220,7 @@ def more_workers(facts: Facts) -> Insight | None:
         id="more_workers",
         title=_RECORD_FIRST if guessed else phrase(agreeing(title, number), workers=count(number)),
         why=check if check and guessed else with_interpreter_delay(pace(result, curve), recorded),
-        how=_RECORD if guessed else f"DataLoader(..., {workers_setting(curve)})",
+        how=_RECORD if guessed else setting,
         gain_ns=gain_ns,
         formula=formula,
         certainty=certain(joined(_INFERRED, check) if check else reason),
@@ -307,6 +316,7 @@ class _Advice(msgspec.Struct, frozen=True):
 def _of_main_process(facts: Facts) -> _Advice:
     """Returns the advice where workers would cost more than they save."""
     how = _WHOLE_BATCHES.format(sampler="SequentialSampler" if facts.infers else "RandomSampler")
+    how = _YIELDS_BATCHES if facts.data_loading.iterable else how  # an iterable dataset has no sampler
     batch = ns(facts.data_loading.batch_ns)
     if _picks_rows(facts):
         return _Advice(phrase("Pick all rows of a batch at once"), phrase(_PICKED, batch=batch), how, _PICKED_AT_ONCE)

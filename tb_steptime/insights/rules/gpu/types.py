@@ -5,16 +5,19 @@ bytes."""
 from __future__ import annotations
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, medium
+from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, of_kernel_time, row_of_op
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.gpu import mostly, sizes
 from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.kernels.waste import Waste
 from tb_steptime.metrics.tensor_cores.eligibility import MATH_ATTENTION
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
-from tb_steptime.text import Phrase, Quantity, Unit, closed, filled, joined, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Reason, Unit, closed, filled, joined, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
 #: Reasons with a card of their own.
@@ -31,7 +34,8 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
     Jobs: those with a GPU that has tensor cores.
 
-    Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores).
+    Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores). For a GPU of NVIDIA without listed peaks
+    it is time x (1 - 1 / ratio), with the least ratio of its compute capability; not computed where none is known.
 
     Left out: algorithms that a convolution only tries, casts between the types, and what the memory bandwidth limits.
     Inference in FP32 is told which other kernels 16 bits would shorten; the gain does not count them.
@@ -42,7 +46,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     obstacles = [obstacle for obstacle in device.obstacles if obstacle.why_not not in ELSEWHERE]
     bound_ns = round(eligible_ns * sum(each.bound_ns for each in obstacles) / device.total.matmul_like_ns)
     if facts.share(bound_ns) < WORTH_FRACTION:
-        return None
+        return _without_rates(facts, device, obstacles, eligible_ns)
     leading, cores = _leading(obstacles), matrix_units(facts.job.vendor)
     others_ns = _others_in_fp32(facts, device, leading, eligible_ns)
     how = _how(facts, leading)
@@ -56,13 +60,39 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
         how=how or (_OUTPUT_CODE if leading.shapes is None else None),
         gain_ns=bound_ns,
         formula=joined(_formula(eligible_ns, device, obstacles, cores), *_of_16_bits(others_ns)),
-        doubt=_OF_PEAKS if how else _UNEXPLAINED,
+        doubt=(_OF_PEAKS if _least_ratio(device, leading) is None else _OF_RATIO) if how else _UNEXPLAINED,
         estimated=how is None,
         view="tensor_cores",
         row=row_of_op("could", leading.op, leading.shapes),
     )
 
 
+def _without_rates(facts: Facts, device: DeviceSplit, obstacles: list[Obstacle], eligible_ns: float) -> Insight | None:
+    """Returns the card for a GPU of NVIDIA of which not even a ratio of rates is known, such as a new one: its gain is
+    not computed. There is none unless the GPU sets the pace and a setting moves FP32 products."""
+    leading = _leading(obstacles) if obstacles else None
+    if leading is None or leading.why_not not in _OF_FP32 or "NVIDIA" not in device.name:
+        return None
+    unknown = _formula_of(device, leading).code == "no_gain_computed"
+    if not unknown or facts.bound is not Bound.GPU or facts.share(eligible_ns) < WARNING_FRACTION:
+        return None
+    return card(
+        facts,
+        id="tensor_cores_unused",
+        title=phrase("Use the {cores}", cores=matrix_units(facts.job.vendor)),
+        why=_why(facts, eligible_ns, leading),
+        how=_how(facts, leading),
+        formula="Not computed: how fast this GPU is with and without tensor cores is not listed.",
+        certainty=medium("The time is measured; what the setting gains is not."),
+        view="tensor_cores",
+        part="kernel",
+        row=row_of_op("could", leading.op, leading.shapes),
+        about_ns=round(eligible_ns),
+    )
+
+
+#: Reasons for which a setting moves FP32 products to tensor cores.
+_OF_FP32 = ("tf32_off", "fp32", MATH_ATTENTION)
 #: The other half of the advice for inference in FP32, beside the setting that moves products alone.
 _IN_BF16 = """# or BF16, if the results stay right, which shortens most other kernels too:
 # with torch.autocast("cuda", dtype=torch.bfloat16): output = model(batch)"""
@@ -71,6 +101,9 @@ _SHORTENS_MOST = "# shortens most other kernels too, since they move half of the
 _HALF = expression(r"\bb?f16\b|\bb?half\b")
 
 _OF_PEAKS = phrase("The gain is a bound from data-sheet peak rates, not a measurement.")
+_OF_RATIO = phrase(
+    "The gain is from the least ratio of rates that such a GPU has, and what memory limits is not known."
+)
 _UNEXPLAINED = phrase("Why these kernels use none is not recorded, so neither is whether others can.")
 #: Advice for compiled regions and graphs, in which no op has recorded inputs.
 _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inputs'
@@ -79,7 +112,7 @@ _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inp
 def _others_in_fp32(facts: Facts, device: DeviceSplit, leading: Obstacle, eligible_ns: float) -> float:
     """Returns how long a step the other kernels take, ns, if the whole model computes in FP32 and could do so in 16
     bits; else 0. Training in 16 bits keeps weights and some gradients in FP32, so nothing is said of it."""
-    in_fp32 = facts.infers and leading.why_not in ("tf32_off", "fp32", MATH_ATTENTION)
+    in_fp32 = facts.infers and leading.why_not in _OF_FP32
     if not in_fp32 or any(_HALF.search(row.short) for row in device.kernels):
         return 0.0
     others_ns = (facts.figure("kernel_sum_time") or 0.0) - eligible_ns
@@ -145,12 +178,22 @@ def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
 def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle], cores: Quantity) -> Phrase:
     """Returns the formula, with the ratio for most of the gain. Other types of inputs have other ratios, which the
     table of the view shows."""
-    peaks = peaks_of(device.name)
+    leading, peaks = _leading(obstacles), peaks_of(device.name)
+    ratio = _least_ratio(device, leading)
+    if ratio is not None:
+        return phrase(
+            "Kernel by kernel: time x (1 - 1 / {ratio}) for most of the gain. The {cores} of {device} multiply at "
+            "least {ratio} times as fast as its other cores. Its peak rates and its memory bandwidth are not listed. "
+            "The gain is at most the time by which the GPU's work exceeds the host floor.",
+            ratio=ratio,
+            cores=cores,
+            device=text(device.name),
+        )
     if peaks is None:
         return phrase(
             "Kernel by kernel: time x (1 - the ratio of the peak rates without and with {cores}).", cores=cores
         )
-    tensor = peaks.tf32 if _leading(obstacles).why_not == "tf32_off" and peaks.tf32 else peaks.half
+    tensor = peaks.tf32 if leading.why_not == "tf32_off" and peaks.tf32 else peaks.half
     return phrase(
         "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peak TFLOP/s of {device} without and with "
         "{cores}; at most the time by which the GPU's work exceeds the host floor. Memory bandwidth leaves {left} "
@@ -163,6 +206,19 @@ def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle],
         left=ns(sum(each.gain_ns for each in obstacles) / len(device.steps)),
         bound=ns(sum(each.bound_ns for each in obstacles) / len(device.steps)),
     )
+
+
+def _least_ratio(device: DeviceSplit, leading: Obstacle) -> Quantity | None:
+    """Returns the ratio of the rates with and without tensor cores by which the gain of an obstacle was computed; None
+    if by listed peaks."""
+    formula = _formula_of(device, leading)
+    return formula.values["ratio"] if formula.code == "gain_by_ratio" else None
+
+
+def _formula_of(device: DeviceSplit, leading: Obstacle) -> Reason:
+    """Returns how the gain of the largest opportunity with this obstacle was computed."""
+    formulas = (row.formula for row in device.opportunities if row.why_not == leading.why_not)
+    return next(formulas, Reason("no_gain_computed"))
 
 
 _HOW = "x = x.float()  # NumPy's arrays are FP64: torch.from_numpy(a).float()"

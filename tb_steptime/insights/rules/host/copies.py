@@ -1,10 +1,5 @@
-"""Copies between the CPU's memory and the GPU's. The driver stages those of pageable memory while the CPU waits,
-asynchronous or not. Those of pinned memory run alone where they share a stream with the kernels, which wait for them.
-
-stream   | copy | kernels            | copy | kernels            |
-streams  | kernels            | kernels            | kernels            |
-         |        copy |             copy |             copy |
-"""
+"""Copies between pageable memory and the GPU, which the driver stages while the CPU waits, asynchronous or not; and
+copies of weights that move to the GPU and back. `pinned` is about those of pinned memory."""
 
 from __future__ import annotations
 
@@ -24,7 +19,6 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     updates_on_cpu,
 )
 from tb_steptime.insights.rules.host.idle_cards import calls_card
-from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -39,8 +33,9 @@ def pageable_copies(facts: Facts) -> Insight | None:
     first copy that waits for work from before the recording is left out. Many small copies: each takes as long from
     pinned memory, so the card asks for fewer of them. Copies within the modules of the forward pass: they are no batch,
     and what they copy can stay on the GPU. Tensors that an op creates on the CPU right before, such as masks and random
-    inputs: the advice is to create them on the GPU. Many tensors in a row in the only step may be the weights of a
-    model, which are copied once: that is a guess.
+    inputs: the advice is to create them on the GPU. What another op of the loop makes on the CPU: pinned memory would
+    be one more copy, so the advice is to make it on the GPU, or in the loader's workers. Many tensors in a row in the
+    only step may be the weights of a model, which are copied once: that is a guess.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 
@@ -55,10 +50,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
     if not rows:
         return None
     title, how = _OF_LOADER if _are_of_loader(facts, rows) else _OF_TENSOR
-    if _are_of_model(rows):
-        title, how = _OF_MODEL
-    elif _are_created(_to_gpu(facts)):
-        title, how = _OF_CREATED
+    title, how = _unless_batch(facts, rows) or (title, how)
     if _are_small(rows):
         title, how = _OF_VALUES
     doubt = None
@@ -84,7 +76,7 @@ def _are_small(rows: list[BlockingRow]) -> bool:
 
 
 #: Number of copies a step from which on they are more than the tensors of a batch.
-_MORE_THAN_A_BATCH = 16
+MORE_THAN_A_BATCH = 16
 
 
 def _are_of_model(rows: list[BlockingRow]) -> bool:
@@ -92,12 +84,12 @@ def _are_of_model(rows: list[BlockingRow]) -> bool:
     copies than a batch has tensors: masks, positions and the like, or weights that are kept on the host."""
     inside = [row for row in rows if row.phase == "forward" and (row.module or _is_forward(row))]
     mostly = 2 * sum(row.bytes or 0 for row in inside) > sum(row.bytes or 0 for row in rows)
-    return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
+    return mostly and sum(row.count for row in inside) >= MORE_THAN_A_BATCH
 
 
 def _may_be_weights(facts: Facts) -> bool:
     """Returns whether the only recorded step copies many tensors to the GPU in a row, as `model.to("cuda")`."""
-    many = (row for row in _to_gpu(facts) if row.in_a_row >= _MORE_THAN_A_BATCH)
+    many = (row for row in _to_gpu(facts) if row.in_a_row >= MORE_THAN_A_BATCH)
     return len(facts.overview.steps) == 1 and any((row.bytes or 0) >= LARGE_BYTES * row.count for row in many)
 
 
@@ -114,12 +106,23 @@ def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
         return False
     copies, batches = sum(row.count for row in rows), facts.data_loading.batches_per_step or 1.0
     are_large = sum(row.bytes or 0 for row in rows) >= _AS_WEIGHTS * copies
-    return not (are_large and copies >= _MORE_THAN_A_BATCH * max(batches, 1.0))
+    return not (are_large and copies >= MORE_THAN_A_BATCH * max(batches, 1.0))
 
 
 def _made_by(facts: Facts) -> str | None:
     """Returns the op of the loop that makes on the CPU what is copied to the GPU from pageable memory."""
     return next((row.made_by for row in _to_gpu(facts) if row.made_by is not None), None)
+
+
+def _unless_batch(facts: Facts, rows: list[BlockingRow]) -> tuple[str, str] | None:
+    """Returns title and code of the advice about copies to the GPU that need not be made, because the model keeps or an
+    op makes on the CPU what they copy; None for those of batches and others. rows: the calls that copy."""
+    if _are_of_model(rows):
+        return _OF_MODEL
+    if _are_created(_to_gpu(facts)):
+        return _OF_CREATED
+    op = None if updates_on_cpu(facts) else _made_by(facts)
+    return None if op is None else (_OF_MADE[0], _OF_MADE[1].format(op=op))
 
 
 def _is_forward(row: BlockingRow) -> bool:
@@ -142,6 +145,11 @@ _OF_CREATED = (
     "torch.ones(n, n, device=x.device).tril()  # in place of .to(device); torch.randn takes device=, too\n"
     'self.register_buffer("mask", mask)  # once, where each step creates the same',
 )
+_OF_MADE = (
+    "Make on the GPU what is copied there",
+    "x = x.to(device)  # before {op}, which runs on the CPU: its result then needs no copy\n"
+    "# what belongs to a batch: in the dataset or collate_fn of a DataLoader with workers and pin_memory=True",
+)
 _OF_VALUES = (
     "Copy small tensors together, or create them on the GPU",
     "torch.full((1,), value, device=x.device)  # instead of torch.tensor(value).to(device)\n"
@@ -151,7 +159,6 @@ _OF_VALUES = (
 #: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
-_MADE = "# {op} makes it after the loader: let the workers do that, in the dataset or collate_fn\n"
 #: From this share of the time for which calls make the CPU wait, what a step gains without waits is due to the copies.
 _MOSTLY = 0.5
 _BACK = (
@@ -160,18 +167,18 @@ _BACK = (
 )
 
 
-def _bytes(rows: Sequence[BlockingRow | CopyRow]) -> Quantity:
+def bytes_of(rows: Sequence[BlockingRow | CopyRow]) -> Quantity:
     sizes = [row.bytes for row in rows if row.bytes is not None]
     return nbytes(sum(sizes) if sizes else None)
 
 
-def _with_bytes(template: str, rows: Sequence[CopyRow]) -> str:
+def with_bytes(template: str, rows: Sequence[CopyRow]) -> str:
     """Returns the sentence, which speaks of tensors where the bytes are not recorded, as in some shortened traces."""
     known = any(row.bytes is not None for row in rows)
     return template if known else template.replace("{bytes} a step", "Tensors", 1)
 
 
-def _alone_ns(*rows: CopyRow) -> int:
+def copied_alone_ns(*rows: CopyRow) -> int:
     """Returns the time a step of these copies in which no kernel runs."""
     return sum(row.total_ns - row.hidden_ns for row in rows)
 
@@ -183,7 +190,7 @@ def _why(rows: list[BlockingRow]) -> Phrase:
     values = {
         "op": text(name_of(rows[0])),
         "copies": count(round(sum(row.count for row in rows))),
-        "bytes": _bytes(rows),
+        "bytes": bytes_of(rows),
         "blocked": ns(sum(row.blocked_ns for row in rows)),
     }
     return filled(template, values)
@@ -203,7 +210,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones where
     there is a loader, are called no batch. Tensors that an op creates on the CPU right before, such as masks and random
     inputs: pinned memory would be one more copy, so the advice is to create them on the GPU. A tensor that another op
-    of the loop makes on the CPU after the loader: no setting of the loader pins it. Gradients that come from a loss or
+    of the loop makes on the CPU: no setting of a loader pins it. Gradients that come from a loss or
     a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part. Many tensors in a row in
     the only step may be the weights of a model, which are copied once: that is a guess.
 
@@ -225,17 +232,14 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     of_loader = _are_of_loader(facts, rows)
     how, title = _AHEAD_OF_LOADER if of_loader else _AHEAD, _OF_TENSOR[0]
     if _has_kernels(facts):
-        few = sum(row.count for row in rows) < _MORE_THAN_A_BATCH and not updates_on_cpu(facts)
+        few = sum(row.count for row in rows) < MORE_THAN_A_BATCH and not updates_on_cpu(facts)
         title = "Copy the next batch while kernels run" if of_loader or few else "Copy these tensors while kernels run"
-    if _are_of_model(calls_of(facts, "pageable")):
-        title, how = _OF_MODEL
-    elif _are_created(rows):
-        title, how = _OF_CREATED
-    elif (op := _made_by(facts)) is not None:
-        how = _MADE.format(op=op) + _AHEAD
+    unless_batch = _unless_batch(facts, calls_of(facts, "pageable"))
+    if unless_batch is not None:
+        title, how = unless_batch
     elif facts.infers and len(facts.overview.steps) > 1 and any(map(_are_large_in_a_row, rows)):
         how = f"{how}\n{_OFFLOADED}"
-    return _alone_card(facts, "HtoD", rows, _alone_ns(*rows), title, how, _waits_ns(facts))
+    return _alone_card(facts, "HtoD", rows, copied_alone_ns(*rows), title, how, _waits_ns(facts))
 
 
 #: Mean size of tensors from which on many of them in a row may be the weights of layers.
@@ -245,7 +249,7 @@ _OFFLOADED = "# weights of layers on the CPU, as of device_map: quantize them un
 
 
 def _are_large_in_a_row(row: CopyRow) -> bool:
-    return row.in_a_row >= _MORE_THAN_A_BATCH and (row.bytes or 0) >= _AS_WEIGHTS * row.count
+    return row.in_a_row >= MORE_THAN_A_BATCH and (row.bytes or 0) >= _AS_WEIGHTS * row.count
 
 
 def _waits_ns(facts: Facts) -> int:
@@ -287,7 +291,7 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     title, how = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results", _BACK
     if updates_on_cpu(facts):
         title, how = "Copy gradients to the CPU while kernels run", OF_GRADIENTS.how or _BACK
-    return _alone_card(facts, "DtoH", rows, min(_alone_ns(*rows), facts.usual_copies_ns), title, how)
+    return _alone_card(facts, "DtoH", rows, min(copied_alone_ns(*rows), facts.usual_copies_ns), title, how)
 
 
 def _are_of_part_on_cpu(facts: Facts, rows: Sequence[CopyRow], direction: str) -> bool:
@@ -301,7 +305,7 @@ def _moved_weights(facts: Facts) -> list[CopyRow]:
     """Returns the pageable copies to the GPU and back of a job that keeps a part of its models on the host: they are
     mostly of many tensors in a row, of about as many bytes both ways. Otherwise an empty list."""
     rows = [row for row in facts.host.copies if row.pageable and row.direction in _WAYS]
-    bursts = [row for row in rows if row.in_a_row >= _MORE_THAN_A_BATCH and 2 * row.in_a_row >= row.count]
+    bursts = [row for row in rows if row.in_a_row >= MORE_THAN_A_BATCH and 2 * row.in_a_row >= row.count]
     sizes = [row.bytes or 0 for row in bursts]
     both_ways = {row.direction for row in bursts} == set(_WAYS) and 2 * min(sizes) >= max(sizes)
     computes = facts.overview.mean_parts_ns.kernel >= _LEAST_COMPUTING * facts.step_ns
@@ -312,7 +316,7 @@ def _moved_weights(facts: Facts) -> list[CopyRow]:
 def _move_before_backward(facts: Facts, bursts: list[CopyRow]) -> bool:
     """Returns whether a usual step of a training copies large tensors both ways before its backward pass, as for a text
     encoder that makes room for the trained model."""
-    if 2 * facts.usual_copies_ns < _alone_ns(*bursts) or updates_on_cpu(facts):
+    if 2 * facts.usual_copies_ns < copied_alone_ns(*bursts) or updates_on_cpu(facts):
         return False
     moved = [row for row in facts.host.blocking if row.phase == "forward" and not is_of_part_on_cpu(row)]
     before: dict[str, int] = {way: sum(row.bytes or 0 for row in moved if row.direction == way) for way in _WAYS}
@@ -334,8 +338,8 @@ _MOVED = (
 
 def _weights_card(facts: Facts, rows: list[CopyRow]) -> Insight | None:
     to_gpu, back = rows
-    alone_ns = _alone_ns(*rows)
-    values = {"bytes": _bytes([to_gpu]), "back": _bytes([back]), "alone": ns(alone_ns)}
+    alone_ns = copied_alone_ns(*rows)
+    values = {"bytes": bytes_of([to_gpu]), "back": bytes_of([back]), "alone": ns(alone_ns)}
     return host_card(
         facts,
         id="pageable_batch_copies",
@@ -357,7 +361,7 @@ _ALONE = phrase("Mean over the steps of these copies' time during which no kerne
 _REPLAYED = phrase(
     "What a replay without waits gains by these copies, at the low end of its range; at most the time of their calls."
 )
-_DEPENDS = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
+DEPENDS = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
 _FASTER = low("No kernel runs in the steps, and how much faster pinned memory is copied is not known.")
 
 
@@ -390,17 +394,18 @@ def _alone_card(
     """Returns the card about copies beside which no kernel runs. waits_ns: what a step gains if the CPU does not wait
     in these copies."""
     id, _, template = _WAYS[way]
-    if facts.step_ns - facts.copying_ns < LEADING_FRACTION * alone_ns:
+    need_not_be = title in (_OF_CREATED[0], _OF_MADE[0])
+    if facts.step_ns - facts.copying_ns < LEADING_FRACTION * alone_ns and not need_not_be:
         return _unhidden(facts, way, rows, alone_ns, how)
-    certainty = medium(_DEPENDS) if _has_kernels(facts) else _FASTER
+    certainty = medium(DEPENDS) if _has_kernels(facts) else _FASTER
     if way == "HtoD" and _may_be_weights(facts):
         how, certainty = f"{how}\n{_OF_WEIGHTS}", _ONCE_PERHAPS
-    template = _with_bytes(_IN_COPIES if waits_ns > alone_ns else template, rows)
+    template = with_bytes(_IN_COPIES if waits_ns > alone_ns else template, rows)
     return host_card(
         facts,
         id=id,
         title=phrase(title),
-        why=filled(template, {"bytes": _bytes(rows), "alone": ns(alone_ns)}),
+        why=filled(template, {"bytes": bytes_of(rows), "alone": ns(alone_ns)}),
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
@@ -423,7 +428,7 @@ def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: s
     is_known, least_ns = len(least) == len(rows), sum(least)
     template += " The rest of the step, {rest}, can hide little of it; "
     template += "pinned, they take {least} at least." if is_known else "pinned memory is copied faster."
-    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns), "least": ns(least_ns)}
+    values = {"bytes": bytes_of(rows), "alone": ns(alone_ns), "rest": ns(rest_ns), "least": ns(least_ns)}
     words: Words = {"id": id, "title": phrase(title), "why": filled(template, values), "how": how}
     if way == "HtoD" and only_step:
         words["how"] = f"{how}\n{_OF_WEIGHTS}"
@@ -440,61 +445,4 @@ def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: s
         certainty=_ONCE_PERHAPS if only_step else recorded,
         part="memcpy",
         **words,
-    )
-
-
-_TO_GPU = """with torch.cuda.stream(copies):  # copies = torch.cuda.Stream(), made once
-    following = tensor.to(device, non_blocking=True)  # while kernels work on the one before
-torch.cuda.current_stream().wait_stream(copies)  # before it is used
-following.record_stream(torch.cuda.current_stream())"""
-_BACK_ON_STREAM = """copies.wait_stream(torch.cuda.current_stream())  # copies = torch.cuda.Stream(), made once
-with torch.cuda.stream(copies):
-    host.copy_(result, non_blocking=True)  # host is read after an event of this stream
-result.record_stream(copies)"""
-#: Layers whose weights, and checkpoints whose activations, are kept on the host.
-_LESS = {
-    True: "# weights of layers on the CPU: quantize them until more fit on the GPU",
-    False: "# activations on the CPU: keep more of them on the GPU, or compute them again",
-}
-_HOW_PINNED = {"HtoD": _TO_GPU, "DtoH": _BACK_ON_STREAM}
-
-
-def pinned_copies(facts: Facts) -> Insight | None:
-    """Fires when no kernel runs beside copies from or to pinned memory, and that takes a twentieth of the step.
-
-    Similar pattern: copies of pageable memory, in which the CPU waits: these have cards of their own. Gradients and
-    weights of an optimizer on the CPU, for which the step has to wait. A checkpoint that few of the steps write: what
-    less than half of the steps copy does not count. Weights of layers and activations that are kept on the host: more
-    copies than a batch has tensors, or to the host; what the next layer needs leaves little to run meanwhile, so that
-    the card is a minor one.
-
-    Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
-
-    Jobs: those with a GPU that copy in each step, training and inference.
-
-    Gain: the time of these copies while no kernel runs, mean over the steps; at most the rest of the step.
-
-    Left out: what fewer copies gain where the rest of the step cannot hide them.
-    """
-    rows = [row for row in facts.host.copies if "Pinned" in (row.source, row.target) and row.direction in _HOW_PINNED]
-    alone_ns = min(_alone_ns(*rows), facts.usual_copies_ns)
-    if facts.share(alone_ns) < WARNING_FRACTION or updates_on_cpu(facts):
-        return None
-    most, rest_ns = max(rows, key=_alone_ns), facts.step_ns - facts.copying_ns
-    of_batch = most.direction == "HtoD" and most.count < _MORE_THAN_A_BATCH
-    how = _HOW_PINNED[most.direction]
-    template = "{bytes} a step come from pinned memory or go there, and for {alone} of the copy no kernel runs."
-    template += " The rest of the step takes {rest}, and can hide no more." if rest_ns < alone_ns else ""
-    values = {"bytes": _bytes(rows), "alone": ns(alone_ns), "rest": ns(rest_ns)}
-    return host_card(
-        facts,
-        id="pinned_copies",
-        title=phrase("Copy the next batch while kernels run" if of_batch else "Copy these tensors while kernels run"),
-        why=filled(_with_bytes(template, rows), values),
-        how=how if of_batch else f"{how}\n{_LESS[facts.infers]}",
-        gain_ns=min(alone_ns, rest_ns),
-        formula="Mean over the steps of these copies' time during which no kernel runs, at most the rest of the step, "
-        "which could hide them.",
-        certainty=(medium if of_batch else low)(_DEPENDS),
-        part="memcpy",
     )

@@ -292,12 +292,8 @@ def _title(work: PythonWork) -> Phrase:
         values["caller"] = code(frame_function(work.caller))
     function = "{function} in {caller}" if values else "{function}"
     values["function"] = code(name)
-    if work.waits:
-        return filled("Wait less in {function}", values)
-    template = (
-        f"Run {function} less often, or outside the loop" if work.steps else f"Speed up {function}, or run it less"
-    )
-    return filled(template, values)
+    # A few steps that call it, as those with a rollout or a checkpoint, may need it so often.
+    return filled("Wait less in {function}" if work.waits else f"Speed up {function}, or run it less", values)
 
 
 def _why(facts: Facts, work: PythonWork) -> Phrase:

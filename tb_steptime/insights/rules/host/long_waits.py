@@ -84,7 +84,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     Where no name holds most of them, there is a card from a twentieth of the step on. A job that has nothing to do,
     such as a server without requests: where nothing of the CPU is recorded, the card says so. It is a guess where these
     waits of an inference differ from step to step by more than the rest of the step does, as requests come, or end at
-    equal distances although the work between them differs, as those for a camera or for a timer do. A recording that
+    equal distances although the work between them differs, or at those of a rate that cameras and timers have, such as
+    33.3 ms. A recording that
     has no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the
     CPU of which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the
     CPU works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph:

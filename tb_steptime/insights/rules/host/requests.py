@@ -12,6 +12,8 @@ Where the loop keeps a rate, or a camera does, work differs and the distance fro
 
 thread   --op--[read]            --op---------[read]     --op----[read]          --op--[read]
 pace     |                       |                       |                       |
+
+Where the work is always the same, its distance shows a rate only if that is one of cameras and timers, such as 33.3 ms.
 """
 
 from __future__ import annotations
@@ -54,6 +56,10 @@ _IRREGULAR = 0.25
 #: A pace varies by at most this share of what the waits do, which differ by at least this share of a step. Fewer steps
 #: may be equally long by chance: eight are in one of 70 jobs whose waits have nothing to do with their work.
 _STEADY, _DIFFERENT, _ENOUGH_FOR_PACE = 0.25, 0.02, 8
+#: Rates of cameras and of loops, per second. Steps have one of them if their period is longer by at most this share, or
+#: by what a sleep overshoots, and if the periods differ by no more: one in 90 periods lies there by chance.
+_RATES = (1, 2, 5, 10, 15, 20, 24, 25, 30, 50, 60, 100, 120)
+_EVEN, _OVERSHOOT_NS = 0.002, 100_000
 
 
 def may_be_requests(facts: Facts, name: str, gaps: Sequence[LongGap]) -> bool:
@@ -107,18 +113,33 @@ def _are_mostly_longer(facts: Facts) -> bool:
 
 
 def keeps_pace(facts: Facts) -> bool:
-    """Returns whether the waits of an inference end at equal distances, although the work between them differs: they
-    last as long as what is left of a fixed time, whatever the CPU is in meanwhile. A wait is in the step of the work
-    before it, where the mark of the step is behind the wait, or else in the one after it."""
+    """Returns whether the waits of an inference end at equal distances, although the work between them differs, or at
+    those of a common rate: they last as long as what is left of a fixed time, whatever the CPU is in meanwhile. A wait
+    is in the step of the work before it, where the mark of the step is behind the wait, or else in the one after it."""
     if not _may_wait_outside_ops(facts):
         return False
     waits_ns, others_ns = _waits_and_others_ns(facts)
     varies_ns = _varies_ns(waits_ns)
     lengths_ns = [wait_ns + other_ns for wait_ns, other_ns in zip(waits_ns, others_ns, strict=True)]
-    if len(lengths_ns) < _ENOUGH_FOR_PACE or varies_ns < _DIFFERENT * median(lengths_ns):
+    if len(lengths_ns) < _ENOUGH_FOR_PACE:
         return False
     from_work_on_ns = [wait_ns + other_ns for wait_ns, other_ns in zip(waits_ns[1:], others_ns, strict=False)]
-    return any(_varies_ns(each) <= _STEADY * varies_ns for each in (lengths_ns, from_work_on_ns))
+    periods_ns = lengths_ns, from_work_on_ns
+    if varies_ns < _DIFFERENT * median(lengths_ns):
+        return any(map(_has_rate, periods_ns))
+    return any(_varies_ns(each) <= _STEADY * varies_ns for each in periods_ns)
+
+
+def _has_rate(periods_ns: Sequence[int]) -> bool:
+    """Returns whether these periods are equal, and those of a common rate.
+
+    >>> [_has_rate([period_ns] * 8) for period_ns in (33_333_333, 33_410_000, 33_300_000, 33_600_000)]
+    [True, True, False, False]
+    """
+    usual_ns = median(periods_ns)
+    tolerance_ns = max(_EVEN * usual_ns, _OVERSHOOT_NS)
+    late_ns = (usual_ns - 1e9 / rate for rate in _RATES)
+    return _varies_ns(periods_ns) <= tolerance_ns and any(-1_000 <= each <= tolerance_ns for each in late_ns)
 
 
 def _may_wait_outside_ops(facts: Facts) -> bool:

@@ -244,12 +244,13 @@ def recurring_steps(facts: Facts) -> Insight | None:
     much: when these steps take longer where their own ops are inserted into the sequence that all steps have, or, with
     the same ops in all steps, at one place between them.
 
-    Similar pattern: an optimizer that steps after several passes, or one of a second network, such as a generator's:
-    where optimizers step more often in these steps, there is no card. Steps that are slow by chance: these come at no
-    equal distances, and call no more ops than the others, or take no longer at the place of these ops. A loader that
-    begins to iterate, and waits for a batch, do not count. A rank that waits for others: with several ranks only ops
-    count. A server, whose requests decide which steps process prompts besides tokens: its ops do not count. Steps in
-    which torch.compile works: `slow_steps`.
+    Similar pattern: a rollout of reinforcement learning, which later steps need, and an evaluation, which may come less
+    often: both call the model more, so that the card asks. An optimizer that steps after several passes, or one of a
+    second network, such as a generator's: where optimizers step more often in these steps, there is no card. Steps that
+    are slow by chance: these come at no equal distances, and call no more ops than the others, or take no longer at the
+    place of these ops. A loader that begins to iterate, and waits for a batch, do not count. A rank that waits for
+    others: with several ranks only ops count. A server, whose requests decide which steps process prompts besides
+    tokens: its ops do not count. Steps in which torch.compile works: `slow_steps`.
 
     Needs: three such steps, two that call the same ops, or four with a pause between the same ops; the CPU ops.
 
@@ -270,7 +271,7 @@ def recurring_steps(facts: Facts) -> Insight | None:
     return host_card(
         facts,
         id="recurring_steps",
-        title=phrase("Do less in one step of {every}", every=count(recurring.every)),
+        title=phrase("Find out whether one step in {every} has to do more", every=count(recurring.every)),
         why=_why_recurring(recurring),
         gain_ns=recurring.excess_ns * len(recurring.steps) // len(facts.host.steps),
         formula="What these steps take beyond the median of the others, mean over all steps.",

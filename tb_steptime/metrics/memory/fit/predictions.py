@@ -52,7 +52,6 @@ from tb_steptime.trace.host_ranges import user_ranges
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, parent_places
 from tb_steptime.trace.ops import forward_of
-from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, is_in
 
 # Settings change the peak at the recorded batch. Each trades memory for step time, and comes with the code that sets
@@ -84,7 +83,7 @@ class FitSetting(msgspec.Struct, frozen=True):
     peak_bytes, low_bytes, high_bytes   estimated, except for the recorded setting; where they are None, `unknown` says
                                         why
     again_ns       time per step for computing again, including a checkpoint's own Python on a CPU
-    step_ns        the mean steady step with these times; where it is None, `no_time` says why
+    step_ns        the steady step with these times; where it is None, `no_time` says why
     largest        the largest batch within the limit; None without a limit
     best           whether no other setting with a known time needs less memory without more time, or less time without
                    more memory
@@ -107,12 +106,12 @@ class FitSetting(msgspec.Struct, frozen=True):
     copy_ns: int | None = None
 
 
-def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSetting]:
-    """Returns the recorded setting first, then the others by peak, highest first; none without a fit."""
+def settings(trace: Trace, place: Place, limit_bytes: int | None, step: int) -> list[FitSetting]:
+    """Returns the recorded setting first, then the others by peak, highest first; none without a fit. step: the length
+    of the steady step, ns."""
     steady, fit = steady_steps(trace, place), memory_fit(trace, place)
     if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []
-    step = round(np.mean([find_steps(trace).steps[number].duration_ns for number in steady.steps]))
     modules_or_reason = checkpoints(trace, place)
     modules = [] if isinstance(modules_or_reason, Reason) else modules_or_reason
     recorded = FitSetting(
@@ -241,9 +240,9 @@ class DeviceFit(msgspec.Struct, frozen=True):
     rates: CopyRates | None = None
 
 
-def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
-    """Returns the fit of each device whose memory was recorded; none without profile_memory=True. Raises ValueError for
-    a batch below 1."""
+def fits(trace: Trace, step_ns: int, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
+    """Returns the fit of each device whose memory was recorded; none without profile_memory=True. step_ns: the length
+    of the steady step. Raises ValueError for a batch below 1."""
     if min(batches, default=1) < 1:
         raise ValueError(f"A batch has at least one sample, and {min(batches)} was asked for.")
     answers = []
@@ -259,7 +258,7 @@ def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = No
                 answer,
                 modules=by_module(trace, place),
                 unnamed=modules_or_reason if isinstance(modules_or_reason, Reason) else None,
-                settings=settings(trace, place, limit),
+                settings=settings(trace, place, limit, step_ns),
                 unused_bytes=_unused(trace, place),
                 rates=None if place.type == CPU else copy_rates(trace, place),
             )

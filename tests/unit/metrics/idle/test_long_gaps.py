@@ -324,6 +324,20 @@ BUSIEST = {
         "python | ......nnnnn..cnnnn....... |\npython | ......ttttt...tttt....... |",
         ("data.py(7): normalize", 9 * MS),
     ),
+    "no helper of a package": (
+        "python | ......nnnnn..cnnnn....... |\npython | ......mmmm.....mmm........ |\n"
+        "python | ......www......www........ |",
+        ("numpy/fromnumeric.py(9): argmax", 7 * MS),
+    ),
+    "what a helper calls": (
+        "python | ......wwwww...wwww....... |\npython | ......mmmm.....mmm........ |",
+        ("numpy/fromnumeric.py(9): argmax", 7 * MS),
+    ),
+    "what a decorator wraps": (
+        "python | ......ddddd...dddd....... |\npython | ......vvv.....vvv........ |",
+        ("data.py(5): shift", 6 * MS),
+    ),
+    "a private function of the user": ("python | ......ppppp...pppp....... |", ("data.py(2): _pad", 9 * MS)),
     "half of it is not the larger part": ("python | ......nnnn.nnnn.ccc....... |", (None, 0)),
     "none": ("", (None, 0)),
 }
@@ -334,7 +348,9 @@ def test_the_busiest_of_what_a_frame_calls(case: str):
     calls, expected = BUSIEST[case]
     names = {
         "f": "data.py(41): preprocess", "n": "data.py(7): normalize", "c": "data.py(9): crop", "o": "aten::sub",
-        "v": "data.py(5): shift", "t": "torch/functional.py(3): einsum",
+        "v": "data.py(5): shift", "t": "torch/functional.py(3): einsum", "m": "numpy/fromnumeric.py(9): argmax",
+        "w": "numpy/fromnumeric.py(51): _wrapfunc", "p": "data.py(2): _pad",
+        "d": "torch/utils/_contextlib.py(116): decorate_context",
     }  # fmt: skip
     (row,) = long_gaps(drawn(f"python | .....ffffffffffffffff..... |\n{calls}", **names), 0)
     (gap,) = row.longest

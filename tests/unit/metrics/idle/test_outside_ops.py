@@ -12,6 +12,8 @@ NAMES = {
     "t": "torch/nn/functional.py(3): gelu", "o": "aten::sub", "g": "/usr/lib/python3.12/queue.py(154): get",
     "l": "<built-in method acquire of _thread.lock object at 0x7f5a944a2a00>",
 }  # fmt: skip
+NAMES |= {"s": "sklearn/base.py(5): fit", "w": "numpy/core/fromnumeric.py(51): _wrapfunc"}
+FIT = NAMES["s"]
 GET, LOCK = "queue.py(154): get", NAMES["l"]
 PREPROCESS, NORMALIZE, CROP = NAMES["p"], NAMES["n"], NAMES["c"]
 
@@ -42,6 +44,8 @@ PREPROCESS, NORMALIZE, CROP = NAMES["p"], NAMES["n"], NAMES["c"]
             PythonFunction("0", 0, 14_000, 15_000, GET, 12_000, LOCK, 8_000),
         ),
         ("python | .tttttttttttt.. |", None),
+        # a private function of a package is named by the one that calls it
+        ("python | ssssssssss..... |\npython | .wwwwwwwww..... |", PythonFunction("0", 0, 10_000, 15_000, FIT, 10_000)),
     ],
 )  # fmt: skip
 def test_the_function_that_holds_most_of_what_is_outside_of_ops(rows: str, expected: PythonFunction | None):

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tb_steptime.analyses import overview
+from tb_steptime.analyses.memory import device_fits
 from tb_steptime.metrics.memory.allocations import NO_TOTALS, Place
 from tb_steptime.metrics.memory.fit.fit import (
     NO_SHAPES,
@@ -21,7 +23,7 @@ from tb_steptime.metrics.memory.fit.fit import (
     peak_at,
     step_batches,
 )
-from tb_steptime.metrics.memory.fit.predictions import BatchFit, fits, size_of
+from tb_steptime.metrics.memory.fit.predictions import BatchFit, size_of
 from tb_steptime.text.printer import plain
 from tests.drawn.batched_training import FLOATS, INPUTS, NAMES, SAID, TRAINING, training
 from tests.drawn.cards import judged
@@ -97,32 +99,40 @@ def test_the_peak_is_a_line_over_the_batch():
 
 
 def test_what_fits():
-    (answer,) = fits(training(), [8], 2000)
+    (answer,) = device_fits(training(), [8], 2000)
     assert (answer.device, answer.batch, answer.limit_bytes) == ("CPU", 4, 2000)
     assert answer.peaks == [BatchFit(4, 1416, 1416, 1416), BatchFit(8, 1640, 1558, 1722)]
     assert (answer.largest_low, answer.largest, answer.largest_high) == (12, 14, 16)
 
 
+def test_the_step_as_recorded_is_the_steady_step_of_the_page():
+    drawn = f"{TRAINING}\n    overhead | ..........oo........ |"  # the profiler's own time in the second step
+    trace = timeline(drawn, names=NAMES, inputs=INPUTS, sequences={"f": (5, 0), "n": (5, 1)})
+    trace = with_memory(trace, SAID, before=1000, device=CPU)
+    (answer,) = device_fits(trace)
+    assert answer.settings[0].step_ns == overview.analyse(trace).steady_step_ns == 9_000
+
+
 def test_without_a_limit_no_largest_batch_is_told():
-    (answer,) = fits(training())
+    (answer,) = device_fits(training())
     assert [peak.batch for peak in answer.peaks] == [2, 4, 8, 16]
     assert (answer.limit_bytes, answer.largest, answer.largest_low, answer.largest_high) == (None,) * 4
 
 
 def test_nothing_fits_where_the_constant_part_is_too_large():
-    assert [each.largest for each in fits(training(), limit_bytes=1000)] == [0]
+    assert [each.largest for each in device_fits(training(), limit_bytes=1000)] == [0]
 
 
 def test_what_is_missing_is_said():
     assert memory_fit(training({}), HOST) == NO_SHAPES
     assert memory_fit(training(totals=False), HOST) == NO_TOTALS
-    assert [answer.unknown for answer in fits(training({}))] == [NO_SHAPES]
-    assert fits(timeline(TRAINING, names=NAMES)) == []
+    assert [answer.unknown for answer in device_fits(training({}))] == [NO_SHAPES]
+    assert device_fits(timeline(TRAINING, names=NAMES)) == []
 
 
 def test_a_batch_has_a_sample():
     with pytest.raises(ValueError, match="0 was asked for"):
-        fits(training(), [0])
+        device_fits(training(), [0])
 
 
 @pytest.mark.parametrize("text", ["", "GB", "24 apples", "-1GB"])

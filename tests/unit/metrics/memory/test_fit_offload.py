@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tb_steptime.analyses.memory import device_fits
 from tb_steptime.metrics.memory.allocations import Place
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES
-from tb_steptime.metrics.memory.fit.predictions import FitSetting, fits
+from tb_steptime.metrics.memory.fit.predictions import FitSetting
 from tb_steptime.metrics.memory.fit.states import NO_COPIES, NO_TIME, CopiedBytes, CopyRates, copy_rates
 from tb_steptime.terminal.memory_report import SpanFit, fit_text
 from tb_steptime.trace.model import Trace
@@ -31,7 +32,7 @@ def on_gpu(
 
 
 def offloaded(trace: Trace) -> dict[str, FitSetting]:
-    (fit,) = fits(trace)
+    (fit,) = device_fits(trace)
     return {each.label: each for each in fit.settings if "on the CPU" in each.label}
 
 
@@ -101,7 +102,7 @@ def test_both_directions_take_their_own_rate():
 
 
 def test_the_terminal_has_bytes_times_and_rates_of_copies():
-    text = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(on_gpu())))
+    text = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(on_gpu())))
     (row,) = [line for line in text.splitlines() if line.startswith("Activations on the CPU")]
     assert [each.strip() for each in row.split("  ") if each.strip()] == [
         "Activations on the CPU", "8\u00a0kB", "-", "16\u00a0kB", "48\u00a0ns", "24\u00a0µs", "-", "yes"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tb_steptime.analyses.memory import device_fits
 from tb_steptime.metrics.memory.allocations import Place
 from tb_steptime.metrics.memory.fit.fit import steady_steps
-from tb_steptime.metrics.memory.fit.predictions import fits
 from tb_steptime.metrics.memory.fit.scaled import LENGTH_AMBIGUOUS, MIXED_TYPES, OWN_CHOICE, SMALL, scaled_settings
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -52,7 +52,7 @@ def training(names: dict[str, str] = NAMES, inputs: dict[str, tuple[str, ...]] =
 def test_floats_are_halved_and_scores_grow_with_the_square_of_the_length():
     """Recorded: 192 + 768 + 2 x 576 bytes at once. In BF16: 192 + 384 + 2 x 288. Twice as long: 384 + 1536 + 2 x 2304.
     At half the length the gradient of the table makes the peak: 96 + 1600."""
-    (fit,) = fits(training())
+    (fit,) = device_fits(training())
     peaks = {each.label: (each.peak_bytes or 0) - BEFORE for each in fit.settings}
     assert peaks == {
         "As recorded": 2112,
@@ -92,6 +92,6 @@ def test_without_tokens_no_length_is_known():
 
 def test_without_types_of_parameters_halved_floats_are_not_predicted():
     untyped = training(inputs=INPUTS | {"a": ("[[50,8]]",)})
-    (fit,) = fits(untyped)
+    (fit,) = device_fits(untyped)
     assert "All in BF16" not in [each.label for each in fit.settings]
     assert "Sequences of 12" in [each.label for each in fit.settings]

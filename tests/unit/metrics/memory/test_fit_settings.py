@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tb_steptime.analyses.memory import device_fits
 from tb_steptime.metrics.memory.allocations import Place
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES, Checkpoint, checkpoints
 from tb_steptime.metrics.memory.fit.fit import PeakLine, peak_at
-from tb_steptime.metrics.memory.fit.predictions import ModuleBytes, by_module, fits
+from tb_steptime.metrics.memory.fit.predictions import ModuleBytes, by_module
 from tb_steptime.metrics.memory.fit.scaled import SMALL
 from tb_steptime.metrics.memory.fit.states import NO_STATE
 from tests.drawn.memory import CPU
@@ -28,7 +29,7 @@ def test_the_peak_by_module_sums_to_it():
 
 
 def test_without_modules_the_ops_own_names_stand_and_what_records_them_is_said():
-    (fit,) = fits(training(NO_FRAMES))
+    (fit,) = device_fits(training(NO_FRAMES))
     by_op = {row.path: row.bytes for row in fit.modules if row.kind == "op"}
     assert by_op == {"aten::relu": 6_400, "aten::add": 1_600, "ReluBackward0": 1_600, "aten::sum": 4}
     assert fit.unnamed == NO_MODULES
@@ -60,7 +61,7 @@ def test_an_op_that_took_longer_than_one_of_its_shapes_does_so_once():
 
 
 def test_settings_are_best_where_no_other_one_needs_less_of_both():
-    (fit,) = fits(training(), limit_bytes=16_000)
+    (fit,) = device_fits(training(), limit_bytes=16_000)
     assert [(each.label, each.peak_bytes, each.step_ns, each.largest, each.best) for each in fit.settings] == [
         ("As recorded", 11_004, 24_000, 5, True),
         ("Checkpoint every Block", 7_804, 1_360_000, 8, True),

@@ -104,6 +104,38 @@ def test_why_not_and_what_it_costs(trace: Trace, expected: tuple[str | None, str
     assert told(trace) == expected
 
 
+BF16 = 'torch.autocast("cuda", dtype=torch.bfloat16)'
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "kernel", "dtypes", "expected"),
+    [
+        ("NVIDIA A10G", (8, 6), SGEMM, FLOAT, ("fp32", BF16, 500_000)),
+        ("NVIDIA A10G", (8, 6), HGEMM, HALF, ("library_choice", None, 500_000)),
+        ("NVIDIA RTX A5000 Laptop GPU", (8, 6), SGEMM, FLOAT, ("fp32", BF16, 500_000)),
+        ("NVIDIA H20", (9, 0), SGEMM, FLOAT, ("tf32_off", HIGH, 333_333)),
+        ("NVIDIA H20", (9, 0), "volta_dgemm_64x64_nn", DOUBLE, ("library_choice", None, 0)),
+        ("Tesla V100-FHHL-16GB", (7, 0), SGEMM, FLOAT, ("fp32", FP16, 875_000)),
+        # a part of a GPU has the ratio of the whole
+        ("NVIDIA H100 80GB HBM3 MIG 3g.40gb", (9, 0), SGEMM, FLOAT, ("tf32_off", HIGH, int(MS * (1 - 67 / 494)))),
+        # no ratio is known: a new chip, other makers, and models whose units are partly turned off
+        ("NVIDIA X900", (13, 0), SGEMM, FLOAT, ("tf32_off", HIGH, 0)),
+        ("AMD Radeon Graphics", (9, 0), SGEMM, FLOAT, ("tf32_off", HIGH, 0)),
+        ("Iluvatar BI-V100", (7, 0), SGEMM, FLOAT, ("fp32", FP16, 0)),
+        ("NVIDIA CMP 170HX", (8, 0), SGEMM, FLOAT, ("tf32_off", HIGH, 0)),
+        ("NVIDIA GeForce GTX 1660", (7, 5), SGEMM, FLOAT, ("fp32", FP16, 0)),
+    ],
+)
+def test_without_listed_peaks_the_least_ratio_of_the_capability_counts(
+    name: str,
+    capability: tuple[int, int],
+    kernel: str,
+    dtypes: str,
+    expected: tuple[str, str | None, int],
+):
+    assert told(one(kernel, FITS, dtypes, Device(0, name, 10, capability))) == expected
+
+
 def test_memory_bounds_the_gain():
     """1024 x 8 by 8 x 262144 moves 1.08 GB: 530 us at 2039 GB/s, more than an eighth of 1 ms."""
     moved = 4 * (1024 * 8 + 8 * 262144 + 1024 * 262144)

@@ -76,6 +76,53 @@ def test_a_worker_process_cannot_launch_what_the_loader_does(calls: str, copies:
     assert confidence is None or insight.confidence is confidence
 
 
+FETCH = "/env/lib/python3.12/site-packages/torch/utils/data/_utils/fetch.py(27): fetch"
+FRAMES = {"f": FETCH, "n": "<built-in function next>", "g": "data.py(8): __getitem__"}
+
+
+@pytest.mark.parametrize(
+    ("called", "within", "shares"),
+    [
+        ("nn.nn", ".....", True),
+        ("ggggg", ".nnn.", False),  # an indexed dataset whose code calls `next`
+        (".....", ".....", False),
+    ],
+)
+def test_workers_of_an_iterable_dataset_need_a_share_each(called: str, within: str, shares: bool):
+    trace = timeline(
+        f"""
+        step          | {"".join(str(step) * 11 for step in range(6))} |
+        loader single | {"lllllll...." * 6} |
+        python        | {"fffffff...." * 6} |
+        python        | {f".{called}....." * 6} |
+        python        | {f".{within}....." * 6} |
+        op            | {".......oooo" * 6} |""",
+        names=FRAMES,
+        cell_ns=1_000_000,
+    )
+    insight = sure(trace, "no_workers")
+    assert ("get_worker_info()" in (insight.how or "")) == shares
+
+
+@pytest.mark.parametrize(
+    ("waits", "loader", "id", "told"),
+    [
+        ([6] * 6, "loader single", "no_workers", "get_worker_info()"),
+        (BURSTS, "loader", "more_workers", "no more than the dataset has files"),
+        ([4] * 6, "loader single", "input_bound", "batch_size=None)  # where the dataset's __iter__"),
+    ],
+)
+def test_advice_about_workers_fits_an_iterable_dataset(monkeypatch, waits, loader, id, told):
+    monkeypatch.setattr(throughput, "HANDOVER_NS", 700_000 if id == "input_bound" else throughput.HANDOVER_NS)
+    cell_ns = 100_000 if id == "input_bound" else 1_000
+    found = analysed(steps_that_wait(waits, work=40 if id == "input_bound" else 4, loader=loader, cell_ns=cell_ns))
+    (indexed, iterable) = (
+        next(each.how or "" for each in judge(results).insights if each.id == id)
+        for results in (found, found | {"data_loading": replace(found["data_loading"], iterable=True)})
+    )
+    assert told not in indexed and told in iterable
+
+
 PICKS = {"s": "aten::select", "u": "aten::unsqueeze", "k": "aten::stack", "c": "aten::cat"}
 LAYERS = {"a": "aten::linear", "e": "aten::convolution", "n": "autograd::engine::evaluate_function: AddmmBackward0"}
 
@@ -151,6 +198,7 @@ def test_a_worker_that_is_slower_than_the_others_is_named(tmp_path, iterable, ex
     trace = replace(steps_that_wait([6] * 12, work=2), path=drawn(tmp_path).path, origin_ns=ORIGIN)
     found = with_records(trace)[0]
     assert cards(found) & {"slow_worker", "more_workers", "input_bound"} == {expected}
+    assert analysed(found)["data_loading"].iterable is iterable
     if iterable:
         insight = sure(found, "slow_worker")
         assert plain(insight.title) == "Make worker 1 as fast as the others"
@@ -687,6 +735,37 @@ def test_no_gain_is_promised_of_copies_that_the_rest_of_the_step_cannot_hide(
         f"For {cells} µs of a step of {cells + 5} µs, the GPU does nothing but copy data from and to the CPU's memory."
     )
     assert plain(found.verdict.text) == verdict
+
+
+@pytest.mark.parametrize(
+    ("op", "title"),
+    [("aten::randn", "Create on the GPU what is copied there"), ("aten::stack", "Copy less to the GPU")],
+)
+def test_a_copy_that_need_not_be_made_is_saved_whatever_could_hide_it(op: str, title: str):
+    drawing = f"""
+        step     | {"".join(number * 22 for number in "123")} |
+        op       | {f"rrtt{'.' * 18}" * 3} |
+        runtime  | {f"..c.{'.' * 15}k.." * 3} |
+        memcpy 9 | {f"...{'c' * 15}...." * 3} |
+        kernel 7 | {f"...{'.' * 15}..k." * 3} |"""
+    names = {"r": op, "t": "aten::to", "c": PAGEABLE}
+    insight = card(with_bytes(timeline(drawing, names=names), LARGE_BYTES), "pageable_batch_copies")
+    assert insight is not None
+    assert plain(insight.title).startswith(title)
+    assert insight.gain_ns == (15_000 if op == "aten::randn" else 0)
+
+
+def test_copies_of_two_kinds_of_memory_have_a_card_each():
+    """Both have one title, but other code: those of pageable memory have to be pinned first."""
+    drawing = f"""
+        step     | {"".join(number * 30 for number in "123")} |
+        runtime  | {f"cd{'.' * 6}k{'.' * 21}" * 3} |
+        memcpy 9 | {f".cccddd{'.' * 23}" * 3} |
+        kernel 7 | {f"{'.' * 9}{'k' * 20}." * 3} |"""
+    trace = timeline(drawing, names={"c": PAGEABLE, "d": "Memcpy HtoD (Pinned -> Device)"})
+    found = {each.id: plain(each.title) for each in judged(with_bytes(trace, LARGE_BYTES)).insights}
+    title = "Copy the next batch while kernels run"
+    assert (found["pageable_batch_copies"], found["pinned_copies"]) == (title, title)
 
 
 @pytest.mark.parametrize(("copies", "said"), [("3", False), ("23", True)])

@@ -16,6 +16,8 @@ from tests.drawn.cards import card_sentence, judged
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
+#: A GPU whose peaks are not listed, but the ratio of them is.
+A10G = Device(0, "NVIDIA A10G", 80, (8, 6))
 US = 1_000
 SGEMM, HGEMM = "ampere_sgemm_128x64_nn", "maxwell_hgemm_128x64_nn"
 TENSOR = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
@@ -76,6 +78,13 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
             'with torch.autocast("cuda", dtype=torch.float16):\n    output = model(batch)',
         ),
         (
+            product(SGEMM, FITS, FLOATS),
+            A10G,
+            1 / 2,
+            "without tensor cores: its inputs are FP32, mostly aten::mm 4096×4096.",
+            'with torch.autocast("cuda", dtype=torch.bfloat16):\n    output = model(batch)',
+        ),
+        (
             product(HGEMM, FITS, HALVES),
             A100,
             1 - 78 / 312,
@@ -93,6 +102,35 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     assert text in card_sentence(insight)
     assert insight.how == setting
     assert (insight.severity is Severity.MINOR) == (setting is None), "without a reason it is a hint"
+
+
+def test_a_gain_without_listed_peaks_names_the_ratio():
+    insight = found("tensor_cores_unused", WORKING, **product(SGEMM, FITS, FLOATS), devices={0: A10G})
+    assert insight is not None
+    assert "1 - 1 / 2)" in plain(insight.gain_formula) and "TFLOP/s" not in plain(insight.gain_formula)
+    assert "data-sheet" not in plain(insight.why_confidence)
+
+
+@pytest.mark.parametrize(
+    ("drawing", "name", "given", "fires"),
+    [
+        (WORKING, "NVIDIA X900", product(SGEMM, FITS, FLOATS), True),
+        (HOST_BOUND, "NVIDIA X900", product(SGEMM, FITS, FLOATS), False),  # the GPU does not set the pace
+        (WORKING, "NVIDIA X900", product(HGEMM, FITS, HALVES), False),  # nothing says why
+        (WORKING, "Iluvatar X900", product(SGEMM, FITS, FLOATS), False),
+    ],
+)
+def test_without_a_ratio_of_rates_no_gain_is_computed(drawing: str, name: str, given: dict[str, Any], fires: bool):
+    insight = found("tensor_cores_unused", drawing, **given, devices={0: Device(0, name, 80, (13, 0))})
+    assert (insight is not None) is fires
+    if insight is not None:
+        assert (insight.severity, insight.gain_ns, insight.about_ns, insight.how) == (
+            Severity.MINOR,
+            0,
+            700 * US,
+            HIGH,
+        )
+        assert "FP32 inputs, TF32 off" in card_sentence(insight)
 
 
 def test_autocast_reaches_attention_by_math_with_a_setting_only():

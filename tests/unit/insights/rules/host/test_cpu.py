@@ -51,6 +51,37 @@ def test_python_that_computes_no_ops_is_named_with_its_line():
 
 
 @pytest.mark.parametrize(
+    ("rollouts", "where"),
+    [
+        ({3}, ", mostly in step 3. Usual ones take 10 µs."),
+        ({1, 5}, ", mostly in 2 of 8 steps. Usual ones take 10 µs."),
+        ({0, 1, 4, 6}, ": Python code outside of ops, or waits."),  # half of the steps are no few
+    ],
+)
+def test_the_verdict_says_where_few_steps_make_the_time_without_ops(rollouts: set[int], where: str):
+    steps = ops = ""
+    for number in range(8):
+        python = 120 if number in rollouts else 0
+        steps += str(number) * (10 + python)
+        ops += "." * python + "ccccbbmmm."
+    verdict = judged(timeline(f"step | {steps} |\nop | {ops} |", names=NAMES)).verdict
+    assert plain(verdict.text).startswith("No op is recorded for ")
+    assert plain(verdict.text).endswith(where)
+
+
+def test_what_few_steps_call_may_be_needed_there():
+    """A rollout of reinforcement learning calls the model without gradients, and Python more than that."""
+    update, rollout = "ccccbbm...", "mpppppppp."
+    steps = "".join(str(number) * 10 for number in range(5))
+    frames = f"python | {('.' * 10 + '.' * 10 + 'r' * 9 + '.' + '.' * 20)} |"
+    drawn = f"step | {steps} |\n{frames}\nop | {update * 2}{rollout.replace('p', '.')}{update * 2} |"
+    names = NAMES | {"r": "agent.py(9): rollout"}
+    card = cards(judged(timeline(drawn, names=names, job=Job(with_stack=True))))["python_loop"]
+    assert plain(card.title) == "Speed up `rollout`, or run it less"
+    assert plain(card.why).startswith("It runs in step 2 only")
+
+
+@pytest.mark.parametrize(
     ("frame", "title", "how"),
     [
         ("metrics.py(9): <listcomp>", "Speed up `<listcomp>` in `report`, or run it less", "# metrics.py:9"),
@@ -624,6 +655,16 @@ def test_what_a_step_computes_lacks_one_time_work_once():
     assert plain(verdict.text) == "The CPU computes for 70 % of a steady step of 10 µs, 70 % in aten::addmm."
 
 
+def test_a_single_step_is_called_the_recorded_one():
+    """No other step shows that what is left without its one-time work is steady."""
+    drawn = f"step | {'0' * 14} |\nuser compile_fx_inner (dynamo_timed) | {'d' * 4}{'.' * 10} |"
+    judgement = judged(timeline(f"{drawn}\nop | {'.' * 4}mmmmmmm... |", names=NAMES))
+    verdict, basis = plain(judgement.verdict.text), judgement.headlines["overview"].basis
+    assert "70 % of 10 µs of the recorded step" in verdict
+    assert basis is not None
+    assert "without one-time costs: 4 µs of the recorded step of 14 µs." in plain(basis)
+
+
 def with_updates(optimizer: str = "AdamW", update: str = "aten::sqrt") -> Trace:
     """Steps of 10 us, of which the ops of an update and the gaps between them take 5 us."""
     return timeline(
@@ -937,7 +978,7 @@ def test_call_stacks_are_asked_for_where_more_is_outside_ops_than_in_any_kind(op
     ("between", "verdict"),
     [
         ({2: 90}, "mainly in one pause of 90.0 ms in step 2. Without it a step takes 10.0 ms."),
-        ({2: 90, 4: 90}, ": Python code outside of ops, or waits."),  # neither is half of that time
+        ({2: 90, 4: 90}, ", mostly in 2 of 6 steps. Usual ones take 10.0 ms."),  # neither is half of that time
         (dict.fromkeys(range(6), 20), ": Python code outside of ops, or waits."),
     ],
 )

@@ -1434,7 +1434,7 @@ def test_copies_without_recorded_bytes_are_of_tensors():
 
 @pytest.mark.parametrize(("created_us", "created"), [(100, True), (51, True), (50, False)])
 def test_what_an_op_creates_right_before_its_copy_is_no_batch(created_us: int, created: bool):
-    row = msgspec.structs.replace(copy(), created_ns=created_us * US, made_by="aten::randn")
+    row = msgspec.structs.replace(copy(), created_ns=created_us * US)
     host = host_result(blocking=[batch(50 * US, bytes=1_000_000)], copies=[row])
     found = [each for each in judged(host).insights if each.id.startswith("pageable")]
     of_batch = ["Pin the memory of the copied tensors", "Copy the next batch while kernels run"]
@@ -1442,6 +1442,22 @@ def test_what_an_op_creates_right_before_its_copy_is_no_batch(created_us: int, c
         {"Create on the GPU what is copied there"} if created else {*of_batch}
     )
     assert {"device=x.device" in (each.how or "") for each in found} == {created}
+
+
+@pytest.mark.parametrize(
+    ("row", "title"),
+    [
+        ({"created_ns": 100 * US}, "Create on the GPU what is copied there"),
+        ({"made_by": "aten::index_select"}, "Make on the GPU what is copied there"),
+    ],
+)
+@pytest.mark.parametrize(("waits_us", "id"), [(50, "pageable_batch_copies"), (150, "pageable_copies")])
+def test_one_card_is_about_a_copy_that_need_not_be_made(row: dict[str, Any], title: str, waits_us: int, id: str):
+    """The copy's own time and the idle time after it have one cause, and the card with more of it speaks."""
+    host = host_result(blocking=[batch(waits_us * US)], copies=[msgspec.structs.replace(copy(), **row)])
+    found = [each for each in judged(host).insights if each.id.startswith("pageable")]
+    assert [(each.id, plain(each.title)) for each in found] == [(id, title)]
+    assert all("tensor.pin_memory()" not in (each.how or "") for each in found)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,25 @@ def test_steps_that_always_do_the_same_show_no_pace():
 
 
 @pytest.mark.parametrize(
+    ("period_us", "differ_us", "purpose", "is_hint"),
+    [
+        (8_340, 20, "inference", True),  # 120 Hz
+        (8_300, 20, "inference", False),  # shorter than the turn of that rate
+        (8_700, 20, "inference", False),  # no rate
+        (8_340, 130, "inference", False),  # not equal
+        (8_340, 20, "training", False),
+    ],
+)
+def test_equal_work_at_a_common_rate_waits_for_its_turn(
+    period_us: int, differ_us: int, purpose: Purpose, is_hint: bool
+):
+    """The wait differs as the period does, by less than a fiftieth of the step, or by more than a sleep overshoots."""
+    waits = tuple(period_us - 5_000 + differ_us * (place % 3 - 1) for place in range(9))
+    (card,) = cards(waiting(READ, waits, (5_000,) * 9), JobKind(purpose=purpose), "long_stretches")
+    assert (card.severity is Severity.MINOR, card.confidence is Confidence.LOW) == (is_hint, is_hint)
+
+
+@pytest.mark.parametrize(
     ("waits_us", "purpose", "blames"),
     [(TURNS, "inference", False), ((500,) * 8, "inference", True), (TURNS, "training", True)],
 )
