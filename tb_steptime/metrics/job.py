@@ -435,8 +435,7 @@ def _training(trace: Trace) -> list[JobEvidence]:
 def _run(trace: Trace, rows: Int64) -> Int64:
     """Returns those of these ops that compute and are not only traced by a compiler."""
     start = trace.events.start_ns[rows]
-    ran: Int64 = rows[compiling(trace).overlap_ns(start, start + 1) == 0]
-    return ran
+    return rows[compiling(trace).overlap_ns(start, start + 1) == 0]
 
 
 Server = Literal["vllm", "sglang"]

@@ -184,8 +184,7 @@ def queue_per_step(trace: Trace, device: int) -> list[float]:
     queue = find_queue(trace, device)
     edges = np.stack((steps.start_ns, steps.end_ns), axis=1).ravel()
     length = np.maximum(steps.duration_ns, 1)
-    means: list[float] = (queue.integral_ns(edges)[::2] / length).tolist()
-    return means
+    return (queue.integral_ns(edges)[::2] / length).tolist()
 
 
 def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int:

@@ -56,8 +56,7 @@ class Arrivals:
 
     @property
     def caused_ns(self) -> Int64:
-        caused: Int64 = self.late_ns.sum(axis=0)
-        return caused
+        return self.late_ns.sum(axis=0)
 
 
 def meetings(group: MatchedGroup) -> Bool:
@@ -113,8 +112,7 @@ def _add(total: Arrivals, group: MatchedGroup, meeting: Bool) -> None:
 def _least_of_others(exposed: Int64, last: Int64) -> Int64:
     others = exposed.copy()
     others[np.arange(len(last)), last] = NEVER
-    least: Int64 = others.min(axis=1)
-    return least
+    return others.min(axis=1)
 
 
 #: Ranks of one host share a clock if this part of their collectives ends on all of them within this time. Others end

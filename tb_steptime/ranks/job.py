@@ -213,8 +213,7 @@ class _Exchanged:
         for each in self.messages:
             matched += 2 * np.bincount(each.step, minlength=len(self.names))
         matched[self.steps] += sides[self.steps] == 0  # steps with collectives only
-        whole: Int64 = np.flatnonzero((matched > 0) & (matched >= sides))
-        return whole
+        return np.flatnonzero((matched > 0) & (matched >= sides))
 
     @cached_property
     def replayed(self) -> ReplayedJob | None:

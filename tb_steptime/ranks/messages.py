@@ -213,8 +213,7 @@ def _broken_steps(each: Instances, rows: Int64) -> Int64:
         return np.empty(0, np.int64)
     in_order = rows[np.argsort(number, kind="stable")]
     gap = np.flatnonzero(np.diff(np.sort(number)) > 1)
-    steps: Int64 = each.step[np.concatenate([in_order[gap], in_order[gap + 1]])].astype(np.int64)
-    return steps
+    return each.step[np.concatenate([in_order[gap], in_order[gap + 1]])].astype(np.int64)
 
 
 def _in_order(sent: _Side, received: _Side, steps: int) -> tuple[_Side, _Side]:

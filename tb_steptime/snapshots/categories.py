@@ -104,8 +104,7 @@ class _Codes:
 
     def of_stacks(self, stacks: Int32) -> UInt8:
         distinct, which = np.unique(stacks, return_inverse=True)
-        codes: UInt8 = np.array([self._of_stack(stack) for stack in distinct.tolist()], np.uint8)[which]
-        return codes
+        return np.array([self._of_stack(stack) for stack in distinct.tolist()], np.uint8)[which]
 
     def _of_stack(self, stack: int) -> _Code:
         if stack not in self._known:

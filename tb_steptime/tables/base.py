@@ -166,8 +166,7 @@ def _fields(row: type) -> tuple[str, ...]:
 
 
 def _astuple(row: Any) -> tuple[Value, ...]:
-    values: tuple[Value, ...] = msgspec.structs.astuple(row)
-    return values
+    return msgspec.structs.astuple(row)
 
 
 Cell = int | float | bool | str | None

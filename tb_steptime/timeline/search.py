@@ -107,5 +107,4 @@ def _bins(events: EventFile, starts: Int64) -> list[int]:
     """Returns the number of hits that begin in each of equal parts of the events' time span."""
     first, length = events.head.first_ns, max(1, events.head.last_ns - events.head.first_ns)
     part = np.minimum((starts - first) * BINS // length, BINS - 1)
-    counts: list[int] = np.bincount(part, minlength=BINS).tolist()
-    return counts
+    return np.bincount(part, minlength=BINS).tolist()

@@ -74,8 +74,7 @@ def _named_for_ops(trace: Trace, rows: Int32) -> Bool:
     by_name = np.ones(len(trace.strings), bool)
     for name in distinct_in(names).tolist():
         by_name[name] = not trace.strings[name].removeprefix(NODE).startswith(_CREATED_IN_CPP)
-    result: Bool = by_name[names]
-    return result
+    return by_name[names]
 
 
 def _creators(trace: Trace, nodes: Int64) -> Int32:

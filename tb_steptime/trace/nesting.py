@@ -251,8 +251,7 @@ def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
 def _last_begun(start: Int64, instants: Int64) -> Int64:
     """Returns the place of the last interval begun at each instant, the innermost of those that begin then, or -1 if
     none has begun."""
-    place: Int64 = np.searchsorted(start, instants, side="right") - 1
-    return place
+    return np.searchsorted(start, instants, side="right") - 1
 
 
 def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], Int32]) -> None:
@@ -279,8 +278,7 @@ def top_level(trace: Trace, rows: Int64) -> Int64:
     if not len(rows):
         return rows
     ends = np.maximum.accumulate(trace.events.ends(rows))
-    top: Int64 = rows[~np.append(False, trace.events.start_ns[rows[1:]] < ends[:-1])]
-    return top
+    return rows[~np.append(False, trace.events.start_ns[rows[1:]] < ends[:-1])]
 
 
 def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:

@@ -335,8 +335,7 @@ def _messages(trace: Trace) -> Bool:
     """Returns which rows of the table are sends or receives between two ranks."""
     kinds = np.array([kind_of(text) for text in trace.collective_texts.strings] + [UNKNOWN_KIND])
     name: Int32 = trace.collectives.name
-    is_message: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
-    return is_message
+    return (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
 
 
 def _add_batch(trace: Trace, columns: dict[str, Int64], at: int, messages: Int64) -> None:

@@ -223,8 +223,7 @@ def _in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
 def holding_ops(trace: Trace) -> Int64:
     """Returns the rows of the ops that start an exchange and wait for it, in time order."""
     rows, _, holds = _nested(trace)
-    ops_behind: Int64 = rows[holds]
-    return ops_behind
+    return rows[holds]
 
 
 def computing_ops(trace: Trace) -> Intervals:
@@ -323,8 +322,7 @@ def est_wait_ns(trace: Trace) -> Int64:
     if not has_device_activity(trace):
         return np.zeros(len(collectives), np.int64)
     longer, exposed = longer_than_best_ns(trace), exposure(trace).exposed_ns
-    waits: Int64 = np.minimum(longer + _carried_ns(trace, collectives, longer, exposed), exposed)
-    return waits
+    return np.minimum(longer + _carried_ns(trace, collectives, longer, exposed), exposed)
 
 
 # A hidden wait delays what is queued behind it, so it may be exposed only there.

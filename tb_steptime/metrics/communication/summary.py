@@ -215,8 +215,7 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
 def _reduces_gradients(trace: Trace, collectives: Collectives) -> Bool:
     """Returns whether each collective reduces what a backward pass made, and could not be left to a later pass."""
     reduces = is_in(collectives.kind, (KINDS.index("all_reduce"), KINDS.index("reduce_scatter")))
-    result: Bool = reduces & ~is_in(_sites(trace, collectives), _IN_FORWARD) & ~early_exchanges(trace).early
-    return result
+    return reduces & ~is_in(_sites(trace, collectives), _IN_FORWARD) & ~early_exchanges(trace).early
 
 
 _BACKWARD = PHASES.index("backward")

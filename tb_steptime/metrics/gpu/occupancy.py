@@ -167,8 +167,7 @@ def sm_active(trace: Trace) -> Float64:
     """Returns the share of the SMs that have a block, averaged over the waves of each kernel; NaN if unknown."""
     fill, sms = filling(trace), np.maximum(sm_counts(trace), 1)
     waves = np.where(fill.waves > 0, fill.waves, np.nan)
-    active: Float64 = (waves - 1 + np.minimum(fill.tail, sms) / sms) / waves
-    return active
+    return (waves - 1 + np.minimum(fill.tail, sms) / sms) / waves
 
 
 @shared
@@ -229,5 +228,4 @@ def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple
 
 def _measured_rows(trace: Trace, device: int, values: Float64) -> Int64:
     rows = kernel_rows(trace, device)
-    measured: Int64 = rows[np.isfinite(values[rows]) & (values[rows] >= 0)]
-    return measured
+    return rows[np.isfinite(values[rows]) & (values[rows] >= 0)]

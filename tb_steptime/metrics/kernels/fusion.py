@@ -262,8 +262,7 @@ def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
     counts[kind == KernelKind.COPY] = [
         _copies_weights(trace, kernels, copy, size, places[kind == KernelKind.ELEMENTWISE]) for copy in copies
     ]
-    places_around: Int64 = places[counts]
-    return places_around
+    return places[counts]
 
 
 def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
@@ -409,8 +408,7 @@ def _repeats(trace: Trace, kernels: StreamKernels) -> Bool:
     kernel_name, op_name = trace.events.name[trace.kernels.event[kernels.row]], trace.events.name[op]
     differs = (np.diff(kernel_name, prepend=-1) != 0) | (np.diff(op_name, prepend=-1) != 0) | (op < 0) | kernels.broken
     number = np.cumsum(differs) - 1
-    repeats: Bool = np.bincount(number)[number] >= _REPEATED if len(number) else differs
-    return repeats
+    return np.bincount(number)[number] >= _REPEATED if len(number) else differs
 
 
 def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind, steps: int) -> ChainsOfKind:
@@ -475,8 +473,7 @@ def chain_kinds(trace: Trace, names: Int64, first: Int64) -> Int64:
 
 
 def _has_all(has: Int64, ops: _Op) -> Bool:
-    has_all: Bool = (has & int(ops)) == int(ops)
-    return has_all
+    return (has & int(ops)) == int(ops)
 
 
 def _bare(op: str) -> str:

@@ -119,8 +119,7 @@ class _AllocationColumns:
     def _from_loader(self) -> Bool:
         """Returns whether each allocation is made while a batch is read, and is still alive after that."""
         is_recent = np.where(self.end == NEVER, self.step >= self.last_step - _PREFETCHED_STEPS, True)
-        of_loader: Bool = (self.phase == PHASE["data_loading"]) & is_recent & ~self._freed_in_phase()
-        return of_loader
+        return (self.phase == PHASE["data_loading"]) & is_recent & ~self._freed_in_phase()
 
     def _copied_from_host(self) -> Bool:
         """Returns whether the outermost op around each allocation launches a copy from the host to the device, and the
@@ -139,8 +138,7 @@ class _AllocationColumns:
         anything that stays."""
         stays = (self.end == NEVER) & (self.phase == PHASE["optimizer"]) & (self.step >= 0)
         first = int(self.step[stays].min(initial=self.last_step + 1))
-        once: Bool = stays & (self.step == first) & ((first < self.last_step) | (self.last_step == 0))
-        return once
+        return stays & (self.step == first) & ((first < self.last_step) | (self.last_step == 0))
 
     def _of_modules(self) -> Bool:
         """Returns whether each allocation is made in the code with which modules create or move their parameters, and
@@ -158,8 +156,7 @@ class _AllocationColumns:
         return inside
 
     def _freed_in_phase(self) -> Bool:
-        freed: Bool = (self.end_phase == self.phase) & (self.end_step == self.step)
-        return freed
+        return (self.end_phase == self.phase) & (self.end_step == self.step)
 
 
 def _passes(trace: Trace) -> Intervals:

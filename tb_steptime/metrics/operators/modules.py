@@ -185,8 +185,7 @@ class _PathNumbers:
         keys, place = np.unique((outer + 1) * self._names + name, return_inverse=True)
         pairs = [(key // self._names - 1, key % self._names) for key in keys.tolist()]
         of_key = np.array([self.number.setdefault(pair, len(self.number)) for pair in pairs], np.int64)
-        numbers: Int64 = of_key[place.reshape(-1)]
-        return numbers
+        return of_key[place.reshape(-1)]
 
     def homes(self, name: Int64) -> Int64:
         """Returns paths for calls that nothing encloses. Each is the only path that ends in the name, or else a path of

@@ -424,8 +424,7 @@ def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
     rows = np.arange(*np.searchsorted(events.start_ns, (start, end)))
     rows = rows[(events.thread[rows] == thread) & is_in(events.kind[rows], (Kind.CPU_OP, Kind.USER))]
     rows = rows[(events.start_ns[rows] > start) | (events.ends(rows) < end)]  # without the mark and what encloses it
-    call_starts: Int64 = events.start_ns[rows[events.name[rows] == events.name[rows[:1]]]]
-    return call_starts
+    return events.start_ns[rows[events.name[rows] == events.name[rows[:1]]]]
 
 
 def _is_cut(trace: Trace, thread: int, end: int) -> bool:

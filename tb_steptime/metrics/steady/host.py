@@ -117,8 +117,7 @@ def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: I
     second = ranked_in_groups(own_ns[rows], site)[np.minimum(end - count + 1, end - 1)].astype(np.float64)
     within = np.where(segments.start_ns[rows] < steps.steps[-1].host_end_ns, step[rows], 0)
     ns = np.bincount(within, second[site], minlength=len(steps.steps) + 1)
-    rounded: Int64 = ns[1:].round().astype(np.int64)
-    return rounded
+    return ns[1:].round().astype(np.int64)
 
 
 def _judged(trace: Trace, segments: HostSegments, own: Int64, step: Int64) -> tuple[CallExcess, Int64, Bool]:
@@ -270,8 +269,7 @@ def _noise_rows(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8
         np.bincount(at[of_kind], excess[long][of_kind], minlength=len(find_steps(trace).steps) + 1)
         for of_kind in (kind[long] == ExcessKind.INTERRUPTED, first)
     )
-    noise: Int64 = long[first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])]
-    return noise
+    return long[first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])]
 
 
 def _begins_again(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int) -> Int64:

@@ -57,8 +57,7 @@ class RankGraph:
     def is_call(self) -> Bool:
         """A mask of the nodes that are collectives."""
         number = np.arange(len(self.step))
-        result: Bool = (number >= self.steps) & (number < len(self.step) - self.steps)
-        return result
+        return (number >= self.steps) & (number < len(self.step) - self.steps)
 
     @property
     def path_step(self) -> Int64:
@@ -70,8 +69,7 @@ class RankGraph:
         """
         before, after, _ = self.paths
         is_begin = (after > 0) & (after < self.steps) & (before != START)
-        work: Int64 = self.step[np.where(is_begin, after - 1, after)]
-        return work
+        return self.step[np.where(is_begin, after - 1, after)]
 
 
 def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:

@@ -84,8 +84,7 @@ def _lanes(trace: Trace, device: Int64) -> Int64:
     them."""
     events = trace.events
     key = (events.device[device].astype(np.int64) + 1) * 2**32 + (events.stream[device].astype(np.int64) + 1) * 4
-    lanes: Int64 = np.unique(key + (events.kind[device] == Kind.KERNEL), return_inverse=True)[1].reshape(-1)
-    return lanes
+    return np.unique(key + (events.kind[device] == Kind.KERNEL), return_inverse=True)[1].reshape(-1)
 
 
 def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
@@ -118,8 +117,7 @@ def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
     ids = trace.events.correlation_id
     own = ids[lane[place]]
     distinct_ids, number = np.unique(ids[trace.events.rows(*DEVICE_KINDS)], return_counts=True)
-    together: Bool = (own < 0) | (number[np.searchsorted(distinct_ids, own)] > 1)
-    return together
+    return (own < 0) | (number[np.searchsorted(distinct_ids, own)] > 1)
 
 
 def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:

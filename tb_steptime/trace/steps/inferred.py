@@ -264,8 +264,7 @@ def _usual(work: Int64) -> Bool:
 
 def _similar(work: Int64, other: Int64 | float) -> Bool:
     """Returns which amounts are nearly equal to the others."""
-    similar: Bool = np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
-    return similar
+    return np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
 
 
 #: A shorter synchronize found the device idle, which takes 5 to 20 us.

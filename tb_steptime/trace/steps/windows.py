@@ -114,8 +114,7 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def duration_ns(self) -> Int64:
-        durations: Int64 = self.end_ns - self.start_ns
-        return durations
+        return self.end_ns - self.start_ns
 
     @cached_property
     def host_start_ns(self) -> Int64:
