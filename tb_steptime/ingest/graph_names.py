@@ -111,10 +111,6 @@ def graph_names(trace: Trace) -> GraphNames:
     )
 
 
-def _is_within(file: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
-
-
 def is_named_from(trace: Path, places: NamePlaces, names: GraphNames) -> bool:
     """Returns whether one of the recordings in these places, with its present content, is the one that named the
     kernels in the trace's graphs. Raises OSError."""
@@ -330,5 +326,5 @@ def _named_from(trace: Path, other: Path, result: LabelledTrace, places: NamePla
     apart = other.parent != Path(os.path.realpath(trace)).parent
     recording = f"{folder}/{shown}" if apart and folder else shown
     root = places.log_directory if isinstance(places.log_directory, Path) else trace.parent
-    is_private = bool(places.named) and not _is_within(other, root)
+    is_private = bool(places.named) and not Path(os.path.realpath(other)).is_relative_to(os.path.realpath(root))
     return NamedFrom(recording, str(other), result.named_fraction, result.labelled_fraction, is_private)

@@ -109,7 +109,10 @@ def _instances(span: RankSpan, exchanges: Exchanges, step: Int32, first: int, en
     groups = [len(exchanges.groups) if each.group is None else each.group for each in exchanges.classes]
     sequence = unpacked(exchanges.sequence) if exchanges.sequence.count else np.full(len(step), -1, np.int64)
     return Instances(
-        groups=[*_keys(exchanges), _NO_GROUP],
+        groups=[
+            *(GroupKey(group.name, tuple(group.ranks), group.size, group.description) for group in exchanges.groups),
+            _NO_GROUP,
+        ],
         classes=exchanges.classes,
         row=np.flatnonzero(in_steps),
         group=np.array(groups, np.int32)[class_of],
@@ -120,10 +123,6 @@ def _instances(span: RankSpan, exchanges: Exchanges, step: Int32, first: int, en
         exposed=np.where(exposed < 0, length, exposed),
         sequence=sequence[in_steps],
     )
-
-
-def _keys(exchanges: Exchanges) -> list[GroupKey]:
-    return [GroupKey(group.name, tuple(group.ranks), group.size, group.description) for group in exchanges.groups]
 
 
 def steps_within(steps_of_ranks: Sequence[Int32], steps: int, most_cells: int = MOST_CELLS) -> int:

@@ -59,7 +59,8 @@ def span_page(
     `judgement`; KeyError when there is no such view."""
     measured = span.at_hand()
     result = measured.results[view]
-    shown = _metrics_shown(result)
+    series = [*getattr(result, "tiles", ()), *getattr(result, "series", ())]
+    shown = {each.metric for each in series}
     headline = _headline(span, view, judged)
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
     said = judged.notes_in_verdict if headline.verdict == judged.verdict.text else frozenset()
@@ -119,11 +120,6 @@ def _head(
         quality=quality,
         sidebar=judged.sidebar,
     )
-
-
-def _metrics_shown(result: msgspec.Struct) -> set[str]:
-    series = [*getattr(result, "tiles", ()), *getattr(result, "series", ())]
-    return {each.metric for each in series}
 
 
 def notes_above(notes: Iterable[Note], shown: Set[str], said: Set[str]) -> list[Note]:

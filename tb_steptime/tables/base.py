@@ -131,7 +131,7 @@ class Table(msgspec.Struct, Generic[R], frozen=True):
     @property
     def derived(self) -> list[Column[R]]:
         """The columns that are not fields of a row but belong to its JSON."""
-        fields = _fields(self.row)
+        fields = self.row.__struct_fields__ if issubclass(self.row, msgspec.Struct) else ()
         return [column for column in self.on(Surface.ROWS) if column.id not in fields]
 
     def kinds(self) -> dict[str, Kind]:
@@ -145,7 +145,8 @@ class Table(msgspec.Struct, Generic[R], frozen=True):
 
     def whole_row(self, row: R) -> tuple[Value, ...]:
         """Returns the values of the columns of `kinds()`."""
-        return (*_astuple(row), *(column.value(row) for column in self.derived))
+        assert isinstance(row, msgspec.Struct)
+        return (*msgspec.structs.astuple(row), *(column.value(row) for column in self.derived))
 
     def values(self, row: R, surface: Surface) -> tuple[Value, ...]:
         return tuple(column.value(row) for column in self.on(surface))
@@ -159,14 +160,6 @@ def report_of(kind: type[S], row: object, **computed: Any) -> S:
     """Returns a report with the fields of a row that have the same names, and the computed ones."""
     copied = {name: getattr(row, name) for name in kind.__struct_fields__ if name not in computed}
     return kind(**copied, **computed)
-
-
-def _fields(row: type) -> tuple[str, ...]:
-    return row.__struct_fields__ if issubclass(row, msgspec.Struct) else ()
-
-
-def _astuple(row: Any) -> tuple[Value, ...]:
-    return msgspec.structs.astuple(row)
 
 
 Cell = int | float | bool | str | None

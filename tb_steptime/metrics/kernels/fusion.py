@@ -413,21 +413,16 @@ def _repeats(trace: Trace, kernels: StreamKernels) -> Bool:
 
 def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind, steps: int) -> ChainsOfKind:
     longest = chains.row[chains.number == np.where(chosen, chains.total_ns, -1).argmax()]
+    names = dict.fromkeys(_op_names(trace, longest).tolist())
     return ChainsOfKind(
         kind=kind,
         site=kernel_site(trace, longest),
-        ops=_ops_of(trace, longest),
+        ops=[trace.strings[name] for name in names][:NAMED_OPS],
         chains=int(chosen.sum()) / steps,
         kernels=int(chosen[chains.number].sum()) / steps,
         total_ns=int(chains.total_ns[chosen].sum()) / steps,
         gain_ns=float(chains.gain_ns[chosen].sum()) / steps,
     )
-
-
-def _ops_of(trace: Trace, rows: Int64) -> list[str]:
-    """Returns the first distinct ops, in order."""
-    names = dict.fromkeys(_op_names(trace, rows).tolist())
-    return [trace.strings[name] for name in names][:NAMED_OPS]
 
 
 def _op_names(trace: Trace, rows: Int64) -> Int64:

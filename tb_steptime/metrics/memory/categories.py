@@ -25,7 +25,7 @@ from tb_steptime.metrics.phases.assignment import host_phases
 from tb_steptime.metrics.phases.marks import backward_passes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.intervals import NEVER, Intervals
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost, op_rows, open_at, outermost
 from tb_steptime.trace.steps import find_steps
@@ -71,7 +71,9 @@ class _AllocationColumns:
         self.end_phase, self.end_step = np.full(len(lives), -1, np.int16), np.full(len(lives), -2, np.int32)
         self.end_phase[lives.died >= 0], self.end_step[lives.died >= 0] = freed.phase, freed.step
         self.last_step = len(find_steps(trace).steps) - 1
-        self.passes = _passes(trace)
+        passes = backward_passes(trace)
+        # the user's ranges with such names, if the engine left no marks
+        self.passes = passes if len(passes) else host_phases(trace)["backward"]
 
     def categories(self) -> UInt8:
         """Returns the categories. Later rules override earlier ones."""
@@ -157,12 +159,6 @@ class _AllocationColumns:
 
     def _freed_in_phase(self) -> Bool:
         return (self.end_phase == self.phase) & (self.end_step == self.step)
-
-
-def _passes(trace: Trace) -> Intervals:
-    """Returns the engine's backward passes; if the engine left no marks, the user's ranges with such names."""
-    passes = backward_passes(trace)
-    return passes if len(passes) else host_phases(trace)["backward"]
 
 
 #: The meanings of the categories, in the order of `CATEGORIES`.

@@ -89,7 +89,8 @@ def inference(trace: Trace) -> Inference:
     batch      b...........b...........b...........
     optimizer  ......d....g......d....g......d....g        two optimizers that work alike: a step has both
     """
-    begins, first, little = _work_begins(trace), None, None
+    begins = trace.events.start_ns[trace.events.rows(Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)]  # of any thread
+    first, little = None, None
     for calls in step_calls(trace):
         for steps in _steps_of(trace, calls, begins):
             if steps.computed < MOST_OF_THE_WORK:
@@ -107,12 +108,6 @@ def inference(trace: Trace) -> Inference:
 @shared
 def inferred_steps(trace: Trace) -> InferredSteps | None:
     return inference(trace).steps
-
-
-def _work_begins(trace: Trace) -> Int64:
-    """Returns when ops and runtime calls of any thread begin, in time order."""
-    rows = trace.events.rows(Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
-    return trace.events.start_ns[rows]
 
 
 def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[InferredSteps]:
