@@ -47,9 +47,8 @@ def backward_nodes(trace: Trace) -> Nodes:
     forward = np.full(len(numbered), -1, np.int32)
     has_op = _named_for_ops(trace, table.event[numbered])
     forward[has_op] = _creators(trace, numbered[has_op])
-    events = distinct_in(np.concatenate((rows_named(trace, (Kind.CPU_OP,), _is_node), table.event[numbered]))).astype(
-        np.int32
-    )
+    nodes = rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(NODE))
+    events = distinct_in(np.concatenate((nodes, table.event[numbered]))).astype(np.int32)
     result = np.full(len(events), -1, np.int32)
     result[np.searchsorted(events, table.event[numbered])] = forward
     return Nodes(events, result)
@@ -62,10 +61,6 @@ def has_first_node(trace: Trace) -> bool:
     table = trace.sequences
     numbers = table.number[table.forward_thread == 0]
     return len(numbers) > 0 and int(numbers.min()) == 0 and int(numbers.max()) > 0
-
-
-def _is_node(name: str) -> bool:
-    return name.startswith(NODE)
 
 
 def _named_for_ops(trace: Trace, rows: Int32) -> Bool:

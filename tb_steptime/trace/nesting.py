@@ -46,7 +46,9 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
     depth = _depth(start_ns, end_ns)
     parent = np.full(len(depth), -1, np.int32)
     deepest = int(depth.max(initial=0))
-    levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_comparing(depth, deepest)
+    levels: Iterator[Int64] = (np.flatnonzero(depth == level) for level in range(deepest + 1))
+    if deepest > _MANY_LEVELS:
+        levels = iter(np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1]))
     above = next(levels)
     for level in levels:
         parent[level] = above[np.searchsorted(above, level) - 1]
@@ -57,14 +59,6 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
 #: Maximum number of passes over all rows. With more levels, sorting takes less time, and more memory. Python stops at
 #: 1000 calls.
 _MANY_LEVELS = 500
-
-
-def _rows_by_comparing(depth: Int32, deepest: int) -> Iterator[Int64]:
-    return (np.flatnonzero(depth == level) for level in range(deepest + 1))
-
-
-def _rows_by_sorting(depth: Int32) -> Iterator[Int64]:
-    return iter(np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1]))
 
 
 def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:

@@ -170,25 +170,26 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Ph
     """Returns a title that compares the first span with the last, or of two runs the one in focus and the other, which
     the legend names."""
     runs = sorted({run for run, *_ in spans}, key=lambda run: run == focus)
-    keys = runs if len(runs) > 1 else list(dict.fromkeys(number for _, _, number, _ in spans))
-    place = 0 if len(runs) > 1 else 2
-    first, last = (
-        _metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1])
-    )
+    several = len(runs) > 1
+    results: dict[str | int, list[TrendsResult]] = {run: [] for run in runs if several}
+    for run, _, number, result in spans:
+        results.setdefault(run if several else number, []).append(result)
+    groups = list(results.values())
+    first, last = _metric_mean(metric, groups[0]), _metric_mean(metric, groups[-1])
     label = text(metric.label)
-    if _metric_mean(metric, [span[3] for span in spans]) is None:
+    if _metric_mean(metric, [result for *_, result in spans]) is None:
         return phrase("{label} cannot be measured here", label=label)
-    if len(runs) > COMPARED_GROUPS or (len(runs) > 1 and (first is None or last is None)):
+    if len(runs) > COMPARED_GROUPS or (several and (first is None or last is None)):
         return phrase("{label} of {number} runs", label=label, number=count(len(runs)))
     if first is None or last is None:
         return phrase("{label} is measured in some of the spans", label=label)
     values = {"label": label, "a": Quantity(first, metric.unit), "b": Quantity(last, metric.unit)}
-    if len(keys) == 1:
+    if len(groups) == 1:
         return Phrase("{label} is {a}", values)
     same = abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last))
     if same or quantity(values["a"]) == quantity(values["b"]):
-        return Phrase("{label} is {b} in both" if len(runs) > 1 else "{label} stays at {b}", values)
-    if len(runs) > 1:
+        return Phrase("{label} is {b} in both" if several else "{label} stays at {b}", values)
+    if several:
         return Phrase("{label} is {b}, {a} in the other run", values)
     return Phrase("{label} falls from {a} to {b}" if last < first else "{label} rises from {a} to {b}", values)
 
