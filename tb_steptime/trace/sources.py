@@ -16,7 +16,7 @@ from tb_steptime.trace.frames import innermost_module, is_source, module_frames,
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import RowsOf, innermost, op_rows
 from tb_steptime.trace.ops import Rows, op_at
-from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in, is_in, values_at
+from tb_steptime.trace.table import Int32, Int64, StackTable, StringTable, distinct_in, is_in, values_at
 
 
 class Words(msgspec.Struct, frozen=True, eq=False):
@@ -27,6 +27,15 @@ class Words(msgspec.Struct, frozen=True, eq=False):
 
     number: Int32
     texts: Sequence[str]
+
+    @staticmethod
+    def none(count: int) -> Words:
+        """Returns no text for each of so many rows."""
+        return Words(np.full(count, -1, np.int32), ())
+
+    def at(self, places: Int32 | Int64) -> Words:
+        """Returns the texts at these places, in their order."""
+        return Words(self.number[places], self.texts)
 
     def __getitem__(self, index: int) -> str | None:
         number = int(self.number[index])

@@ -45,7 +45,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost_at, op_rows
 from tb_steptime.trace.sources import Words, sources, words_of
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, distinct
+from tb_steptime.trace.table import Int64, distinct
 
 #: What a line means: the one on which a function begins, or one that was being executed.
 LineOf = Literal["function", "call"]
@@ -115,7 +115,7 @@ def find_lines(trace: Trace) -> Lines | None:
     own, total = _on_host(trace, steps)
     own[None] = steps.total_ns - own.total()
     tree = op_tree(trace, where)
-    lines = _texts_at(sources(trace, tree.row), tree.owner)
+    lines = sources(trace, tree.row).at(tree.owner)
     costs = {cost: _costs(trace, tree, lines, cost) for cost in _COSTS if cost in measured_costs(trace)}
     calls = _calls(trace)
     texts = {text for sums in (own, total, *costs.values()) for text, value in sums.items() if text and value}
@@ -181,7 +181,7 @@ def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
     outside, work, labels = outside_ops(trace), labelled_work(trace), kernel_labels(trace)
     sums += _by_text(_around(trace, outside.call), outside.costs(trace, cost))
     if labels is not None:
-        sums += _by_text(_texts_at(label_keys(trace, labels, "line"), work.kernel), work.costs(trace, cost))
+        sums += _by_text(label_keys(trace, labels, "line").at(work.kernel), work.costs(trace, cost))
     return sums
 
 
@@ -190,10 +190,6 @@ def _around(trace: Trace, rows: Int64) -> Words:
     words, number = sources(trace, rows[rows >= 0]), np.full(len(rows), -1, np.int32)
     number[rows >= 0] = words.number
     return Words(number, words.texts)
-
-
-def _texts_at(words: Words, places: Int32 | Int64) -> Words:
-    return Words(words.number[places], words.texts)
 
 
 def _by_text(words: Words, values: Int64) -> Sums:
