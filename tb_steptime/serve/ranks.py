@@ -275,10 +275,13 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     known_job = jobs.get(job) if job.recorded else None
     ranks = known_job.ranks if known_job else None
     if known_job is None or ranks is None or len(ranks.ranks) < 2:
-        headline = one_rank_headline(ranks.world_size if ranks else None, len(job.recorded), job.unread, job.workers)
-        all_spans = read + job.unread
+        world_size = ranks.world_size if ranks else None
         return RanksPage(
-            headline, None, [], spans, read, all_spans, {}, [], [], None, None, [], None, [], [], None, simulated
+            headline=one_rank_headline(world_size, len(job.recorded), job.unread, job.workers),
+            spans=spans,
+            read=read,
+            found=read + job.unread,
+            simulated=simulated,
         )
     insights = judge_job(ranks)
     gains = bool(insights) and (insights[0].gain_ns > 0 or bool(insights[0].later_ns))

@@ -100,13 +100,13 @@ def head(
     on: Surface = Surface.TAB,
 ) -> Column[Any]:  # fmt: skip
     """Returns a column that only the tab shows, unless `on` says where else."""
-    return Column(id, label, unit, meaning, None, on, {}, figure, short, colour)
+    return Column(id, label, unit, meaning, on=on, figure=figure, short=short, colour=colour)
 
 
 def of_metric(metric: Metric, on: Surface, names: Mapping[Surface, str] | None = None) -> Column[Any]:
     """Returns the column of a figure that is also in the catalogue: the row's field has the metric's id."""
     return Column(
-        metric.id, metric.label, metric.unit, metric.meaning, None, on, names or {},
+        metric.id, metric.label, metric.unit, metric.meaning, on=on, names=names or {},
         short=metric.short, colour=metric.colour,
     )  # fmt: skip
 

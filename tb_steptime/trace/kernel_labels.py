@@ -31,7 +31,18 @@ def annotated(trace: Trace) -> KernelLabels | None:
         return None
     none = np.full(size, -1, np.int32)
     texts = [text.replace(".", MODULE_SEPARATOR) for text in trace.annotation_texts.strings]  # "layers.0" -> "layers/0"
-    return KernelLabels(none, none, none, none, none, none >= 0, modules, none, phase, StringTable(texts))
+    return KernelLabels(
+        op=none,
+        call=none,
+        shapes=none,
+        dtypes=none,
+        settings=none,
+        is_same=none >= 0,
+        modules=modules,
+        line=none,
+        phase=phase,
+        texts=StringTable(texts),
+    )
 
 
 @shared

@@ -253,7 +253,7 @@ def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, ful
     times = np.concatenate((us, [row.ts for row in memory])) if memory else us
     if not (np.abs(times) < EXACT_AS_FLOAT_US).all():
         return None
-    return EventBlock(timed, to_ns(us), others, len(rows), 0, memory, counters, flows, full)
+    return EventBlock(timed, to_ns(us), others, len(rows), memory=memory, counters=counters, flows=flows, full=full)
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
