@@ -146,14 +146,14 @@ def _sentence(facts: Facts) -> Phrase:
             sentence = unrecorded_sentence(facts)
         else:
             sentence = filled(_template(facts, idle), _values(facts, idle))
-    return _of_steady_step(sentence) if leaves_out(facts) else sentence
+    return _about_steady_step(sentence) if leaves_out(facts) else sentence
 
 
-def _of_steady_step(sentence: Phrase) -> Phrase:
+def _about_steady_step(sentence: Phrase) -> Phrase:
     """Says that the sentence is about a steady step, since the bar of the mean step below shows a longer one.
 
     >>> words = ("a step of {step}", "A step takes {step}", "{left} of {step}", "{share}")
-    >>> [_of_steady_step(Phrase(each, {})).template for each in words]
+    >>> [_about_steady_step(Phrase(each, {})).template for each in words]
     ['a steady step of {step}', 'A steady step takes {step}', '{left} of a steady {step}', '{share}']
     """
     template = sentence.template

@@ -220,13 +220,13 @@ def _in_order(sent: _Side, received: _Side, steps: int) -> tuple[_Side, _Side]:
     """Returns the rows of the steps in which both sides have the same number of messages and these agree in bytes."""
     counts = [np.bincount(each.step[rows], minlength=steps) for each, rows in (sent, received)]
     equal = counts[0] == counts[1]
-    sent, received = (_of_steps(side, equal) for side in (sent, received))
+    sent, received = (_part_in_steps(side, equal) for side in (sent, received))
     unlike = _bytes(*sent) != _bytes(*received)
     equal[sent[0].step[sent[1][unlike]]] = False
-    return _of_steps(sent, equal), _of_steps(received, equal)
+    return _part_in_steps(sent, equal), _part_in_steps(received, equal)
 
 
-def _of_steps(side: _Side, steps: Bool) -> _Side:
+def _part_in_steps(side: _Side, steps: Bool) -> _Side:
     each, rows = side
     return each, rows[steps[each.step[rows]]]
 

@@ -74,8 +74,8 @@ def exposure(trace: Trace) -> Exposure:
     return Exposure(
         exposed_ns=_exposed_ns(collectives, alone),
         alone=alone,
-        on_compute_stream=_on_compute_stream(trace, collectives, computing),
-        in_a_row=_in_a_row(trace, collectives, computing),
+        on_compute_stream=_are_on_compute_stream(trace, collectives, computing),
+        in_a_row=_are_in_a_row(trace, collectives, computing),
     )
 
 
@@ -199,7 +199,7 @@ def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
     return np.where(holds, order[np.minimum(at, len(order) - 1)], -1) if len(order) else np.full(len(instants), -1)
 
 
-def _on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
+def _are_on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
     """Returns whether each collective runs on a compute stream, which has at least COMPUTE_STREAM_FRACTION of its
     device's computing time."""
     events = trace.events
@@ -212,7 +212,7 @@ def _on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64)
     return np.array([stream in compute for stream in own], bool)
 
 
-def _in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
+def _are_in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
     start = trace.events.start_ns[computing]
     between = np.searchsorted(start, collectives.start[1:]) - np.searchsorted(start, collectives.end[:-1])
     close = between <= FEW_KERNELS

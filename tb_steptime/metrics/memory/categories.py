@@ -87,7 +87,7 @@ class _AllocationColumns:
         result[self._freed_in_phase() & ~backward & ~needed] = _PLACE["temporary"]
         result[self._from_loader() | (forward & self._copied_from_host())] = _PLACE["inputs"]
         result[(self.phase == PHASE["optimizer"]) & self._made_once()] = _PLACE["optimizer_state"]
-        result[self._of_modules()] = _PLACE["parameters"]
+        result[self._made_by_modules()] = _PLACE["parameters"]
         result[in_pass] = np.where(self.end[in_pass] > pass_end[in_pass], _PLACE["gradients"], _PLACE["temporary"])
         return result
 
@@ -142,7 +142,7 @@ class _AllocationColumns:
         first = int(self.step[stays].min(initial=self.last_step + 1))
         return stays & (self.step == first) & ((first < self.last_step) | (self.last_step == 0))
 
-    def _of_modules(self) -> Bool:
+    def _made_by_modules(self) -> Bool:
         """Returns whether each allocation is made in the code with which modules create or move their parameters, and
         is never freed."""
         trace = self.trace

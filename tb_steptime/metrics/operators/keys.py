@@ -101,7 +101,7 @@ def stacks_of(trace: Trace, rows: Rows) -> Words:
     """Returns the stack of each op or call; none if no user's frame is recorded around it."""
     frames = source_frames(trace)
     if not len(frames):
-        return stack_words(trace, rows, _of_user)
+        return stack_words(trace, rows, _user_frames)
     frame = innermost(trace, frames, rows.astype(np.int64))
     inside = frame >= 0
     path, texts = _paths(trace, frames, frame[inside])
@@ -145,11 +145,11 @@ def _text(trace: Trace, name: Int64, parent: Int32, place: int) -> str:
     return BETWEEN.join(lines)
 
 
-def _of_user(stack: str) -> str | None:
+def _user_frames(stack: str) -> str | None:
     """Returns the user's frames of a stack; None if there are none.
 
 
-    >>> _of_user("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
+    >>> _user_frames("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
     'net.py(7): forward;train.py(54): step'
     """
     return BETWEEN.join(short_frame(frame) for frame in stack.split(BETWEEN) if is_source(frame)) or None

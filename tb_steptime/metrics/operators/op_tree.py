@@ -286,10 +286,10 @@ def of_activities(trace: Trace, cost: Cost) -> Int64:
     if cost == "idle":
         idle = [idle_of_activity(trace, device) for device in devices_by_activity(trace)]
         return np.sum(idle, axis=0) if idle else np.zeros(len(activity), np.int64)
-    return _of_kernels(trace, cost)
+    return _kernel_costs(trace, cost)
 
 
-def _of_kernels(trace: Trace, cost: Cost) -> Int64:
+def _kernel_costs(trace: Trace, cost: Cost) -> Int64:
     event, activity = trace.kernels.event, find_launches(trace).activity
     bin = {"tensor": "tensor_core", "unknown": "unknown"}.get(cost)
     in_bin = np.ones(len(event), bool) if bin is None else kernel_bins(trace) == BINS.index(bin)

@@ -398,12 +398,12 @@ def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Interv
         inside = Intervals(passes.start[first[mark] : last[mark]], passes.end[first[mark] : last[mark]])
         repeats = len(inside) > 1
         calls = _calls(trace, thread, int(start[mark]), int(end[mark])) if repeats else np.empty(0, np.int64)
-        yield from _of_mark(int(start[mark]), inside, calls)
+        yield from _closures_of_mark(int(start[mark]), inside, calls)
     if len(start) and (last > first).any() and last[-1] <= first[-1] and _is_cut(trace, thread, int(end[-1])):
         yield int(start[-1]), int(end[-1])
 
 
-def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int, int]]:
+def _closures_of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int, int]]:
     """Yields start and end of each closure inside one optimizer mark.
 
     start   start of the first closure

@@ -149,7 +149,7 @@ class _Compared:
             return msgspec.structs.replace(cause, id="more_received", factor=factor)
         if cause.id != "cpu_work":
             found = self._interrupted(cause)
-            return self._of_slower_cpu(cause) if found.id == "host" else found
+            return self._with_slower_cpu(cause) if found.id == "host" else found
         column = self._per_rank(str(cause.metric))
         more = column is not None and has_more_work(self.own, self._usual(column))
         return msgspec.structs.replace(cause, id="more_work") if more else cause
@@ -171,7 +171,7 @@ class _Compared:
             return cause
         return msgspec.structs.replace(cause, id=id, factor=None)
 
-    def _of_slower_cpu(self, cause: Cause) -> Cause:
+    def _with_slower_cpu(self, cause: Cause) -> Cause:
         """Changes the cause to a slower CPU if the same ops take longer on it. Beside a GPU they only launch, and so
         take as long for inputs of any size."""
         own, steps = _ops(self.own), _steps(self.own)

@@ -116,8 +116,8 @@ def _graph(
         step=np.concatenate((of_step, of_step[unpacked(exchanges.step)], of_step)),
         own_ns=np.concatenate((np.zeros(steps, np.int64), length, np.zeros(steps, np.int64))),
         kind=np.array(of_class, np.int64)[unpacked(exchanges.of)],
-        began_ns=_of_job(began, of_step, len(names)),
-        ended_ns=_of_job(ended, of_step, len(names)),
+        began_ns=_by_step_of_job(began, of_step, len(names)),
+        ended_ns=_by_step_of_job(ended, of_step, len(names)),
         origin_ns=span.origin_ns,
         steps=steps,
     )
@@ -159,7 +159,7 @@ def _within(paths: PathColumns, nodes: int) -> bool:
     )
 
 
-def _of_job(values: Int64, of_step: Int64, steps: int) -> Int64:
+def _by_step_of_job(values: Int64, of_step: Int64, steps: int) -> Int64:
     result = np.full(steps, -1, np.int64)
     result[of_step] = values
     return result

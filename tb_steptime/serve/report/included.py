@@ -278,11 +278,11 @@ _LEAST_POINTS = 20
 
 def logged(scalars: JobScalars, runs: Sequence[str]) -> dict[str, Scalars]:
     """Returns scalars by run; runs that logged nothing are left out."""
-    by_run = {run: _of_run(scalars, run, runs) for run in runs}
+    by_run = {run: _scalars_of_run(scalars, run, runs) for run in runs}
     return {run: each for run, each in by_run.items() if each.tags}
 
 
-def _of_run(scalars: JobScalars, run: str, runs: Sequence[str]) -> Scalars:
+def _scalars_of_run(scalars: JobScalars, run: str, runs: Sequence[str]) -> Scalars:
     tags = scalars.read(run, runs, None).tags
     points = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_OF_RUN // max(1, len(tags))))
     series = [thinned(each, points) for tag in tags for each in scalars.read(run, runs, tag).series]

@@ -126,7 +126,7 @@ class Tables:
             if self.processes and self.processes.until is not None:
                 too_far |= self._of["start"] >= self.processes.until
             self._of["correlation"] = np.where(too_far, UNKNOWN, self._of["correlation"])
-            self._of["device"] = _of_tracks(self._of["device"], self._of["thread"], len(of_first))
+            self._of["device"] = _devices_of_tracks(self._of["device"], self._of["thread"], len(of_first))
         self._sort_kernels(columns, place)
         self._of_some = {
             table: _some(columns, names, place[columns.take(rows)]) for table, (rows, names) in _OF_SOME.items()
@@ -230,7 +230,7 @@ def _once(ids: npt.NDArray[Any], among: npt.NDArray[Any]) -> Bool:
     return once
 
 
-def _of_tracks(device: npt.NDArray[Any], thread: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:
+def _devices_of_tracks(device: npt.NDArray[Any], thread: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:
     """Takes the missing device of a row from other rows of its track. Rows without a number of their own have that of
     their process, which is a text such as "[TP00] 0" where files were merged."""
     of_thread = np.full(threads, UNKNOWN, device.dtype)

@@ -94,7 +94,7 @@ def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
     after = np.append(start[1:], NEVER)
     over = (events.dur_ns[lane] >= LONG_NS) & (end - after > OVERLAP_NS) & (after > start)
     place = np.flatnonzero(over)
-    place = place[~_of_graph(trace, lane, place)]
+    place = place[~_are_in_graphs(trace, lane, place)]
     place = place[_unusual(trace, lane, place)]
     few = len(place) <= max(FEW_ROWS, FEW_FRACTION * len(lane))
     place = place if few and _is_much(start, end, place) else place[:0]
@@ -112,7 +112,7 @@ def _is_much(start: Int64, end: Int64, place: Int64) -> bool:
     return excess >= EXCESS_FRACTION * int((end - start).sum()) or excess >= max(LONG_NS, EXCESS_FRACTION * idle)
 
 
-def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
+def _are_in_graphs(trace: Trace, lane: Int64, place: Int64) -> Bool:
     """Returns which of these rows were launched together with others, as in a graph, or have no known launch."""
     ids = trace.events.correlation_id
     own = ids[lane[place]]

@@ -308,13 +308,13 @@ def recorded_extents(trace: Trace) -> list[Extent]:
 def _work_rows(trace: Trace) -> Int64:
     """Returns the rows of ops, ranges and calls of the processes that launch work, or of all events if there are
     none."""
-    rows = _of_launching_processes(
+    rows = _rows_of_launching_processes(
         trace, np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
     )
     return rows if len(rows) else np.arange(len(trace.events))
 
 
-def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
+def _rows_of_launching_processes(trace: Trace, rows: Int64) -> Int64:
     """Returns the rows of the processes that launch what runs on a device, or all rows if no launch is known."""
     call = find_launches(trace).call
     threads = distinct_in(trace.events.thread[call[call >= 0]]).tolist()
