@@ -23,7 +23,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights import judge, judge_trends
+from tb_steptime.insights import TrendFacts, judge, judge_trends
 from tb_steptime.insights.base import FindingText, Headline, Insight, Judgement
 from tb_steptime.insights.data_quality import quality_of_view
 from tb_steptime.insights.severity import remark_of_view
@@ -97,7 +97,7 @@ def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:
     judged over many spans; here they are judged over this one, where they could be computed."""
     if view == "trends" and view not in judged.headlines:
         result = span.at_hand().result(view, TrendsResult)
-        return judge_trends([(span.found.run, span.found.worker, span.found.number, result)])[0]
+        return judge_trends([TrendFacts(span.found.run, span.found.number, result)])[0]
     return judged.headlines.get(view) or judged.headlines[_FIRST_VIEW]
 
 
