@@ -4612,8 +4612,8 @@ export interface SnapshotEntry {
  * before `end_ns`; timed: False where entries have no times, and each lasts a microsecond.
  * curve: None where no history was recorded. peak_ns: when most is in use. at_ns: the moment of which the stacks are,
  * the peak where none was asked for; at_bytes, at_count: of all allocations in use then; at_categories: parts of
- * at_bytes. strips: segments with their
- * blocks at the end; more_strips: how many others there are. growth: since another snapshot, if that was asked for.
+ * at_bytes. strips: segments with their blocks at the end; more_strips: how many others there are. growth: since
+ * another snapshot, if that was asked for.
  */
 export interface SnapshotPage {
   headline: Headline;

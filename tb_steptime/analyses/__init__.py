@@ -6,10 +6,12 @@ A view is imported when it is first needed, so a command that does not print it 
 from __future__ import annotations
 
 from collections.abc import Collection
+from importlib import import_module
 from typing import Any
 
 from tb_steptime.analyses.base import Analysis
 
+#: Names of the modules.
 _VIEWS = (
     "overview", "trends", "data_loading", "tensor_cores", "gpu", "host", "operators", "memory", "compare", "ranks",
     "timeline",
@@ -27,54 +29,8 @@ def analyses_without(leave_out: Collection[str]) -> list[Analysis[Any]]:
 
 
 def _analysis(view: str) -> Analysis[Any]:
-    """Imports a view. The imports are written out, so that tools that read imports find them."""
-    match view:
-        case "overview":
-            from tb_steptime.analyses import overview
-
-            return overview.ANALYSIS
-        case "trends":
-            from tb_steptime.analyses import trends
-
-            return trends.ANALYSIS
-        case "data_loading":
-            from tb_steptime.analyses import data_loading
-
-            return data_loading.ANALYSIS
-        case "tensor_cores":
-            from tb_steptime.analyses import tensor_cores
-
-            return tensor_cores.ANALYSIS
-        case "gpu":
-            from tb_steptime.analyses import gpu
-
-            return gpu.ANALYSIS
-        case "host":
-            from tb_steptime.analyses import host
-
-            return host.ANALYSIS
-        case "operators":
-            from tb_steptime.analyses import operators
-
-            return operators.ANALYSIS
-        case "memory":
-            from tb_steptime.analyses import memory
-
-            return memory.ANALYSIS
-        case "compare":
-            from tb_steptime.analyses import compare
-
-            return compare.ANALYSIS
-        case "ranks":
-            from tb_steptime.analyses import ranks
-
-            return ranks.ANALYSIS
-        case "timeline":
-            from tb_steptime.analyses import timeline
-
-            return timeline.ANALYSIS
-        case _:
-            raise KeyError(view)
+    analysis: Analysis[Any] = import_module(f"{__name__}.{view}").ANALYSIS
+    return analysis
 
 
 def __getattr__(name: str) -> Any:

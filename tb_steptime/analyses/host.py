@@ -271,10 +271,10 @@ BLOCKING_ROWS = 100
 
 def analyse(trace: Trace) -> HostResult:
     device = main_device(trace)
-    return _of_host_alone(trace) if device is None else _of_device(trace, device)
+    return _result_of_host_alone(trace) if device is None else _result_of_device(trace, device)
 
 
-def _of_device(trace: Trace, device: int) -> HostResult:
+def _result_of_device(trace: Trace, device: int) -> HostResult:
     aggregates = step_aggregates(trace, device)
     mean, idle = aggregates.mean, aggregates.mean.idle_of(0)
     launches, queue = launch_figures(trace, device), queue_levels(trace, device)
@@ -357,7 +357,7 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
     )
 
 
-def _of_host_alone(trace: Trace) -> HostResult:
+def _result_of_host_alone(trace: Trace) -> HostResult:
     (low, high), are_averaged = find_steps(trace).window, whole_steps(trace, None)
     host_ns, averaged = mean_host_ns(trace), trace if are_averaged.all() else averaged_over(trace, are_averaged)
     with promised(averaged, find_excess, lambda: find_excess(trace)):  # what comes once shows in all steps

@@ -59,7 +59,7 @@ def waterfalls(base: Side, candidate: Side) -> list[Waterfall]:
         breakdowns.append(_per_step("reason", ("busy", *REASONS), base, candidate, lambda side: side.idle_ns))
     breakdowns.append(_per_step("phase", PHASES, base, candidate, lambda side: side.phases_ns))
     if all(span.compare.kernels for side in (base, candidate) for span in side.spans):
-        breakdowns += [_of_kernels(by, base, candidate) for by in _KERNELS_BY]
+        breakdowns += [_waterfall_of_kernels(by, base, candidate) for by in _KERNELS_BY]
     return breakdowns
 
 
@@ -95,7 +95,7 @@ _KERNELS_BY: Mapping[By, Callable[[LaunchPlace], str]] = {
 }
 
 
-def _of_kernels(by: By, base: Side, candidate: Side) -> Waterfall:
+def _waterfall_of_kernels(by: By, base: Side, candidate: Side) -> Waterfall:
     """Returns a breakdown of kernel time by what the kernels belong to ("" for nothing), and the rest of the step."""
     before, after = _sums(by, base), _sums(by, candidate)
     change = {id: after.get(id, 0.0) - before.get(id, 0.0) for id in {**before, **after}}

@@ -111,10 +111,6 @@ def graph_names(trace: Trace) -> GraphNames:
     )
 
 
-def _is_within(file: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
-
-
 def is_named_from(trace: Path, places: NamePlaces, names: GraphNames) -> bool:
     """Returns whether one of the recordings in these places, with its present content, is the one that named the
     kernels in the trace's graphs. Raises OSError."""
@@ -186,16 +182,16 @@ def _is_other_rank(one: TraceName, other: TraceName) -> bool:
 def _files(trace: Path, places: NamePlaces) -> Iterator[Path]:
     """Yields files that are traces by their names, or the files that the user named."""
     if places.named:
-        yield from _of_named(places.named)
+        yield from _named_files(places.named)
         return
-    yield from _in_folder(trace.parent)
-    yield from _of_named(places.beside)
+    yield from _files_in_folder(trace.parent)
+    yield from _named_files(places.beside)
     root = places.log_directory
     if isinstance(root, Path):
         yield from _below(root)
 
 
-def _of_named(named: Sequence[AnyPath]) -> Iterator[Path]:
+def _named_files(named: Sequence[AnyPath]) -> Iterator[Path]:
     for path in named:
         if isinstance(path, Path):
             yield from _below(path) if path.is_dir() else [path]
@@ -209,13 +205,13 @@ def _below(root: Path) -> Iterator[Path]:
         if not pending:
             return
         folder = pending.pop(0)
-        yield from _in_folder(folder)
+        yield from _files_in_folder(folder)
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             subfolders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
             pending += [folder / name for name in sorted(subfolders) if not name.startswith(".")]
 
 
-def _in_folder(folder: Path) -> Iterable[Path]:
+def _files_in_folder(folder: Path) -> Iterable[Path]:
     try:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if TRACE_NAME.fullmatch(entry.name) and entry.is_file()]
@@ -330,5 +326,5 @@ def _named_from(trace: Path, other: Path, result: LabelledTrace, places: NamePla
     apart = other.parent != Path(os.path.realpath(trace)).parent
     recording = f"{folder}/{shown}" if apart and folder else shown
     root = places.log_directory if isinstance(places.log_directory, Path) else trace.parent
-    is_private = bool(places.named) and not _is_within(other, root)
+    is_private = bool(places.named) and not Path(os.path.realpath(other)).is_relative_to(os.path.realpath(root))
     return NamedFrom(recording, str(other), result.named_fraction, result.labelled_fraction, is_private)

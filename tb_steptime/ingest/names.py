@@ -117,7 +117,7 @@ def trace_name(place: Place, relative: str, name: str) -> TraceName:
         time = round(float(match["time"]) * 1e9) if match["time"] else -1
         return TraceName(_run(place, run), match["worker"], time, False)
     if match := _NSYS_NAME.fullmatch(name):
-        return _of_nsys(place, folder, match["worker"], int(match["time"] or -1))
+        return _name_of_nsys(place, folder, match["worker"], int(match["time"] or -1))
     sure = _RANK_NAME.fullmatch(name)
     match = sure or TRACE_NAME.fullmatch(name)
     worker = match["worker"] if match else name
@@ -128,7 +128,7 @@ def trace_name(place: Place, relative: str, name: str) -> TraceName:
     return TraceName(_run(place, folder), worker, -1, sure is not None)
 
 
-def _of_nsys(place: Place, folder: str, worker: str, time: int) -> TraceName:
+def _name_of_nsys(place: Place, folder: str, worker: str, time: int) -> TraceName:
     """Returns what the name of a converted report says. The rank is that in the file's name, or else in its folder's.
     The number of the report or of the folder orders the spans."""
     parent, _, last = folder.rpartition("/")

@@ -96,7 +96,10 @@ class ReadingQueue:
         with self.lock:
             line = [*self.running.values(), *self.waiting.values()]
             end = self.ended + len(line)
-            return {job.id: _place(job, number, end) for number, job in enumerate(line, start=self.ended + 1)}
+            return {
+                job.id: QueuePlace(SpanState.READING if job.started else SpanState.UNREAD, number, end, _progress(job))
+                for number, job in enumerate(line, start=self.ended + 1)
+            }
 
     def close(self) -> None:
         """Ends all processes and drops the waiting jobs. No file is left half written."""
@@ -201,10 +204,6 @@ def _is_small(job: Job) -> bool:
         return likely_text_bytes(job.trace) < _READS_MORE_BELOW_BYTES
     except OSError:
         return False
-
-
-def _place(job: Job, number: int, count: int) -> QueuePlace:
-    return QueuePlace(SpanState.READING if job.started else SpanState.UNREAD, number, count, _progress(job))
 
 
 def _progress(job: Job) -> Progress | None:

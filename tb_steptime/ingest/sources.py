@@ -84,7 +84,7 @@ def source_text(
     sources = [source for source in named if (line := source_line(source)) and line.file == file]
     if not sources:
         return SourceText(file)
-    recorded = _of_name(recorded_sources(*beside) or {}, file) if beside else None
+    recorded = _text_by_name(recorded_sources(*beside) or {}, file) if beside else None
     file_there = next((each for folder in folders if (each := file_in(folder, file))), None)
     text = recorded if recorded is not None else file_there and _decoded(file_there.content)
     if text is None:
@@ -109,7 +109,7 @@ def text_at(lines: Sequence[str], mark: SourceMark) -> str:
     return next((line for line in stripped if line.startswith(("def ", "async def "))), stripped[0])
 
 
-def _of_name(files: Mapping[str, str], file: str) -> str | None:
+def _text_by_name(files: Mapping[str, str], file: str) -> str | None:
     """Returns the file of this name, or else the only file whose name ends with this one, or is the end of it."""
     if file in files:
         return files[file]

@@ -41,10 +41,10 @@ from tb_steptime.insights.wording import (
     result_notes,
 )
 from tb_steptime.insights.wording.job import job_text
-from tb_steptime.insights.wording.trends import judge_trends
+from tb_steptime.insights.wording.trends import TrendFacts, judge_trends
 from tb_steptime.metrics.idle.bottleneck import Bound
 
-__all__ = ["judge", "judge_trends"]
+__all__ = ["TrendFacts", "judge", "judge_trends"]
 
 T = TypeVar("T")
 

@@ -69,7 +69,7 @@ def basis_of(facts: Facts) -> Phrase | None:
         template = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
         sentences.append(phrase(template, between=ns(between_ns)))
     sentences += _beside_exchanges(facts)
-    sentences += _of_kinds(facts)
+    sentences += _sentences_on_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
         template = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
         device, main = text(facts.job.accelerator), text(str(overview.device))
@@ -130,14 +130,14 @@ def kinds_of_steps(facts: Facts) -> list[list[HostStep]]:
     return [steps[low:high] for low, high in itertools.pairwise([0, *borders, len(steps)])]
 
 
-def _of_kinds(facts: Facts) -> list[Phrase]:
+def _sentences_on_kinds(facts: Facts) -> list[Phrase]:
     """Says that no step is like the mean, where the steps are of several kinds."""
     kinds = kinds_of_steps(facts)
     if len(kinds) == 1:
         return []
     lengths = [median([step.judged_ns for step in each]) for each in kinds]
     if len(kinds) > 2:
-        return [_of_many_kinds(kinds, lengths)]
+        return [_sentence_on_many_kinds(kinds, lengths)]
     (before, after), (first, then) = kinds, lengths
     values = {"step": text(after[0].name), "before": ns(first), "after": ns(then)}
     template = "Steps from {step} on take {after}, those before it {before}: no step is like the mean."
@@ -151,7 +151,7 @@ def _of_kinds(facts: Facts) -> list[Phrase]:
     return [filled(template, values)]
 
 
-def _of_many_kinds(kinds: Sequence[Sequence[HostStep]], lengths: Sequence[float]) -> Phrase:
+def _sentence_on_many_kinds(kinds: Sequence[Sequence[HostStep]], lengths: Sequence[float]) -> Phrase:
     if len(kinds) > _MOST_KINDS:
         template = "Steps are of {number} kinds, one after another: no step is like the mean."
         return phrase(template, number=count(len(kinds)))

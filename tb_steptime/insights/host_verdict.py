@@ -145,23 +145,23 @@ def _sentence(facts: Facts) -> Phrase:
             sentence = filled(_template(facts, idle), _values(facts, idle))
     if not leaves_out(facts):
         return sentence
-    return _of_only_step(sentence) if len(facts.overview.steps) == 1 else _of_steady_step(sentence)
+    return _about_only_step(sentence) if len(facts.overview.steps) == 1 else _about_steady_step(sentence)
 
 
-def _of_only_step(sentence: Phrase) -> Phrase:
+def _about_only_step(sentence: Phrase) -> Phrase:
     """Says that the sentence is about a part of the only recorded step: no other step shows what a steady one takes.
 
-    >>> _of_only_step(Phrase("It works for {share} of a step of {step}.", {})).template
+    >>> _about_only_step(Phrase("It works for {share} of a step of {step}.", {})).template
     'It works for {share} of {step} of the recorded step.'
     """
     return Phrase(sentence.template.replace("a step of {step}", "{step} of the recorded step", 1), sentence.values)
 
 
-def _of_steady_step(sentence: Phrase) -> Phrase:
+def _about_steady_step(sentence: Phrase) -> Phrase:
     """Says that the sentence is about a steady step, since the bar of the mean step below shows a longer one.
 
     >>> words = ("a step of {step}", "A step takes {step}", "{left} of {step}", "{share}")
-    >>> [_of_steady_step(Phrase(each, {})).template for each in words]
+    >>> [_about_steady_step(Phrase(each, {})).template for each in words]
     ['a steady step of {step}', 'A steady step takes {step}', '{left} of a steady {step}', '{share}']
     """
     template = sentence.template

@@ -115,7 +115,7 @@ def followed_text(card: str) -> str | None:
     >>> followed_text("compiled_waits")
     'Others made this change on a GPU and recorded the job before and after: the card promised 0.99 times the gain.'
     """
-    sentences = [_of_trainings(table[card], where) for table, where in _OURS if card in table]
+    sentences = [_sentence_on_trainings(table[card], where) for table, where in _OURS if card in table]
     ratio_of_others = MADE_BY_OTHERS.get(card)
     if ratio_of_others is not None:
         sentences.append(
@@ -128,7 +128,7 @@ def followed_text(card: str) -> str | None:
 _OURS = ((FOLLOWED, "on a CPU"), (ON_GPU, "on a GPU"))
 
 
-def _of_trainings(each: Followed, where: str) -> str:
+def _sentence_on_trainings(each: Followed, where: str) -> str:
     if each.trainings == 1:
         return f"In one real training {where}, the card promised {each.median:.2f} times the gain."
     return (

@@ -224,7 +224,7 @@ def execution_of(trace: Trace) -> Execution:
     recorded, it is graphs, without shares."""
     if len(graphs_without_kernels(trace)) >= FEWEST_GRAPHS:
         return Execution("graphs", None, None, _evidence(trace))
-    shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
+    shares = _shares_of_kernels(trace) if len(trace.kernels) else _shares_of_ops(trace)
     if shares is None:
         return Execution("unknown", None, None, [])
     compiled, graphs = shares
@@ -248,7 +248,7 @@ def _evidence(trace: Trace) -> list[JobEvidence]:
     ]
 
 
-def _of_kernels(trace: Trace) -> tuple[float, float] | None:
+def _shares_of_kernels(trace: Trace) -> tuple[float, float] | None:
     """Returns the shares of compiled code and of graphs in the time of computing kernels with known launches; None if
     these have less than half of the time of computing kernels. Without launches, only the few kernels with inductor's
     names would count."""
@@ -265,7 +265,7 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
     return int(length[compiled].sum()) / total, int(length[graph].sum()) / total
 
 
-def _of_ops(trace: Trace) -> tuple[float, float] | None:
+def _shares_of_ops(trace: Trace) -> tuple[float, float] | None:
     """Returns the share of compiled ranges in the time of ops and such ranges, without that of the compiler, and 0 for
     graphs; None without ops."""
     compiled = Intervals.of_events(trace.events, compiled_ranges(trace)) - compiling(trace)
@@ -435,8 +435,7 @@ def _training(trace: Trace) -> list[JobEvidence]:
 def _run(trace: Trace, rows: Int64) -> Int64:
     """Returns those of these ops that compute and are not only traced by a compiler."""
     start = trace.events.start_ns[rows]
-    ran: Int64 = rows[compiling(trace).overlap_ns(start, start + 1) == 0]
-    return ran
+    return rows[compiling(trace).overlap_ns(start, start + 1) == 0]
 
 
 Server = Literal["vllm", "sglang"]

@@ -184,8 +184,7 @@ def queue_per_step(trace: Trace, device: int) -> list[float]:
     queue = find_queue(trace, device)
     edges = np.stack((steps.start_ns, steps.end_ns), axis=1).ravel()
     length = np.maximum(steps.duration_ns, 1)
-    means: list[float] = (queue.integral_ns(edges)[::2] / length).tolist()
-    return means
+    return (queue.integral_ns(edges)[::2] / length).tolist()
 
 
 def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int:
@@ -324,7 +323,7 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     """Returns the figures of the device's activities that start within the steps, and of its queue in the span's
     window."""
     launches, steps = find_launches(trace), len(find_steps(trace).steps)
-    within = np.flatnonzero(_in_steps(trace, device))
+    within = np.flatnonzero(_are_in_steps(trace, device))
     call = launches.call[within]
     linked = call >= 0
     calls = distinct_in(call[linked])
@@ -347,7 +346,7 @@ def _launched_from(
     trace: Trace, device: int, group: UInt8, names: tuple[str, ...], chosen: Steps | None = None
 ) -> dict[str, LaunchedFrom]:
     launches, steps = find_launches(trace), len((chosen or find_steps(trace)).steps)
-    within = _in_steps(trace, device)
+    within = _are_in_steps(trace, device)
     if chosen is not None:
         within[within] = chosen.holding(trace.events.start_ns[launches.activity[within]]) >= 0
     by_place = {}
@@ -361,7 +360,7 @@ def _launched_from(
     return by_place
 
 
-def _in_steps(trace: Trace, device: int) -> Bool:
+def _are_in_steps(trace: Trace, device: int) -> Bool:
     """Returns which rows of `find_launches` are of the device and start within a step."""
     return np.asarray(_all_in_steps(trace) & (trace.events.device.take(find_launches(trace).activity) == device), bool)
 

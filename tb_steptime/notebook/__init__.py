@@ -2,7 +2,7 @@
 
     spans       a path -> Spans -> each a Span; a memory snapshot
     span        a recording, read when something of it is asked for: its figures with their units, or why one is unknown
-    span_tables tables of what is measured of it, and the single events of the trace as numpy columns
+    events      the single events of its trace as numpy columns
     tables      rows of named columns, for pandas, polars and loops;  arrow  the same without copies of rows
     comparing   what changed between two runs, as `tb-steptime compare` says it
     html        what a notebook shows of them

@@ -138,15 +138,15 @@ def compare(base: Comparable, candidate: Comparable) -> RunComparison:
 def _run(run: Comparable) -> tuple[WorkerOfRun, list[Span]]:
     """Returns the spans of the first worker, which are also the ones that the command compares."""
     if isinstance(run, Span):
-        return _of_worker(any_path(run.path), [run], 1)
+        return _worker_and_spans(any_path(run.path), [run], 1)
     spans = run if isinstance(run, Spans) else open_path(run)
     if len(spans.runs) != 1:
         raise ValueError(f"{spans.path} holds {len(spans.runs)} runs: choose one of {', '.join(spans.runs)}")
     first = sorted((span for span in spans if span.worker == spans[0].worker), key=lambda span: span.number)
-    return _of_worker(any_path(spans.path), first, len(spans.workers))
+    return _worker_and_spans(any_path(spans.path), first, len(spans.workers))
 
 
-def _of_worker(path: AnyPath, spans: list[Span], workers: int) -> tuple[WorkerOfRun, list[Span]]:
+def _worker_and_spans(path: AnyPath, spans: list[Span], workers: int) -> tuple[WorkerOfRun, list[Span]]:
     first = spans[0].found
     return WorkerOfRun(path, first.run, first.worker, [span.found for span in spans], workers), spans
 

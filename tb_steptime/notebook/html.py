@@ -113,10 +113,11 @@ def step_bar(overview: OverviewResult, could_be: CouldBe | None) -> str:
 
 def _row(name: str, step_ns: int, parts: Parts, longest_ns: int) -> str:
     shares = ", ".join(f"{part.label} {duration(ns)}" for part, ns in _parts(parts))
-    segments = "".join(
-        f'<i class="{_mark(part)}" style="width:{_width(ns, longest_ns)}" title="{_part_hint(part, ns, step_ns)}"></i>'
-        for part, ns in _parts(parts)
-    )
+    segments = ""
+    for part, ns in _parts(parts):
+        hint = escape(f"{part.label}: {duration(ns)}, {percent_exact(ns / step_ns)}. {part.meaning}")
+        width = f"{100 * ns / longest_ns:.4g}%"
+        segments += f'<i class="{_mark(part)}" style="width:{width}" title="{hint}"></i>'
     label = escape(f"{name}, {duration(step_ns)}: {shares}")
     bar = f'<div class="bar" role="img" aria-label="{label}">{segments}</div>'
     return f"<span>{name} <b>{duration(step_ns)}</b></span>{bar}"
@@ -134,14 +135,5 @@ def _entry(part: PartMeaning, ns: int, step_ns: int) -> str:
     )
 
 
-def _part_hint(part: PartMeaning, ns: int, step_ns: int) -> str:
-    return escape(f"{part.label}: {duration(ns)}, {percent_exact(ns / step_ns)}. {part.meaning}")
-
-
 def _mark(part: PartMeaning) -> str:
     return f"c-{part.colour}{' hatched' if part.hatched else ''}"
-
-
-def _width(ns: int, longest_ns: int) -> str:
-    """Returns a width of the bar in CSS."""
-    return f"{100 * ns / longest_ns:.4g}%"

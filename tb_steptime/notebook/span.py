@@ -28,20 +28,24 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import METRIC_BY_ID
-from tb_steptime.metrics.kernels.table import By
+from tb_steptime.metrics.kernels.table import By, kernel_table, order_of
 from tb_steptime.metrics.operators.keys import By as OpsBy
-from tb_steptime.notebook import span_tables
-from tb_steptime.notebook.tables import Table
-from tb_steptime.tables.base import Surface
+from tb_steptime.metrics.operators.module_tree import ModuleRow, paths_of_rows
+from tb_steptime.notebook.tables import Table, declared_columns, whole_rows
+from tb_steptime.tables.base import kinds_of
+from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.host import BLOCKING, COPIES
+from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import note_line
-from tb_steptime.tables.recordings import FIGURES, FigureLine
+from tb_steptime.tables.operators import LINES, OPERATORS
+from tb_steptime.tables.recordings import FIGURES, IDLE, STEPS, FigureLine, idle_lines, step_lines
 from tb_steptime.text import Quantity, did_you_mean
 from tb_steptime.text.printer import GAP, counted, duration, plain, quantity
 from tb_steptime.trace.table import Float64
 
 if TYPE_CHECKING:
     from tb_steptime.metrics.memory.fit.predictions import DeviceFit
-    from tb_steptime.notebook.span_tables import Events
+    from tb_steptime.notebook.events import Events
     from tb_steptime.replay.whatif import WhatIf
     from tb_steptime.trace.model import Trace
 
@@ -129,76 +133,82 @@ class Span:
 
     @cached_property
     def steps(self) -> Table:
-        """A row for each step."""
-        return span_tables.steps_table(
-            self.result("overview", OverviewResult), self.result("data_loading", DataLoadingResult)
-        )
+        """A row for each step; its parts sum to duration_ns, and wait_ns = exposed_ns + hidden_ns."""
+        loading = self.result("data_loading", DataLoadingResult)
+        return declared_columns(STEPS, step_lines(self.result("overview", OverviewResult), loading))
 
     @cached_property
     def idle(self) -> Table:
-        """A row for each GPU and step: why the GPU is idle. Empty without one."""
-        return span_tables.idle_table(self.result("host", HostResult))
+        """A row for each GPU and step: busy_ns and the time for each reason to be idle sum to the step. Empty without a
+        GPU."""
+        return declared_columns(IDLE, idle_lines(self.result("host", HostResult)))
 
     @cached_property
     def kernels(self) -> Table:
-        """A row for each kernel, most time first; all launches that start within the steps."""
+        """A row for each kernel of a GPU, most time first, of all launches that start within the steps; see
+        KernelGroup."""
         return self.kernels_by("name")
 
     @cached_property
     def operators(self) -> Table:
-        """A row for each op by name, those with most time first; sums over the steps."""
+        """A row for each op by name, those with most time first; sums over the steps. See OperatorRow."""
         return self.operators_by("name")
 
     @cached_property
     def lines(self) -> Table:
-        """A row for each line of the user's code; sums over the steps. Empty where stacks are not recorded."""
-        return span_tables.lines_table(self.result("operators", OperatorsResult))
+        """A row for each line of the user's code, those before which a GPU is idle longest first; sums over the steps.
+        Empty where stacks are not recorded. See CodeLine."""
+        lines = self.result("operators", OperatorsResult).lines
+        return whole_rows(LINES, lines.rows if lines else [])
 
     @cached_property
     def modules(self) -> Table:
-        """A row for each module, as they nest; sums over the steps. Empty where modules are not recorded."""
-        return span_tables.modules_table(self.result("operators", OperatorsResult), folded=False)
+        """A row for each module, in the order of the tree, with its path and the row of the module around it; sums over
+        the steps. Empty where modules are not recorded. See ModuleRow."""
+        return modules_table(self.result("operators", OperatorsResult).modules)
 
     @cached_property
     def folded_modules(self) -> Table:
         """The same with a row for all modules of one class in one place: repeated layers."""
-        return span_tables.modules_table(self.result("operators", OperatorsResult), folded=True)
+        return modules_table(self.result("operators", OperatorsResult).folded)
 
     @cached_property
     def blocking_calls(self) -> Table:
-        """A row for calls that are alike and make the CPU wait for a GPU, per step."""
-        return span_tables.blocking_table(self.result("host", HostResult))
+        """A row for calls that are alike and make the CPU wait for a GPU, per step, those that cost most first; see
+        BlockingRow."""
+        return whole_rows(BLOCKING, self.result("host", HostResult).blocking)
 
     @cached_property
     def copies(self) -> Table:
-        """A row for each way of copies, per step."""
-        return span_tables.copies_table(self.result("host", HostResult))
+        """A row for each way of copies between host and GPU, per step; see CopyRow."""
+        return whole_rows(COPIES, self.result("host", HostResult).copies)
 
     @cached_property
     def cards(self) -> Table:
-        """A row for each card: what to do, the gravest first."""
-        return span_tables.cards_table(self.judgement.insights)
+        """A row for each card, the gravest first: what to do, what was measured, setting or code, gain per step at
+        most."""
+        return declared_columns(CARDS, self.judgement.insights)
 
     def kernels_by(self, by: By) -> Table:
         """Kernels by "name", "op", "module", "line", or a kernel and one of these: "name,op", "name,module",
         "name,line"; by line empty where no call stacks are recorded. Where a summary holds only those with most time,
         the trace is read; without a trace these are what there is."""
-        gpu = self.result("gpu", GpuResult)
-        rows = span_tables.stored_kernels(gpu, by)
-        if rows is None and self.found.trace is not None:
-            from tb_steptime.metrics.kernels.table import kernel_table
-
-            rows = kernel_table(self._trace, by)
-        return span_tables.kernels_table(span_tables.kept_kernels(gpu, by) if rows is None else rows)
+        devices = self.result("gpu", GpuResult).devices
+        groupings = [table for device in devices for table in device.tables if table.by == by]
+        if self.found.trace is not None and any(grouping.more_rows for grouping in groupings):
+            return whole_rows(KERNELS, kernel_table(self._trace, by))
+        return whole_rows(KERNELS, sorted((row for grouping in groupings for row in grouping.rows), key=order_of))
 
     def operators_by(self, by: OpsBy) -> Table:
         """Ops by "name", "shape", "stack", "module", "line" or "phase"; empty where that is not recorded."""
-        return span_tables.operators_table(self.result("operators", OperatorsResult), by)
+        tables = self.result("operators", OperatorsResult).tables
+        rows = next((table.rows for table in tables if (table.by, table.where) == (by, "ran")), [])
+        return whole_rows(OPERATORS, rows)
 
     @cached_property
     def events(self) -> Events:
         """The single events as numpy columns; reads the trace, and keeps it in memory."""
-        from tb_steptime.notebook.span_tables import Events
+        from tb_steptime.notebook.events import Events
 
         return Events(self._trace)
 
@@ -254,6 +264,13 @@ class Span:
 
         overview = self.result("overview", OverviewResult)
         return span_html(self._name, self.measured.facts, overview, self.judgement, [*self.quality, *self.notes])
+
+
+def modules_table(rows: Sequence[ModuleRow]) -> Table:
+    """Returns a row for each module, with the path to it."""
+    paths = (" / ".join(path) for path in paths_of_rows(rows))
+    cells = ((path, *msgspec.structs.astuple(row)) for path, row in zip(paths, rows, strict=True))
+    return Table("modules", {"path": "text", **kinds_of(ModuleRow)}, cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,8 +335,7 @@ class Figures(Mapping[str, SpanFigure]):
         lines = (
             FigureLine(METRIC_BY_ID[each.id], each.device, None, each.value, each.reason) for each in self.values()
         )
-        rows = (FIGURES.values(line, Surface.ROWS) for line in lines)
-        return Table(FIGURES.id, FIGURES.kinds_on(Surface.ROWS), rows)
+        return declared_columns(FIGURES, lines)
 
     def __repr__(self) -> str:
         measurable = sum(figure.value is not None for figure in self.values())

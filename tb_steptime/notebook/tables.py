@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import msgspec
 import numpy.typing as npt
 
-from tb_steptime.tables.base import Cell, Kind, Row, as_array, kinds_of
+from tb_steptime.tables.base import Cell, Kind, Row, Surface, as_array, kinds_of
+from tb_steptime.tables.base import Table as Declaration
+
+R = TypeVar("R")
 
 
 class Table:
@@ -86,3 +89,14 @@ class Table:
 def table_of(name: str, kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> Table:
     """Returns a table with a column for each field of a flat type."""
     return Table(name, kinds_of(kind), map(msgspec.structs.astuple, rows))
+
+
+def whole_rows(declaration: Declaration[R], rows: Iterable[R]) -> Table:
+    """Returns a table with every field of the rows, and the further columns of its declaration."""
+    return Table(declaration.id, declaration.kinds(), map(declaration.whole_row, rows))
+
+
+def declared_columns(declaration: Declaration[R], rows: Iterable[R]) -> Table:
+    """Returns a table with the columns that its declaration has for rows."""
+    cells = (declaration.values(row, Surface.ROWS) for row in rows)
+    return Table(declaration.id, declaration.kinds_on(Surface.ROWS), cells)

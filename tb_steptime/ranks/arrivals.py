@@ -56,27 +56,26 @@ class Arrivals:
 
     @property
     def caused_ns(self) -> Int64:
-        caused: Int64 = self.late_ns.sum(axis=0)
-        return caused
+        return self.late_ns.sum(axis=0)
 
 
 def meetings(group: MatchedGroup) -> Bool:
     """Returns for each matched collective whether all ranks leave it together."""
-    return _of_kind(group, *MEETING) & group.alike
+    return _are_of_kind(group, *MEETING) & group.alike
 
 
 def waited_for(group: MatchedGroup) -> Bool:
     """Returns for each matched collective whether its times show which rank arrives last. They also do for all-to-alls
     in which ranks exchange different numbers of bytes, and for broadcasts that, by the clock that the ranks share, no
     rank left before all had arrived: these wait for a root that is late."""
-    shown = meetings(group) | (_of_kind(group, "all_to_all") & (group.bytes >= 0).all(axis=1))
+    shown = meetings(group) | (_are_of_kind(group, "all_to_all") & (group.bytes >= 0).all(axis=1))
     if group.later_ns is None:
         return shown
     all_there = group.start.max(axis=1) <= (group.start + group.length).min(axis=1)
-    return np.asarray(shown | (_of_kind(group, "broadcast") & group.alike & all_there))
+    return np.asarray(shown | (_are_of_kind(group, "broadcast") & group.alike & all_there))
 
 
-def _of_kind(group: MatchedGroup, *names: str) -> Bool:
+def _are_of_kind(group: MatchedGroup, *names: str) -> Bool:
     matches = np.array([one.kind in names for one in group.classes], bool)
     return matches[group.of] if len(matches) else np.zeros(len(group.of), bool)
 
@@ -113,8 +112,7 @@ def _add(total: Arrivals, group: MatchedGroup, meeting: Bool) -> None:
 def _least_of_others(exposed: Int64, last: Int64) -> Int64:
     others = exposed.copy()
     others[np.arange(len(last)), last] = NEVER
-    least: Int64 = others.min(axis=1)
-    return least
+    return others.min(axis=1)
 
 
 #: Ranks of one host share a clock if this part of their collectives ends on all of them within this time. Others end

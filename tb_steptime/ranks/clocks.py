@@ -96,8 +96,7 @@ def _ends(group: MatchedGroup) -> Int64:
     """Returns the epoch times at which some collectives end, spread over the recording: (collectives, members)."""
     rows = np.flatnonzero(meetings(group))
     rows = rows[:: max(1, len(rows) // MOST_ENDS)]
-    end: Int64 = group.start[rows] + group.length[rows]
-    return end
+    return group.start[rows] + group.length[rows]
 
 
 def _reach(ends: Sequence[tuple[Int64, Int64]], offset: list[int | None]) -> bool:

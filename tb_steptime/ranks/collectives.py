@@ -209,8 +209,7 @@ def _stalled_ns(transfer: Int64) -> Int64:
     """
     usual = np.median(transfer).astype(np.int64)
     is_stalled = (len(transfer) >= _FEWEST_CALLS) & (transfer >= STALL_TIMES * usual) & (transfer - usual >= STALL_NS)
-    stalled: Int64 = np.where(is_stalled, transfer - usual, 0)
-    return stalled
+    return np.where(is_stalled, transfer - usual, 0)
 
 
 def _rate(size: Int64, transfer: Int64) -> float | None:

@@ -66,12 +66,13 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
     step_ns, names = matrix_values(job_members.spans, "step_time"), step_names(job_members.spans)
     exchanged = _Exchanged.from_members(job_members, names)
     links = links or user_links()
+    values = [[None if value != value else value for value in row] for row in step_ns.tolist()]
     job = JobRanks(
         world_size=job_members.world_size,
         ranks=[_row(span) for span in job_members.spans],
         missing=job_members.missing,
         steps=[_step(name, job_members.spans, step_ns[:, column]) for column, name in enumerate(names)],
-        step_time=_step_time(step_ns),
+        step_time=RankMatrix("step_time", values, Reason("no_rank_measures_it") if np.isnan(step_ns).all() else None),
         metrics=measured_metrics(job_members.spans),
         on_device=any(on_device(span) for span in job_members.spans),
         infers=job_members.spans[0].infers,  # all ranks run the same program
@@ -121,11 +122,6 @@ def _row(span: RankSpan) -> RankRow:
         cut_short=span.cut_short,
         experts=span.ranks_result.experts,
     )
-
-
-def _step_time(step_ns: Float64) -> RankMatrix:
-    values = [[None if value != value else value for value in row] for row in step_ns.tolist()]
-    return RankMatrix("step_time", values, Reason("no_rank_measures_it") if np.isnan(step_ns).all() else None)
 
 
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
@@ -213,8 +209,7 @@ class _Exchanged:
         for each in self.messages:
             matched += 2 * np.bincount(each.step, minlength=len(self.names))
         matched[self.steps] += sides[self.steps] == 0  # steps with collectives only
-        whole: Int64 = np.flatnonzero((matched > 0) & (matched >= sides))
-        return whole
+        return np.flatnonzero((matched > 0) & (matched >= sides))
 
     @cached_property
     def replayed(self) -> ReplayedJob | None:
@@ -256,7 +251,8 @@ def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRa
     what_if = job.what_if
     limit = _Limit.from_replay(exchanged, what_if, path)
     if path is not None:
-        path = msgspec.structs.replace(path, gain_ns=_deciders_gain_ns(path, limit))
+        deciding = [each.rank for each in path.deciders]
+        path = msgspec.structs.replace(path, gain_ns=limit.of_ranks(_late_ns(path, deciding), deciding))
     return msgspec.structs.replace(
         job,
         ranks=[
@@ -379,11 +375,6 @@ class _Limit:
 
 def _late_ns(path: DecidingPath, ranks: Sequence[int]) -> int:
     return sum(each.late_ns for each in path.ranks if each.rank in ranks)
-
-
-def _deciders_gain_ns(path: DecidingPath, limit: _Limit) -> int:
-    deciding = [each.rank for each in path.deciders]
-    return limit.of_ranks(_late_ns(path, deciding), deciding)
 
 
 def _evened_ns(waits_ns: int, what_if: JobReplay | None, limit: _Limit) -> int:

@@ -109,7 +109,10 @@ def _instances(span: RankSpan, exchanges: Exchanges, step: Int32, first: int, en
     groups = [len(exchanges.groups) if each.group is None else each.group for each in exchanges.classes]
     sequence = unpacked(exchanges.sequence) if exchanges.sequence.count else np.full(len(step), -1, np.int64)
     return Instances(
-        groups=[*_keys(exchanges), _NO_GROUP],
+        groups=[
+            *(GroupKey(group.name, tuple(group.ranks), group.size, group.description) for group in exchanges.groups),
+            _NO_GROUP,
+        ],
         classes=exchanges.classes,
         row=np.flatnonzero(in_steps),
         group=np.array(groups, np.int32)[class_of],
@@ -120,10 +123,6 @@ def _instances(span: RankSpan, exchanges: Exchanges, step: Int32, first: int, en
         exposed=np.where(exposed < 0, length, exposed),
         sequence=sequence[in_steps],
     )
-
-
-def _keys(exchanges: Exchanges) -> list[GroupKey]:
-    return [GroupKey(group.name, tuple(group.ranks), group.size, group.description) for group in exchanges.groups]
 
 
 def steps_within(steps_of_ranks: Sequence[Int32], steps: int, most_cells: int = MOST_CELLS) -> int:
@@ -182,8 +181,7 @@ class MatchedGroup:
     @cached_property
     def alike(self) -> Bool:
         """Whether all ranks exchange the same number of bytes, (m,)."""
-        same: Bool = (self.bytes == self.bytes[:, :1]).all(axis=1)
-        return same
+        return (self.bytes == self.bytes[:, :1]).all(axis=1)
 
     def ranks(self, spans: Sequence[RankSpan]) -> list[int]:
         """Returns the numbers of the n ranks. spans: those of the job."""
@@ -192,8 +190,7 @@ class MatchedGroup:
     @cached_property
     def wait_ns(self) -> Int64:
         """The time for which each rank waits for the last one, (m, n). wait + transfer + off = length."""
-        wait: Int64 = self.length - self.transfer_ns - self.off_ns
-        return wait
+        return self.length - self.transfer_ns - self.off_ns
 
     @cached_property
     def off_ns(self) -> Int64:
@@ -201,8 +198,7 @@ class MatchedGroup:
         device, (m, n). It is 0 where the ranks share no clock."""
         if self.later_ns is None:
             return np.zeros_like(self.length)
-        off: Int64 = np.maximum(self.length - self.transfer_ns - self.later_ns, 0)
-        return off
+        return np.maximum(self.length - self.transfer_ns - self.later_ns, 0)
 
     @cached_property
     def transfer_ns(self) -> Int64:
@@ -354,8 +350,7 @@ def _have_numbers(rows_of: list[_Rows]) -> bool:
 
 def _in_order(rows: Int64, place: Int64, equal: Bool) -> Int64:
     """Returns the rows of the places that all ranks have, ordered by place, and within one place in their own order."""
-    in_order: Int64 = rows[np.argsort(place, kind="stable")][equal[np.sort(place)]]
-    return in_order
+    return rows[np.argsort(place, kind="stable")][equal[np.sort(place)]]
 
 
 def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -> Int64:

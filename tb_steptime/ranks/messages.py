@@ -33,6 +33,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -129,8 +130,11 @@ def links_of(text: str) -> Links:
     return Links(rates.get("machine"), rates.get("network"))
 
 
-#: One side: the rows of a rank's sends to another rank, or of its receives from it.
-_Side = tuple[Instances, Int64]
+class _Side(NamedTuple):
+    """The rows of a rank's sends to another rank, or of its receives from it."""
+
+    rank: Instances
+    rows: Int64
 
 
 def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MessagePair]:
@@ -152,7 +156,7 @@ def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: 
     return [
         _matched(group, (source, target), sides)
         for group, source, target, sides in _exchanged(ranks, numbers, steps)
-        if len(sides[0][1])
+        if len(sides[0].rows)
     ]
 
 
@@ -174,7 +178,7 @@ def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side])
     sender, rows = sides[0]
 
     def column(name: str) -> Int64:
-        return np.stack([getattr(each, name)[own] for each, own in sides], axis=1)
+        return np.stack([getattr(side.rank, name)[side.rows] for side in sides], axis=1)
 
     return MatchedGroup(
         group=group,
@@ -203,7 +207,7 @@ def _side(each: Instances, group: GroupKey, peer: int, sends: bool) -> _Side:
     messages = each.are_messages & in_group
     with_peer = np.array([(one.peer, one.sends) == (peer, sends) for one in each.classes], bool)[each.of]
     rows = np.flatnonzero(messages & with_peer)
-    return each, rows[~np.isin(each.step[rows], _broken_steps(each, np.flatnonzero(messages)))]
+    return _Side(each, rows[~np.isin(each.step[rows], _broken_steps(each, np.flatnonzero(messages)))])
 
 
 def _broken_steps(each: Instances, rows: Int64) -> Int64:
@@ -213,34 +217,33 @@ def _broken_steps(each: Instances, rows: Int64) -> Int64:
         return np.empty(0, np.int64)
     in_order = rows[np.argsort(number, kind="stable")]
     gap = np.flatnonzero(np.diff(np.sort(number)) > 1)
-    steps: Int64 = each.step[np.concatenate([in_order[gap], in_order[gap + 1]])].astype(np.int64)
-    return steps
+    return each.step[np.concatenate([in_order[gap], in_order[gap + 1]])].astype(np.int64)
 
 
 def _in_order(sent: _Side, received: _Side, steps: int) -> tuple[_Side, _Side]:
     """Returns the rows of the steps in which both sides have the same number of messages and these agree in bytes."""
-    counts = [np.bincount(each.step[rows], minlength=steps) for each, rows in (sent, received)]
+    counts = [np.bincount(side.rank.step[side.rows], minlength=steps) for side in (sent, received)]
     equal = counts[0] == counts[1]
-    sent, received = (_of_steps(side, equal) for side in (sent, received))
-    unlike = _bytes(*sent) != _bytes(*received)
-    equal[sent[0].step[sent[1][unlike]]] = False
-    return _of_steps(sent, equal), _of_steps(received, equal)
+    sent, received = (_part_in_steps(side, equal) for side in (sent, received))
+    unlike = _bytes(sent) != _bytes(received)
+    equal[sent.rank.step[sent.rows[unlike]]] = False
+    return _part_in_steps(sent, equal), _part_in_steps(received, equal)
 
 
-def _of_steps(side: _Side, steps: Bool) -> _Side:
-    each, rows = side
-    return each, rows[steps[each.step[rows]]]
+def _part_in_steps(side: _Side, steps: Bool) -> _Side:
+    return side._replace(rows=side.rows[steps[side.rank.step[side.rows]]])
 
 
-def _bytes(each: Instances, rows: Int64) -> Int64:
-    return bytes_of(each.classes)[each.of[rows]]
+def _bytes(side: _Side) -> Int64:
+    return bytes_of(side.rank.classes)[side.rank.of[side.rows]]
 
 
 def _pairs(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> list[MessagePair]:
     """Returns one pair for each size."""
-    size, step = _bytes(*sides[0]), sides[0][0].step[sides[0][1]]
-    length, exposed = ([getattr(each, name)[rows] for each, rows in sides] for name in ("length", "exposed"))
-    steps = len(distinct(step))
+    sent = sides[0]
+    size = _bytes(sent)
+    length, exposed = ([getattr(side.rank, name)[side.rows] for side in sides] for name in ("length", "exposed"))
+    steps = len(distinct(sent.rank.step[sent.rows]))
     transfer = np.minimum(*length)
     return [
         MessagePair(

@@ -104,6 +104,7 @@ def rank_span(
     """Makes the span from its results, and from what its head and its name say. Raises what reading results raises."""
     trends = results["trends"]
     assert isinstance(trends, TrendsResult)
+    columns = {series.metric: np.array(series.steps, np.float64) for series in trends.series}  # None becomes NaN
     return RankSpan(
         key=key,
         worker=worker,
@@ -116,14 +117,9 @@ def rank_span(
         step_names=tuple(step.name for step in trends.steps),
         step_start_ns=np.array([step.start_ns for step in trends.steps], np.int64),
         step_ns=np.array([step.end_ns - step.start_ns for step in trends.steps], np.int64),
-        figures=_figures(trends),
+        figures={metric: column for metric, column in columns.items() if not np.isnan(column).all()},
         results=results,
     )
-
-
-def _figures(trends: TrendsResult) -> dict[str, Float64]:
-    columns = {series.metric: np.array(series.steps, np.float64) for series in trends.series}  # None becomes NaN
-    return {metric: column for metric, column in columns.items() if not np.isnan(column).all()}
 
 
 def step_names(spans: Sequence[RankSpan]) -> list[str]:
@@ -193,7 +189,8 @@ def members(spans: Sequence[RankSpan]) -> Members:
 
 def _notes(chosen: Sequence[RankSpan], missing: int, twice: int) -> list[Note]:
     cut, gaps = sum(span.cut_short for span in chosen), sum(span.gap for span in chosen)
-    other, all_ranks = _with_other_steps(chosen), count(len(chosen))
+    names = {name for span in chosen for name in span.step_names}
+    other, all_ranks = sum(len(set(span.step_names)) < len(names) for span in chosen), count(len(chosen))
     counted = [
         (missing, Note("ranks_missing", {"count": count(missing), "all": count(len(chosen) + missing)})),
         (twice, Note("ranks_twice", {"count": count(twice)})),
@@ -202,9 +199,3 @@ def _notes(chosen: Sequence[RankSpan], missing: int, twice: int) -> list[Note]:
         (other, Note("ranks_with_other_steps", {"count": count(other), "all": all_ranks})),
     ]
     return [note for number, note in counted if number]
-
-
-def _with_other_steps(spans: Sequence[RankSpan]) -> int:
-    """Returns how many ranks lack a step that another rank has."""
-    names = {name for span in spans for name in span.step_names}
-    return sum(len(set(span.step_names)) < len(names) for span in spans)

@@ -66,7 +66,7 @@ def step_lanes(
 ) -> StepLanes:
     """Returns the lanes of one step, in which something must be matched. offsets: convert each rank's times to those of
     the first rank; name, step: the step's name, and its place among those of the job."""
-    own = [_of_step(group, step) for group in matched]
+    own = [_part_in_step(group, step) for group in matched]
     windows = [span.step_window(name) for span in spans]
     zero = min(begin + offset for (begin, length), offset in zip(windows, offsets, strict=True) if length)
     shifts = [offset - zero for offset in offsets]
@@ -82,7 +82,7 @@ def step_lanes(
     )
 
 
-def _of_step(group: MatchedGroup, step: int) -> MatchedGroup:
+def _part_in_step(group: MatchedGroup, step: int) -> MatchedGroup:
     rows = np.flatnonzero(group.step == step)
     columns = {
         name: getattr(group, name)[rows] for name in ("step", "of", "bytes", "start", "length", "exposed", "row")

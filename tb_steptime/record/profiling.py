@@ -334,7 +334,8 @@ class StepProfiler:
             self._snapshots.span_ended()
         if self._sources:
             self._sources.span_ended()
-        self._latest_events = _results_of(profiler)
+        # None where this torch keeps them elsewhere
+        self._latest_events = getattr(getattr(profiler, "profiler", None), "kineto_results", None)
         self._written += 1
         self._left = None if self._left is None else self._left - 1
         self._just_wrote = True
@@ -355,11 +356,6 @@ def _flags(profiler: Any) -> int:
     if action == ProfilerAction.NONE:
         return 0
     return WARMING_UP if action == ProfilerAction.WARMUP else RECORDED
-
-
-def _results_of(profiler: Any) -> Any:
-    """Returns what torch has of the events; None where this torch stores them elsewhere."""
-    return getattr(getattr(profiler, "profiler", None), "kineto_results", None)
 
 
 def _mark_unfinished(profiler: Any) -> None:

@@ -74,7 +74,7 @@ def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
     ops = np.concatenate((trace.events.rows(Kind.CPU_OP), distinct_in(of_kernels[of_kernels >= 0])))
     if job_kind(trace).purpose == "inference":
         ops = np.concatenate((ops, module_frames(trace)))
-    called, computes = dict(_of_rows(trace, ops)), dict(_of_rows(trace, _on_cpu(trace)))
+    called, computes = dict(_intervals_of_rows(trace, ops)), dict(_intervals_of_rows(trace, _on_cpu(trace)))
     device = main_device(trace)
     excluded = (
         optimizer_updates(trace) | prepared(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
@@ -109,7 +109,7 @@ def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
     return step.with_own(own)
 
 
-def _of_rows(trace: Trace, rows: Int32 | Int64) -> Iterator[tuple[int, Intervals]]:
+def _intervals_of_rows(trace: Trace, rows: Int32 | Int64) -> Iterator[tuple[int, Intervals]]:
     events = trace.events
     return _by_lane(trace, events.thread[rows], events.start_ns[rows], events.ends(rows))
 

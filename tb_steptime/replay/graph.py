@@ -184,8 +184,7 @@ def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> 
     low, usual, high = np.sort(late)[np.arange(1, 4) * len(late) // 4].tolist()
     if not (LAG_NS < usual <= REACHED_AT_MOST_NS and high <= ALIKE * low):
         return lag
-    slow: Int64 = np.maximum(lag, np.minimum(after, usual))
-    return slow
+    return np.maximum(lag, np.minimum(after, usual))
 
 
 def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
@@ -423,8 +422,7 @@ def _finished_copies(host: Host, work: Activities) -> Int64:
     within = (item >= 0) & (host.role[item] == Role.WAIT) & (host.end_ns[item] - work.end_ns >= RETURN_NS)
     copies = np.flatnonzero(within & (work.start_ns >= host.start_ns[item]))
     copies = copies[np.lexsort((work.end_ns[copies], item[copies]))]
-    last: Int64 = copies[np.append(np.diff(item[copies]) != 0, True)[: len(copies)]]
-    return last
+    return copies[np.append(np.diff(item[copies]) != 0, True)[: len(copies)]]
 
 
 def _staged_copies(host: Host, work: Activities) -> Int64:

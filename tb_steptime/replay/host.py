@@ -176,5 +176,4 @@ def _reach(ends: Int64, lane: Int64) -> Int64:
         return ends
     span = int(ends.max()) + 1
     place = np.cumsum(np.append(0, lane[1:] != lane[:-1]))
-    reach: Int64 = np.maximum.accumulate(ends + place * span) - place * span
-    return reach
+    return np.maximum.accumulate(ends + place * span) - place * span

@@ -207,8 +207,7 @@ def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
     key = track * steps + step
     last = np.zeros(int(key.max(initial=0)) + 1, np.int64)
     last[key] = np.arange(len(key))
-    last_nodes: Int64 = last[distinct(key)]
-    return last_nodes
+    return last[distinct(key)]
 
 
 def _paths(cut: _Cut, step: SteadyStep) -> Paths:

@@ -92,8 +92,7 @@ def joined(parts: list[Edges]) -> Edges:
 
 def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
     """Returns when each node starts, in ns: at its release, or later if an edge requires it."""
-    result: Int64 = repeated_starts(duration_ns, release_ns, edges, edges.where(slice(0)), 1)[0]
-    return result
+    return repeated_starts(duration_ns, release_ns, edges, edges.where(slice(0)), 1)[0]
 
 
 def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: Edges, copies: int) -> Int64:

@@ -112,32 +112,32 @@ class SnapshotEntry(msgspec.Struct, frozen=True):
     written_ns: int
 
 
-class SnapshotPage(msgspec.Struct, frozen=True):
+class SnapshotPage(msgspec.Struct, frozen=True, kw_only=True):
     """One device of a snapshot. device: its place in `summary.devices`. Times are ns from its oldest entry, and all are
     before `end_ns`; timed: False where entries have no times, and each lasts a microsecond.
 
     curve: None where no history was recorded. peak_ns: when most is in use. at_ns: the moment of which the stacks are,
     the peak where none was asked for; at_bytes, at_count: of all allocations in use then; at_categories: parts of
-    at_bytes. strips: segments with their
-    blocks at the end; more_strips: how many others there are. growth: since another snapshot, if that was asked for.
+    at_bytes. strips: segments with their blocks at the end; more_strips: how many others there are. growth: since
+    another snapshot, if that was asked for.
     """
 
     headline: Headline
-    out_of_memory: list[Phrase]
+    out_of_memory: list[Phrase] = []
     summary: SnapshotSummary
-    device: int
-    timed: bool
-    end_ns: int
-    peak_ns: int
-    curve: MemoryBins | None
-    at_ns: int
-    at_bytes: int
-    at_count: int
-    at_categories: list[CategoryBytes]
-    stacks: FlamePage | None
-    strips: list[Strip]
-    more_strips: int
-    growth: DeviceGrowth | None
+    device: int = 0
+    timed: bool = True
+    end_ns: int = 1
+    peak_ns: int = 0
+    curve: MemoryBins | None = None
+    at_ns: int = 0
+    at_bytes: int = 0
+    at_count: int = 0
+    at_categories: list[CategoryBytes] = []
+    stacks: FlamePage | None = None
+    strips: list[Strip] = []
+    more_strips: int = 0
+    growth: DeviceGrowth | None = None
 
 
 #: In JSON a plain string; in TypeScript a union of the ids that exist.
@@ -154,7 +154,7 @@ class WhatIfTexts(msgspec.Struct, frozen=True):
     remark: Phrase | None
 
 
-class RanksPage(msgspec.Struct, frozen=True):
+class RanksPage(msgspec.Struct, frozen=True, kw_only=True):
     """The ranks of the job that a span is of.
 
     job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
@@ -168,21 +168,21 @@ class RanksPage(msgspec.Struct, frozen=True):
     """
 
     headline: Headline
-    job: JobRanks | None
-    caused_ns: list[int]
+    job: JobRanks | None = None
+    caused_ns: list[int] = []
     spans: list[str]
     read: int
     found: int
-    titles: dict[RanksTitleId, Phrase]
-    causes: list[Phrase]
-    turns: list[Phrase]
-    path: Phrase | None
-    pipeline: Phrase | None
-    experts: list[Phrase]
-    what_if: WhatIfTexts | None
-    notes: list[NoteText]
-    insights: list[Insight]
-    do_first: Phrase | None
+    titles: dict[RanksTitleId, Phrase] = {}
+    causes: list[Phrase] = []
+    turns: list[Phrase] = []
+    path: Phrase | None = None
+    pipeline: Phrase | None = None
+    experts: list[Phrase] = []
+    what_if: WhatIfTexts | None = None
+    notes: list[NoteText] = []
+    insights: list[Insight] = []
+    do_first: Phrase | None = None
     simulated: str | None
 
 

@@ -95,10 +95,11 @@ _PACES = {
 
 def catalogue() -> Catalogue:
     """Returns all meanings of this release."""
+    figures = {metric.id: metric for metric in (*TIME_BIN_METRICS, *HEADS, *HOST_FIGURES)}
     return Catalogue(
         version=__version__,
         metrics=list(METRICS),
-        figures=_figures(),
+        figures=[metric for id, metric in figures.items() if id not in METRIC_BY_ID],
         more_is_better=sorted(MORE_IS_BETTER),
         parts=list(PART_MEANINGS),
         reasons=REASONS,
@@ -112,18 +113,11 @@ def catalogue() -> Catalogue:
         memory_parts=list(MEMORY_PARTS),
         limits=LIMIT_WORDS,
         roles=ROLE_LABELS,
-        views=[_view(analysis.id, analysis.title) for analysis in ANALYSES],
+        views=[
+            ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ()), SHARE_MEANINGS.get(analysis.id, ""))
+            for analysis in ANALYSES
+        ],
         amd_labels=AMD_LABELS,
         cards=[*map(card_meaning, RULES), *map(card_meaning, JOB_RULES)],
         terms=list(TERMS),
     )
-
-
-def _view(id: str, title: str) -> ViewMeaning:
-    return ViewMeaning(id, title, _TILES.get(id, ()), SHARE_MEANINGS.get(id, ""))
-
-
-def _figures() -> list[Metric]:
-    """Returns the meanings of time bins and columns that are not among the metrics, without duplicates."""
-    figures = {metric.id: metric for metric in (*TIME_BIN_METRICS, *HEADS, *HOST_FIGURES)}
-    return [metric for id, metric in figures.items() if id not in METRIC_BY_ID]

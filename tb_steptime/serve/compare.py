@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 
-from tb_steptime.comparison.comparison import Comparison, chain, compare
+from tb_steptime.comparison.comparison import chain, compare
 from tb_steptime.comparison.sides import Side
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
@@ -30,12 +30,13 @@ def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) ->
     sides = _side(base), _side(candidate, with_gains=False)
     comparison = compare(*sides)
     headline, below = comparison_sentences(comparison)
+    ids = {row.id for waterfall in comparison.waterfalls for row in waterfall.rows}  # some are names of the trace
     return ComparePage(
         headline=headline,
         below=below,
         comparison=comparison,
         warnings=warning_texts(comparison),
-        labels=_labels(comparison),
+        labels={id: CONTRIBUTION_LABELS[id] for id in sorted(ids & CONTRIBUTION_LABELS.keys())},
         changes={change: CHANGE_LABELS[change] for change in comparison.changes},
         residuals=[residual_text(each) for each in comparison.predictions],
         base=_spans(base),
@@ -72,9 +73,3 @@ def _side(spans: Sequence[ServedSpan], *, with_gains: bool = True) -> Side:
 def _spans(spans: Sequence[ServedSpan]) -> ComparedSpans:
     first = spans[0].found
     return ComparedSpans(first.run, first.worker, [span.found.id for span in spans])
-
-
-def _labels(comparison: Comparison) -> dict[str, str]:
-    """Returns labels for the rows that have no name of their own in the trace."""
-    ids = {row.id for waterfall in comparison.waterfalls for row in waterfall.rows}
-    return {id: CONTRIBUTION_LABELS[id] for id in sorted(ids & CONTRIBUTION_LABELS.keys())}

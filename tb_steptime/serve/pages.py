@@ -23,7 +23,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights import judge, judge_trends
+from tb_steptime.insights import TrendFacts, judge, judge_trends
 from tb_steptime.insights.base import FindingText, Headline, Insight, Judgement
 from tb_steptime.insights.data_quality import quality_of_view
 from tb_steptime.insights.severity import remark_of_view
@@ -59,7 +59,8 @@ def span_page(
     `judgement`; KeyError when there is no such view."""
     measured = span.at_hand()
     result = measured.results[view]
-    shown = _metrics_shown(result)
+    series = [*getattr(result, "tiles", ()), *getattr(result, "series", ())]
+    shown = {each.metric for each in series}
     headline = _headline(span, view, judged)
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
     said = judged.notes_in_verdict if headline.verdict == judged.verdict.text else frozenset()
@@ -96,7 +97,7 @@ def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:
     judged over many spans; here they are judged over this one, where they could be computed."""
     if view == "trends" and view not in judged.headlines:
         result = span.at_hand().result(view, TrendsResult)
-        return judge_trends([(span.found.run, span.found.worker, span.found.number, result)])[0]
+        return judge_trends([TrendFacts(span.found.run, span.found.number, result)])[0]
     return judged.headlines.get(view) or judged.headlines[_FIRST_VIEW]
 
 
@@ -119,11 +120,6 @@ def _head(
         quality=quality,
         sidebar=judged.sidebar,
     )
-
-
-def _metrics_shown(result: msgspec.Struct) -> set[str]:
-    series = [*getattr(result, "tiles", ()), *getattr(result, "series", ())]
-    return {each.metric for each in series}
 
 
 def notes_above(notes: Iterable[Note], shown: Set[str], said: Set[str]) -> list[Note]:

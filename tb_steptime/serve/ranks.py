@@ -201,7 +201,7 @@ class Ranks:
 
     def page(self, id: str, *, work: bool) -> RanksPage:
         """Returns the ranks of the span's job, as far as they are read. Raises UnknownSpan, SpanFailed."""
-        span, run_spans = self._of_run(id)
+        span, run_spans = self._span_and_run(id)
         if work:
             self.reader.want(each for each in run_spans if each.found.number == span.found.number)
         try:
@@ -213,7 +213,7 @@ class Ranks:
     def map(self, id: str, metric: str) -> RankMap:
         """Returns a metric of the catalogue, or a wait metric, for the ranks of the span's job. Raises UnknownSpan
         (also where there is no such metric), SpanFailed."""
-        span, run_spans = self._of_run(id)
+        span, run_spans = self._span_and_run(id)
         job = find_job(span, run_spans)
         if metric in WAIT_METRICS:
             return self._waits(job, span, metric)
@@ -224,7 +224,7 @@ class Ranks:
     def timeline(self, id: str, step: str, between: tuple[int, int] | None, bins: int) -> JobTimeline:
         """Returns a step of the span's job, or the median one where no step has this name. Raises UnknownSpan (also
         where the ranks cannot be shown on one clock), SpanFailed."""
-        span, run_spans = self._of_run(id)
+        span, run_spans = self._span_and_run(id)
         job = find_job(span, run_spans)
         try:
             steps, lanes = self.jobs.step(job, step) if len(job.recorded) > 1 else ([], None)
@@ -245,7 +245,7 @@ class Ranks:
         return comparison_text(scaling(*jobs)) if several else None
 
     def _scaled(self, id: str) -> ScaledJob:
-        span, run_spans = self._of_run(id)
+        span, run_spans = self._span_and_run(id)
         job_of_span = find_job(span, run_spans)
         job = job_of_span if job_of_span.recorded else alone(span)
         return ScaledJob(rank_spans(job.recorded), self.jobs.get(job).ranks)
@@ -260,7 +260,7 @@ class Ranks:
             raise UnknownSpan(metric)
         return wait_map(known_job, metric)
 
-    def _of_run(self, id: str) -> tuple[ServedSpan, Sequence[ServedSpan]]:
+    def _span_and_run(self, id: str) -> tuple[ServedSpan, Sequence[ServedSpan]]:
         span = self.directory.find(id)
         if span is None:
             raise UnknownSpan(id)
@@ -275,10 +275,13 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     known_job = jobs.get(job) if job.recorded else None
     ranks = known_job.ranks if known_job else None
     if known_job is None or ranks is None or len(ranks.ranks) < 2:
-        headline = one_rank_headline(ranks.world_size if ranks else None, len(job.recorded), job.unread, job.workers)
-        all_spans = read + job.unread
+        world_size = ranks.world_size if ranks else None
         return RanksPage(
-            headline, None, [], spans, read, all_spans, {}, [], [], None, None, [], None, [], [], None, simulated
+            headline=one_rank_headline(world_size, len(job.recorded), job.unread, job.workers),
+            spans=spans,
+            read=read,
+            found=read + job.unread,
+            simulated=simulated,
         )
     insights = judge_job(ranks)
     gains = bool(insights) and (insights[0].gain_ns > 0 or bool(insights[0].later_ns))

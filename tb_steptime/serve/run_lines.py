@@ -85,8 +85,8 @@ class RunLines:
         newest = spans[-1]
         work = self._work(newest)
         try:
-            shown, advice = self._of_spans(spans[-MOST_JUDGED:])
-            job = self._of_job(newest, all_spans, advice.card)
+            shown, advice = self._advice_of_spans(spans[-MOST_JUDGED:])
+            job = self._advice_of_job(newest, all_spans, advice.card)
             if job is not None:
                 shown, advice = newest, job
             judged = self._cached.judgement(shown)
@@ -115,7 +115,7 @@ class RunLines:
             machine=judged.job.machine,
         )
 
-    def _of_spans(self, spans: Sequence[ServedSpan]) -> tuple[ServedSpan, RunAdvice]:
+    def _advice_of_spans(self, spans: Sequence[ServedSpan]) -> tuple[ServedSpan, RunAdvice]:
         """Returns the span to show, and the advice: the span whose card it is, so that a gain stands beside the step
         that it was found in; the newest where most spans have no card."""
         each = [self._advice(span) for span in spans]
@@ -129,7 +129,9 @@ class RunLines:
         cards = self._cached.judgement(span).insights
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
-    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan], own: Insight | None) -> RunAdvice | None:
+    def _advice_of_job(
+        self, newest: ServedSpan, all_spans: Sequence[ServedSpan], own: Insight | None
+    ) -> RunAdvice | None:
         """Returns the advice of the job, if the span is of one rank of a job that has a card that saves time, and no
         surer one of its own."""
         job = find_job(newest, all_spans)

@@ -90,8 +90,7 @@ def snapshot_page(folder: Path, request: SnapshotRequest, since: Path | None = N
     IndexError where there is no such device."""
     opened = _opened(folder)
     if not opened.summary.devices:
-        headline = snapshot_headline(None)
-        return SnapshotPage(headline, [], opened.summary, 0, True, 1, 0, None, 0, 0, 0, [], None, [], 0, None)
+        return SnapshotPage(headline=snapshot_headline(None), summary=opened.summary)
     summary = opened.summary.devices[request.device]
     device = _device(folder, summary.device)
     after = device.usage.peak if request.at_ns is None else device.after(request.at_ns)

@@ -130,7 +130,7 @@ class Store:
     def page(self, id: str, view: str, *, work: bool) -> SpanPage | Waiting:
         """Raises UnknownSpan, SpanFailed."""
         try:
-            return self._of_results([self._find(id)], lambda span: self._page(span, view), work)
+            return self._answer_from_results([self._find(id)], lambda span: self._page(span, view), work)
         except KeyError:
             raise UnknownSpan(view) from None
 
@@ -204,7 +204,7 @@ class Store:
         """Compares the worker of one span with that of another, using all their spans that are read. Two spans of the
         same worker are compared on their own. Raises UnknownSpan, SpanFailed."""
         try:
-            return self._of_results([self._find(base), self._find(candidate)], self._comparison, work)
+            return self._answer_from_results([self._find(base), self._find(candidate)], self._comparison, work)
         except TraceError as error:
             raise SpanFailed(Problem.of(error)) from None
         except KeyError:
@@ -231,15 +231,17 @@ class Store:
         self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool
     ) -> TimelinePage | Waiting:
         """Returns the events of a window [start_ns, end_ns). Raises UnknownSpan, SpanFailed."""
-        return self._of_events(id, lambda events: timeline_page(events, *window, detail_ns, folded=folded), work)
+        return self._answer_from_events(
+            id, lambda events: timeline_page(events, *window, detail_ns, folded=folded), work
+        )
 
     def busy(self, id: str, start_ns: int, end_ns: int, bins: int, *, work: bool) -> BusyBins | Waiting:
         """Returns how busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
-        return self._of_events(id, lambda events: busy_bins(events, start_ns, end_ns, bins), work)
+        return self._answer_from_events(id, lambda events: busy_bins(events, start_ns, end_ns, bins), work)
 
     def memory(self, id: str, request: MemoryRequest, *, work: bool) -> MemoryPage | Waiting:
         """Returns how much a device has allocated. Raises UnknownSpan, UnknownDevice, SpanFailed."""
-        page = self._of_events(
+        page = self._answer_from_events(
             id, lambda events: memory_page(events, request.device, request.window, request.bins, request.at_ns), work
         )
         if page is None:
@@ -264,7 +266,7 @@ class Store:
 
     def flame(self, id: str, by: str, where: str, *, work: bool) -> FlamePage | Waiting:
         """Returns the call paths of a span. Raises UnknownSpan, UnknownEvent (no such tree), SpanFailed."""
-        page = self._of_events(id, lambda events: flame_page(events, by, where), work)
+        page = self._answer_from_events(id, lambda events: flame_page(events, by, where), work)
         if page is None:
             raise UnknownEvent(by, where)
         return page
@@ -272,21 +274,21 @@ class Store:
     def source(self, id: str, file: str, *, work: bool) -> SourceText | Waiting:
         """Returns a file that lines of the Operators view name. Raises UnknownSpan, UnknownEvent (none does),
         SpanFailed."""
-        text = self._of_results([self._find(id)], lambda span: span_source(span, file), work)
+        text = self._answer_from_results([self._find(id)], lambda span: span_source(span, file), work)
         if text is None:
             raise UnknownEvent(file)
         return text
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Returns everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""
-        detail = self._of_events(id, lambda events: event_detail(events, number, folded=folded), work)
+        detail = self._answer_from_events(id, lambda events: event_detail(events, number, folded=folded), work)
         if detail is None:
             raise UnknownEvent(number)
         return detail
 
     def search(self, id: str, search: Search, *, work: bool) -> SearchPage | Waiting:
         """Returns the events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
-        return self._of_events(id, lambda events: search_page(events, search), work)
+        return self._answer_from_events(id, lambda events: search_page(events, search), work)
 
     def step_slice(self, id: str, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
         """Returns the steps from the first to the last as a trace of their own. Raises UnknownSpan, SpanFailed."""
@@ -312,7 +314,7 @@ class Store:
             self.reader.want(spans)
         return spans
 
-    def _of_results(self, spans: Sequence[ServedSpan], answer: Callable[..., T], work: bool) -> T | Waiting:
+    def _answer_from_results(self, spans: Sequence[ServedSpan], answer: Callable[..., T], work: bool) -> T | Waiting:
         """Answers with the results of spans, once they are at hand. A summary that is gone or damaged has the first
         span read again. Raises SpanFailed."""
         for span in spans:
@@ -323,7 +325,7 @@ class Store:
         except (OSError, DamagedSummary) as error:
             return self.reader.again(spans[0], error, work=work)
 
-    def _of_events(self, id: str, answer: Callable[[EventFile], T], work: bool) -> T | Waiting:
+    def _answer_from_events(self, id: str, answer: Callable[[EventFile], T], work: bool) -> T | Waiting:
         """Answers with the single events of a span, once they are at hand. Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else answer(events)

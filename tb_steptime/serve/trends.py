@@ -16,7 +16,7 @@ from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights import judge_trends
+from tb_steptime.insights import TrendFacts, judge_trends
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import WATCHED, Change, Kernels, Spans, find_changes
 from tb_steptime.serve.pages import CachedResults, LruCache
@@ -96,8 +96,8 @@ def _key(rows: Sequence[_Row], focus: str | None) -> bytes:
 
 def _trends_texts(rows: Sequence[_Row], focus: str | None) -> _TrendsTexts:
     read = [(row.span, row.columns.result(WATCHED, strips=False, others=True)) for row in rows if row.columns]
-    found = ((span.found, result) for span, result in read)
-    headline, titles = judge_trends([(each.run, each.worker, each.number, result) for each, result in found], focus)
+    facts = [TrendFacts(span.found.run, span.found.number, result) for span, result in read]
+    headline, titles = judge_trends(facts, focus)
     return _TrendsTexts(headline, titles, find_changes(_workers(read)))
 
 

@@ -104,15 +104,14 @@ class _Codes:
 
     def of_stacks(self, stacks: Int32) -> UInt8:
         distinct, which = np.unique(stacks, return_inverse=True)
-        codes: UInt8 = np.array([self._of_stack(stack) for stack in distinct.tolist()], np.uint8)[which]
-        return codes
+        return np.array([self._code_of_stack(stack) for stack in distinct.tolist()], np.uint8)[which]
 
-    def _of_stack(self, stack: int) -> _Code:
+    def _code_of_stack(self, stack: int) -> _Code:
         if stack not in self._known:
-            self._known[stack] = self._of_frames(stack)
+            self._known[stack] = self._code_of_frames(stack)
         return self._known[stack]
 
-    def _of_frames(self, stack: int) -> _Code:
+    def _code_of_frames(self, stack: int) -> _Code:
         frames = [self._snapshot.frames[place] for place in self._snapshot.stacks[stack]]
         python = [f"{frame.file.replace(chr(92), '/')}: {frame.function}" for frame in frames if is_python(frame)]
         for frame in python:

@@ -62,7 +62,7 @@ class Lines:
             frames = [self._snapshot.frames[each] for each in self._snapshot.stacks[stack]]
             python = [each for each in frames if is_python(each)]
             own = (each for each in python if is_of_user(short_frame(each.file)))
-            self._known[stack] = next(own, next(iter(python), None)) or _of_native(frames)
+            self._known[stack] = next(own, next(iter(python), None)) or _native_frame(frames)
         return self._known[stack]
 
     def line(self, stack: int) -> str | None:
@@ -95,7 +95,7 @@ def native_path(frames: list[Frame]) -> list[Frame]:
     return list(named) or frames[-1:]
 
 
-def _of_native(frames: list[Frame]) -> Frame | None:
+def _native_frame(frames: list[Frame]) -> Frame | None:
     """Returns a node of the backward pass, or else the innermost op."""
     path = native_path(frames)
     return next((each for each in path if not each.function.startswith("aten::")), next(iter(path), None))

@@ -181,8 +181,7 @@ def _backwards(entries: Entries, signs: dict[Action, int], at_end: int) -> Int64
     for action, step in signs.items():
         sign[action] = step
     change = sign[entries.action] * entries.size
-    after: Int64 = at_end - (change.sum() - np.append(0, np.cumsum(change)))
-    return after
+    return at_end - (change.sum() - np.append(0, np.cumsum(change)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +201,7 @@ class Allocations:
 
     def alive_after(self, entries: int) -> Bool:
         """Returns which allocations exist after this many entries."""
-        alive: Bool = (self.begin < entries) & (self.end >= entries)
-        return alive
+        return (self.begin < entries) & (self.end >= entries)
 
     def where(self, selected: Bool) -> Allocations:
         """Returns only the chosen allocations."""

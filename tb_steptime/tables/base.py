@@ -100,13 +100,13 @@ def head(
     on: Surface = Surface.TAB,
 ) -> Column[Any]:  # fmt: skip
     """Returns a column that only the tab shows, unless `on` says where else."""
-    return Column(id, label, unit, meaning, None, on, {}, figure, short, colour)
+    return Column(id, label, unit, meaning, on=on, figure=figure, short=short, colour=colour)
 
 
 def of_metric(metric: Metric, on: Surface, names: Mapping[Surface, str] | None = None) -> Column[Any]:
     """Returns the column of a figure that is also in the catalogue: the row's field has the metric's id."""
     return Column(
-        metric.id, metric.label, metric.unit, metric.meaning, None, on, names or {},
+        metric.id, metric.label, metric.unit, metric.meaning, on=on, names=names or {},
         short=metric.short, colour=metric.colour,
     )  # fmt: skip
 
@@ -131,7 +131,7 @@ class Table(msgspec.Struct, Generic[R], frozen=True):
     @property
     def derived(self) -> list[Column[R]]:
         """The columns that are not fields of a row but belong to its JSON."""
-        fields = _fields(self.row)
+        fields = self.row.__struct_fields__ if issubclass(self.row, msgspec.Struct) else ()
         return [column for column in self.on(Surface.ROWS) if column.id not in fields]
 
     def kinds(self) -> dict[str, Kind]:
@@ -145,7 +145,8 @@ class Table(msgspec.Struct, Generic[R], frozen=True):
 
     def whole_row(self, row: R) -> tuple[Value, ...]:
         """Returns the values of the columns of `kinds()`."""
-        return (*_astuple(row), *(column.value(row) for column in self.derived))
+        assert isinstance(row, msgspec.Struct)
+        return (*msgspec.structs.astuple(row), *(column.value(row) for column in self.derived))
 
     def values(self, row: R, surface: Surface) -> tuple[Value, ...]:
         return tuple(column.value(row) for column in self.on(surface))
@@ -159,15 +160,6 @@ def report_of(kind: type[S], row: object, **computed: Any) -> S:
     """Returns a report with the fields of a row that have the same names, and the computed ones."""
     copied = {name: getattr(row, name) for name in kind.__struct_fields__ if name not in computed}
     return kind(**copied, **computed)
-
-
-def _fields(row: type) -> tuple[str, ...]:
-    return row.__struct_fields__ if issubclass(row, msgspec.Struct) else ()
-
-
-def _astuple(row: Any) -> tuple[Value, ...]:
-    values: tuple[Value, ...] = msgspec.structs.astuple(row)
-    return values
 
 
 Cell = int | float | bool | str | None

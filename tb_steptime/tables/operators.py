@@ -152,7 +152,9 @@ def _column(
     short: str = "",
     names: Mapping[Surface, str] | None = None,
 ) -> Column[PlacedModule]:
-    return Column(id, label, unit, meaning, attrgetter(f"row.{id}"), on, names or {}, figure, short)
+    return Column(
+        id, label, unit, meaning, of=attrgetter(f"row.{id}"), on=on, names=names or {}, figure=figure, short=short
+    )
 
 
 MODULES: Table[PlacedModule] = Table(

@@ -55,16 +55,16 @@ class EvidenceEvent(msgspec.Struct, frozen=True):
 def evidence_events(trace: Trace, device: int | None, start_ns: int, end_ns: int) -> list[EvidenceEvent]:
     """Returns the device's last activity before the range, the host's events in it in time order, and the device's
     first activity after it. device: None for the host only."""
-    activity = _of_device(trace, device)
+    activity = _device_rows(trace, device)
     ended = activity[trace.events.ends(activity) <= start_ns]
     before = ended[np.argsort(trace.events.ends(ended), kind="stable")][-1:]
     after = activity[trace.events.start_ns[activity] >= end_ns][:1]
-    inside = _of_host(trace, _launching_thread(trace, after), start_ns, end_ns)
+    inside = _host_rows(trace, _launching_thread(trace, after), start_ns, end_ns)
     rows_by_place: list[tuple[_Place, Int64]] = [("before", before), ("in", inside), ("after", after)]
     return [_event(trace, row, place, start_ns, end_ns) for place, rows in rows_by_place for row in rows.tolist()]
 
 
-def _of_device(trace: Trace, device: int | None) -> Int64:
+def _device_rows(trace: Trace, device: int | None) -> Int64:
     """Returns the device's activities in time order."""
     rows = trace.events.rows(*DEVICE_KINDS)
     return rows[trace.events.device[rows] == device] if device is not None else rows[:0]
@@ -77,7 +77,7 @@ def _launching_thread(trace: Trace, activity: Int64) -> int | None:
     return int(trace.events.thread[call[0]]) if len(call) and call[0] >= 0 else None
 
 
-def _of_host(trace: Trace, thread: int | None, start_ns: int, end_ns: int) -> Int64:
+def _host_rows(trace: Trace, thread: int | None, start_ns: int, end_ns: int) -> Int64:
     """Events of the thread, or of all threads if it is unknown, in time order."""
     events, rows = trace.events, trace.events.rows(*_HOST_KINDS)
     thread_rows = rows if thread is None else rows[events.thread[rows] == thread]

@@ -14,14 +14,13 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.insights.base import Insight, JobText, Judgement
+from tb_steptime.insights.base import Insight, Judgement
 from tb_steptime.insights.basis import sentence
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.excluded_time.steady_step import KINDS, ExcessNs
-from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.cards import plain_why_lowered
@@ -63,7 +62,9 @@ def span_report(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -
         span=span.number,
         trace=span.path,
         trace_bytes=facts.file_bytes,
-        job=_job(overview.job, judgement.job),
+        job=report_of(
+            JobReport, overview.job, text=plain(judgement.job.line), evidence=list(map(plain, judgement.job.shown_by))
+        ),
         verdict=report_of(VerdictReport, judgement.verdict, text=plain(judgement.verdict.text)),
         quality=finding_reports(overview),
         steps=_steps(overview, loading, host),
@@ -156,10 +157,6 @@ def _mean_excluded(overview: OverviewResult) -> dict[str, Any]:
     removed = sum(ns for kind, ns in kinds.items() if kind != "unknown")
     excluded = {field: mean(overview.steps, field) for field in _EXCLUDED}
     return {**excluded, "steady_ns": overview.mean_duration_ns - removed, "excess_ns": ExcessNs(**kinds)}
-
-
-def _job(job: JobKind, text: JobText) -> JobReport:
-    return report_of(JobReport, job, text=plain(text.line), evidence=list(map(plain, text.shown_by)))
 
 
 def _data_loading(result: DataLoadingResult) -> DataLoadingReport:

@@ -215,8 +215,9 @@ def run_table(runs: Sequence[tuple[FoundSpan, Sequence[RunSpan], RunAdvice]], wi
 
 
 def _cells(first_span: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice) -> tuple[str, ...]:
+    name = cut_off(first_span.run_name, _NAME)
     cells = (
-        _name(first_span, any(span.simulated for span in spans)),
+        f"{name} (simulated)" if "simulated" not in name and any(span.simulated for span in spans) else name,
         str(len(spans)),
         UNKNOWN if advice.step_ns is None else duration(advice.step_ns),
         _agreed([span.bound for span in spans]),
@@ -233,12 +234,6 @@ def _report(run: str, advice: RunAdvice, workers: list[str]) -> RunReport:
     card = advice.card.id if advice.card else None
     least, most = advice.workers or (None, None)
     return RunReport(run, advice.spans, advice.saying, card, _in_words(advice), least, most, *advice.gain_ns, workers)
-
-
-def _name(span: FoundSpan, simulated: bool) -> str:
-    """Returns the name of a run, marked as simulated where the name itself does not say so."""
-    name = cut_off(span.run_name, _NAME)
-    return f"{name} (simulated)" if simulated and "simulated" not in name else name
 
 
 def _agreed(values: Sequence[str]) -> str:

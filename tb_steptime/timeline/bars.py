@@ -78,8 +78,7 @@ def join_alike(bars: Bars, detail_ns: int) -> Bars:
 
 
 def _same(values: Int32 | Int64 | UInt8) -> Bool:
-    same: Bool = values[1:] == values[:-1]
-    return same
+    return values[1:] == values[:-1]
 
 
 def _joined(bars: Bars, with_previous: Bool) -> Bars:

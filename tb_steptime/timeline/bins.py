@@ -73,8 +73,7 @@ def _area_before(events: EventFile, instants: Int64) -> Int64:
     instant, depth, area = (events.column(f"queue.{name}") for name in ("instant", "depth", "area"))
     at = np.searchsorted(instant, instants, side="right") - 1
     row = np.maximum(at, 0)
-    result: Int64 = np.where(at < 0, 0, area[row] + depth[row] * (instants - instant[row]))
-    return result
+    return np.where(at < 0, 0, area[row] + depth[row] * (instants - instant[row]))
 
 
 def _peaks(depth: Int64, ends: Int64, opening: Int64) -> Int64:

@@ -158,8 +158,7 @@ class EventFile:
 
     def int64(self, name: str) -> Int64:
         """Returns a column of whole numbers of 64 bits."""
-        column: Int64 = self.column(name)
-        return column
+        return self.column(name)
 
     def bytes(self) -> int:
         return self.mapped.nbytes

@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_steptime.timeline.answers import Hits, SearchPage, TrackHits
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Int64
 
 #: Number of hits per answer: enough to step through before the next answer arrives.
 PAGE_HITS = 200
@@ -71,18 +71,13 @@ def search_page(events: EventFile, search: Search) -> SearchPage:
 
 
 def _matches(events: EventFile, text: str) -> Int64:
-    """Returns the places of the events whose name contains these words."""
+    """Returns the places of the events whose name, or the form in which it is shown, contains these words."""
     if not text:
         return np.arange(0)
-    return np.flatnonzero(_names_with(events, text)[events.name[: events.event_count]])
-
-
-def _names_with(events: EventFile, text: str) -> Bool:
-    """Returns for each string of the file whether it contains these words as a name, or as the shown form of one."""
     matches = np.array([text in each for each in events.lower_strings], bool)
     shown = events.column("shown")
     matches[: len(shown)] |= (shown >= 0) & matches[shown]
-    return matches
+    return np.flatnonzero(matches[events.name[: events.event_count]])
 
 
 def _by_track(events: EventFile, places: Int64, of_track: Int64) -> list[TrackHits]:
@@ -107,5 +102,4 @@ def _bins(events: EventFile, starts: Int64) -> list[int]:
     """Returns the number of hits that begin in each of equal parts of the events' time span."""
     first, length = events.head.first_ns, max(1, events.head.last_ns - events.head.first_ns)
     part = np.minimum((starts - first) * BINS // length, BINS - 1)
-    counts: list[int] = np.bincount(part, minlength=BINS).tolist()
-    return counts
+    return np.bincount(part, minlength=BINS).tolist()

@@ -55,8 +55,7 @@ class _Strings:
     def numbers_of(self, place: npt.NDArray[Any], texts: Iterable[str]) -> Int32:
         """Returns the numbers of texts that are given by their place, -1 for none."""
         numbers = np.array([*(self.number(text) for text in texts), -1], np.int32)
-        result: Int32 = numbers[place]
-        return result
+        return numbers[place]
 
 
 def _write_launches(trace: Trace, columns: Columns) -> None:
@@ -133,5 +132,4 @@ def launched_by(events: EventFile, calls: Sequence[int] | Int32) -> Int32:
     first = np.searchsorted(numbers, calls)
     count = np.searchsorted(numbers, calls, side="right") - first
     rows = ranges_from(first, count)
-    launched: Int32 = events.column("call.activity")[rows]
-    return launched
+    return events.column("call.activity")[rows]

@@ -47,9 +47,8 @@ def backward_nodes(trace: Trace) -> Nodes:
     forward = np.full(len(numbered), -1, np.int32)
     has_op = _named_for_ops(trace, table.event[numbered])
     forward[has_op] = _creators(trace, numbered[has_op])
-    events = distinct_in(np.concatenate((rows_named(trace, (Kind.CPU_OP,), _is_node), table.event[numbered]))).astype(
-        np.int32
-    )
+    nodes = rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(NODE))
+    events = distinct_in(np.concatenate((nodes, table.event[numbered]))).astype(np.int32)
     result = np.full(len(events), -1, np.int32)
     result[np.searchsorted(events, table.event[numbered])] = forward
     return Nodes(events, result)
@@ -64,18 +63,13 @@ def has_first_node(trace: Trace) -> bool:
     return len(numbers) > 0 and int(numbers.min()) == 0 and int(numbers.max()) > 0
 
 
-def _is_node(name: str) -> bool:
-    return name.startswith(NODE)
-
-
 def _named_for_ops(trace: Trace, rows: Int32) -> Bool:
     """Returns which of these rows have a name that names an op: all but the nodes that C++ code created."""
     names = trace.events.name[rows]
     by_name = np.ones(len(trace.strings), bool)
     for name in distinct_in(names).tolist():
         by_name[name] = not trace.strings[name].removeprefix(NODE).startswith(_CREATED_IN_CPP)
-    result: Bool = by_name[names]
-    return result
+    return by_name[names]
 
 
 def _creators(trace: Trace, nodes: Int64) -> Int32:

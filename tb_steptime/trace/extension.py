@@ -73,9 +73,7 @@ def one_pass(name: str, fills: Sequence[type], *columns: _Column, for_each: int 
         return None
     inputs = [np.ascontiguousarray(each) for each in columns]
     filled: list[_Column] = [np.empty(rows * for_each, column_type) for column_type in fills]
-    count = getattr(built, name)(*(number for each in (*inputs, *filled) for number in _where(each)))
+    count = getattr(built, name)(
+        *(number for each in (*inputs, *filled) for number in (each.__array_interface__["data"][0], each.nbytes))
+    )
     return None if count is None else [each[:count] for each in filled]
-
-
-def _where(column: _Column) -> tuple[int, int]:
-    return column.__array_interface__["data"][0], column.nbytes

@@ -66,8 +66,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         mean = self.total(values.astype(np.float64)) / steps
         unlike = np.bincount(group, (sums - mean[group]) ** 2, minlength=len(self))
         absent = steps - np.bincount(group, minlength=len(self))
-        spread: Float64 = np.sqrt((unlike + absent * mean**2) / (steps - 1))
-        return spread
+        return np.sqrt((unlike + absent * mean**2) / (steps - 1))
 
     def extremes(self, low: Int64, high: Int64 | None = None) -> tuple[Int64, Int64]:
         """Returns the smallest `low` and the largest `high` in each group (high=None: the largest `low`)."""

@@ -43,8 +43,7 @@ def is_host_range(trace: Trace) -> Bool:
     events = trace.events
     marks = loader_names(trace).copy()
     marks[events.name[step_marks(trace)]] = True
-    mask: Bool = ((events.kind == Kind.CPU_OP) | (events.kind == Kind.USER)) & ~marks[events.name]
-    return mask
+    return ((events.kind == Kind.CPU_OP) | (events.kind == Kind.USER)) & ~marks[events.name]
 
 
 #: Events joined at once. Most of a trace is host ops; the rows, starts and ends of all of them would be 60 MB for a

@@ -186,13 +186,8 @@ def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]
 def weighted_overlap(start: Int64, end: Int64, weight: Float64, edges: Int64) -> Float64:
     """Returns the sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not
     sampled. Weights must not be negative."""
-    rounded = np.diff(_weighted_before(start, end, weight, edges))
+    rounded = np.diff(_ramp(start, weight, edges) - _ramp(end, weight, edges))
     return np.asarray(np.maximum(rounded, 0), np.float64)  # rounding may leave -1e-11 in place of 0
-
-
-def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64) -> Float64:
-    """Returns the integral over (-inf, instant) of the sum of the weights of the intervals that are open."""
-    return _ramp(start, weight, instants) - _ramp(end, weight, instants)
 
 
 def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.trace.model import Trace, shared
-from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, StringTable
+from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, KernelLabels, StringTable, values_at
 
 
 @shared
@@ -23,13 +23,26 @@ def annotated(trace: Trace) -> KernelLabels | None:
     row = np.searchsorted(table.event, trace.kernels.event)
     row[row == len(table)] = -1
     row = np.where((row >= 0) & (table.event[row] == trace.kernels.event), row, -1) if len(table) else row
-    module, name, phase = (_take(column, row) for column in (table.module, table.name, table.phase))
+    module, name, phase = (
+        values_at(column, row).astype(np.int32) for column in (table.module, table.name, table.phase)
+    )
     modules = np.where(module >= 0, module, name)
     if not ((modules >= 0) | (phase >= 0)).any():
         return None
     none = np.full(size, -1, np.int32)
-    texts = [_path(text) for text in trace.annotation_texts.strings]
-    return KernelLabels(none, none, none, none, none, none >= 0, modules, none, phase, StringTable(texts))
+    texts = [text.replace(".", MODULE_SEPARATOR) for text in trace.annotation_texts.strings]  # "layers.0" -> "layers/0"
+    return KernelLabels(
+        op=none,
+        call=none,
+        shapes=none,
+        dtypes=none,
+        settings=none,
+        is_same=none >= 0,
+        modules=modules,
+        line=none,
+        phase=phase,
+        texts=StringTable(texts),
+    )
 
 
 @shared
@@ -39,19 +52,6 @@ def kernel_labels(trace: Trace) -> KernelLabels | None:
     if noted is None or trace.kernel_labels is None:
         return noted or trace.kernel_labels
     return _over(noted, trace.kernel_labels)
-
-
-def _path(name: str) -> str:
-    """Returns a qualified name as a path of modules.
-
-    >>> _path("layers.0.attention")
-    'layers/0/attention'
-    """
-    return name.replace(".", MODULE_SEPARATOR)
-
-
-def _take(column: Int32, rows: Int64) -> Int32:
-    return np.where(rows >= 0, np.append(column, -1)[rows], -1).astype(np.int32)
 
 
 def _over(labels: KernelLabels, others: KernelLabels) -> KernelLabels:

@@ -61,8 +61,7 @@ class BatchRows(Columns, frozen=True, eq=False):
 
     @property
     def keys(self) -> Int64:
-        key: Int64 = (self.loader << 56) + (self.pass_number << 32) + self.batch
-        return key
+        return (self.loader << 56) + (self.pass_number << 32) + self.batch
 
 
 class ProducedBatches(BatchRows, frozen=True, eq=False):

@@ -495,5 +495,4 @@ def launched_before(trace: Trace, activity: Int64) -> Bool:
     has merely lost its call. Without any recorded launch, nothing shows that one was launched before."""
     launches, number = find_launches(trace), trace.events.correlation_id
     linked = number[launches.activity[launches.call >= 0]]
-    before: Bool = number[activity] < linked.min(initial=np.iinfo(number.dtype).max) if len(linked) else activity < 0
-    return before
+    return number[activity] < linked.min(initial=np.iinfo(number.dtype).max) if len(linked) else activity < 0

@@ -46,7 +46,9 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
     depth = _depth(start_ns, end_ns)
     parent = np.full(len(depth), -1, np.int32)
     deepest = int(depth.max(initial=0))
-    levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_comparing(depth, deepest)
+    levels: Iterator[Int64] = (np.flatnonzero(depth == level) for level in range(deepest + 1))
+    if deepest > _MANY_LEVELS:
+        levels = iter(np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1]))
     above = next(levels)
     for level in levels:
         parent[level] = above[np.searchsorted(above, level) - 1]
@@ -57,14 +59,6 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
 #: Maximum number of passes over all rows. With more levels, sorting takes less time, and more memory. Python stops at
 #: 1000 calls.
 _MANY_LEVELS = 500
-
-
-def _rows_by_comparing(depth: Int32, deepest: int) -> Iterator[Int64]:
-    return (np.flatnonzero(depth == level) for level in range(deepest + 1))
-
-
-def _rows_by_sorting(depth: Int32) -> Iterator[Int64]:
-    return iter(np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1]))
 
 
 def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:
@@ -251,8 +245,7 @@ def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
 def _last_begun(start: Int64, instants: Int64) -> Int64:
     """Returns the place of the last interval begun at each instant, the innermost of those that begin then, or -1 if
     none has begun."""
-    place: Int64 = np.searchsorted(start, instants, side="right") - 1
-    return place
+    return np.searchsorted(start, instants, side="right") - 1
 
 
 def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], Int32]) -> None:
@@ -279,8 +272,7 @@ def top_level(trace: Trace, rows: Int64) -> Int64:
     if not len(rows):
         return rows
     ends = np.maximum.accumulate(trace.events.ends(rows))
-    top: Int64 = rows[~np.append(False, trace.events.start_ns[rows[1:]] < ends[:-1])]
-    return top
+    return rows[~np.append(False, trace.events.start_ns[rows[1:]] < ends[:-1])]
 
 
 def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:

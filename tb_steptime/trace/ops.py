@@ -176,8 +176,7 @@ def computed_again(trace: Trace, rows: Rows) -> Bool:
 
 def in_nodes(trace: Trace, rows: Rows) -> Bool:
     """Returns which host rows are inside a node of the backward pass."""
-    inside: Bool = _node(trace, rows) >= 0
-    return inside
+    return _node(trace, rows) >= 0
 
 
 def _node_rows(trace: Trace) -> Int64:
@@ -191,8 +190,7 @@ def _node(trace: Trace, rows: Rows) -> Int64:
 def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
     """Returns which rows run in a module call inside their node: there the forward pass is computed again. node: the
     innermost node of each row."""
-    again: Bool = innermost(trace, module_frames, np.where(node >= 0, rows, -1)) > node
-    return again
+    return innermost(trace, module_frames, np.where(node >= 0, rows, -1)) > node
 
 
 def kernel_modules(trace: Trace) -> Int64:

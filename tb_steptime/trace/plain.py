@@ -285,8 +285,7 @@ class _Walk:
     def _list(stack: list[Any]) -> list[Any]:
         if type(stack[-1]) is not list:
             raise TypeError
-        top: list[Any] = stack[-1]
-        return top
+        return stack[-1]
 
     def _bytes(self, start: int, length: int) -> bytes:
         if start + length > len(self._data):

@@ -16,7 +16,7 @@ from tb_steptime.trace.frames import innermost_module, is_source, module_frames,
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import RowsOf, innermost, op_rows
 from tb_steptime.trace.ops import Rows, op_at
-from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in, is_in, values_at
+from tb_steptime.trace.table import Int32, Int64, StackTable, StringTable, distinct_in, is_in, values_at
 
 
 class Words(msgspec.Struct, frozen=True, eq=False):
@@ -27,6 +27,15 @@ class Words(msgspec.Struct, frozen=True, eq=False):
 
     number: Int32
     texts: Sequence[str]
+
+    @staticmethod
+    def none(count: int) -> Words:
+        """Returns no text for each of so many rows."""
+        return Words(np.full(count, -1, np.int32), ())
+
+    def at(self, places: Int32 | Int64) -> Words:
+        """Returns the texts at these places, in their order."""
+        return Words(self.number[places], self.texts)
 
     def __getitem__(self, index: int) -> str | None:
         number = int(self.number[index])
@@ -45,7 +54,7 @@ class Words(msgspec.Struct, frozen=True, eq=False):
 def sources(trace: Trace, rows: Rows) -> Words:
     """Returns the innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""
     if len(source_frames(trace)):
-        return _of_frames(trace, source_frames, rows, short_frame)
+        return _words_of_frames(trace, source_frames, rows, short_frame)
     return stack_words(trace, rows, _source)
 
 
@@ -53,16 +62,16 @@ def modules(trace: Trace, rows: Rows) -> Words:
     """Returns the innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not contain it; ops of
     TorchScript may name it."""
     if not len(module_frames(trace)) and len(trace.hierarchies):
-        return _from_op_texts(trace, trace.hierarchies, trace.hierarchy_texts, rows, innermost_module)
-    return _of_frames(trace, module_frames, rows, module_name)
+        return _words_of_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, innermost_module)
+    return _words_of_frames(trace, module_frames, rows, module_name)
 
 
 def hierarchies(trace: Trace, rows: Rows) -> Words:
     """Returns the modules of TorchScript around each op, as the op names them."""
-    return _from_op_texts(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
+    return _words_of_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
 
 
-def _of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], str]) -> Words:
+def _words_of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], str]) -> Words:
     frame = innermost(trace, frames, rows.astype(np.int64))
     name = values_at(trace.events.name, frame).astype(np.int32)
     return words_of(name, trace.strings.strings, shown)
@@ -71,10 +80,10 @@ def _of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], 
 def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) -> Words:
     """Returns the result of `shown` for the call stack of the op, or of the innermost op around it that has one: frames
     separated by ";", innermost first."""
-    return _from_op_texts(trace, trace.stacks, trace.stack_texts, rows, shown)
+    return _words_of_ops(trace, trace.stacks, trace.stack_texts, rows, shown)
 
 
-def _from_op_texts(
+def _words_of_ops(
     trace: Trace, table: StackTable, texts: StringTable, rows: Rows, shown: Callable[[str], str | None]
 ) -> Words:
     number = np.full(len(rows), -1, np.int32)

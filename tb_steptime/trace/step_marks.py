@@ -86,8 +86,7 @@ def _one_at_a_time(trace: Trace, marks: Int64) -> Int64:
     thread = trace.events.thread[marks]
     number, events = np.bincount(thread), np.bincount(trace.events.thread)
     main = max(distinct_in(thread).tolist(), key=lambda each: (number[each], events[each]))
-    on_main: Int64 = marks[thread == main]
-    return on_main
+    return marks[thread == main]
 
 
 def mark_number(trace: Trace, row: int) -> int:

@@ -139,8 +139,7 @@ def ranges_from(first: Int64, count: Int64) -> Int64:
     >>> ranges_from(np.array([5, 2]), np.array([3, 1])).tolist()
     [5, 6, 7, 2]
     """
-    numbers: Int64 = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
-    return numbers
+    return np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
 
 
 def places_in(rows: Int64, searched: Int64) -> Int64:

@@ -15,15 +15,15 @@ import pytest
 
 import tb_steptime
 from tb_steptime import cli
-from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.errors import TraceError
+from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measure import measure_trace, read_file
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.gpu.counters import COUNTER_METRICS
 from tb_steptime.metrics.kernels.table import kernel_table
 from tb_steptime.metrics.operators.module_tree import ModuleRow
-from tb_steptime.notebook.span_tables import modules_table
+from tb_steptime.notebook.span import Span
 from tests import PROJECT
 from tests.drawn.small_trace import small_trace, write_trace
 
@@ -112,13 +112,20 @@ def test_tables_hold_what_was_measured(run):
     assert files(run) == before, "no file is written"
 
 
+class _WithModules(Span):
+    """A recording of which nothing but these modules is measured."""
+
+    def result(self, view, kind):
+        rows = [ModuleRow("Net"), ModuleRow("Block_0", 0, occurrences=2), ModuleRow("Linear_0", 1, allocated_bytes=8)]
+        return kind(modules=rows, folded=rows[:1])
+
+
 def test_modules_are_rows_in_the_order_of_the_tree():
-    rows = [ModuleRow("Net"), ModuleRow("Block_0", 0, occurrences=2), ModuleRow("Linear_0", 1, allocated_bytes=8)]
-    table = modules_table(OperatorsResult(modules=rows, folded=rows[:1]), folded=False)
-    assert table["path"].tolist() == ["Net", "Net / Block_0", "Net / Block_0 / Linear_0"]
-    assert table["occurrences"].tolist() == [0, 2, 0]
-    assert table.values("allocated_bytes") == [None, None, 8]
-    assert len(modules_table(OperatorsResult(modules=rows, folded=rows[:1]), folded=True)) == 1
+    span = _WithModules(FoundSpan("id", ".", "worker", 1, "file", None, None))
+    assert span.modules["path"].tolist() == ["Net", "Net / Block_0", "Net / Block_0 / Linear_0"]
+    assert span.modules["occurrences"].tolist() == [0, 2, 0]
+    assert span.modules.values("allocated_bytes") == [None, None, 8]
+    assert len(span.folded_modules) == 1
 
 
 def test_every_figure_has_a_unit_and_a_value_or_a_reason(run):

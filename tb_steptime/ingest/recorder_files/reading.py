@@ -132,8 +132,7 @@ def _ahead_ns(rows: Rows) -> Int64:
     if not len(clocks):
         return np.zeros(len(rows), np.int64)
     last = np.searchsorted(clocks, np.arange(len(rows)), "right") - 1
-    ahead: Int64 = rows["values"][clocks[np.maximum(last, 0)], _AHEAD]
-    return ahead
+    return rows["values"][clocks[np.maximum(last, 0)], _AHEAD]
 
 
 def added(trace: Trace, folder: AnyPath, file_names: Sequence[str]) -> tuple[Trace, list[SeenFile]]:

@@ -53,14 +53,12 @@ class TimedSteps(msgspec.Struct, frozen=True, eq=False):
     @property
     def slow(self) -> Rows:
         """The rows of the steps that took three times the usual time."""
-        slow: Rows = self.rows[(self.rows["flags"] & layout.SLOW) != 0]
-        return slow
+        return self.rows[(self.rows["flags"] & layout.SLOW) != 0]
 
     @property
     def plain(self) -> Rows:
         """The rows of the steps without the profiler."""
-        plain: Rows = self.rows[(self.rows["flags"] | layout.SLOW) == layout.SLOW]
-        return plain
+        return self.rows[(self.rows["flags"] | layout.SLOW) == layout.SLOW]
 
 
 def read_steps(path: AnyPath) -> TimedSteps:
@@ -91,8 +89,7 @@ def decode_steps(content: bytes) -> TimedSteps:
 def _valid(body: bytes, rows: Rows) -> Bool:
     size = _ROW.itemsize
     checksums = [zlib.crc32(body[begin + 4 : begin + size]) for begin in range(0, len(rows) * size, size)]
-    valid: Bool = np.array(checksums, np.uint32) == rows["checksum"]
-    return valid
+    return np.array(checksums, np.uint32) == rows["checksum"]
 
 
 def read_files(folder: AnyPath, names: Sequence[str]) -> list[TimedSteps]:
@@ -131,8 +128,7 @@ def _near(rows: Rows, recorded: Rows) -> Rows:
     edges = np.concatenate([[-np.inf], recorded["step"], [np.inf]])
     place = np.searchsorted(edges, rows["step"])
     distance = np.minimum(rows["step"] - edges[place - 1], edges[place] - rows["step"])
-    near: Rows = rows[distance <= NEAR_STEPS]
-    return near
+    return rows[distance <= NEAR_STEPS]
 
 
 class _Median(NamedTuple):
@@ -159,5 +155,4 @@ def _in_order(rows: Rows, ranks: Sequence[float]) -> list[int]:
     mean_ns = rows["duration_ns"] / rows["steps"]
     order = np.argsort(mean_ns)
     upto = np.cumsum(rows["steps"][order])
-    values: list[int] = mean_ns[order][np.minimum(np.searchsorted(upto, ranks), len(order) - 1)].astype(int).tolist()
-    return values
+    return mean_ns[order][np.minimum(np.searchsorted(upto, ranks), len(order) - 1)].astype(int).tolist()

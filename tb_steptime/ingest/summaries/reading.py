@@ -225,7 +225,7 @@ def _cached_copy(content: bytes, address: str, state: str) -> Path:
     try:
         in_cache(folder / f"{address}.{state}{SUFFIX}", content)
     except OSError:
-        folder = _of_this_process()
+        folder = _folder_of_this_process()
         write_atomically(folder / f"{address}.{state}{SUFFIX}", content, SUFFIX)
     for older in folder.glob(f"{address}.*"):
         if older.name != f"{address}.{state}{SUFFIX}":
@@ -235,11 +235,11 @@ def _cached_copy(content: bytes, address: str, state: str) -> Path:
 
 def _folders() -> tuple[Path, ...]:
     cache = cache_directory() / "copies"
-    return (cache, _of_this_process()) if _of_this_process.cache_info().currsize else (cache,)
+    return (cache, _folder_of_this_process()) if _folder_of_this_process.cache_info().currsize else (cache,)
 
 
 @functools.cache
-def _of_this_process() -> Path:
+def _folder_of_this_process() -> Path:
     return OwnFolder("copies").path
 
 

@@ -95,11 +95,11 @@ def _whole(result: OperatorsResult) -> int:
 
 def _modules(result: OperatorsResult) -> Phrase:
     """Returns the class of modules with most time of its own in the forward pass."""
-    most = max(result.folded, key=lambda row: _of_module(result, row))
-    whole = sum(_of_module(result, row) for row in result.folded)
+    most = max(result.folded, key=lambda row: _module_own_ns(result, row))
+    whole = sum(_module_own_ns(result, row) for row in result.folded)
     if not whole:
         return phrase("Which modules take the time?")
-    share = fraction(_of_module(result, most) / whole)
+    share = fraction(_module_own_ns(result, most) / whole)
     if most.instances == 1:
         return phrase("{module} takes {share} of the modules' forward pass", module=text(most.name), share=share)
     return phrase(
@@ -110,7 +110,7 @@ def _modules(result: OperatorsResult) -> Phrase:
     )
 
 
-def _of_module(result: OperatorsResult, row: ModuleRow) -> int:
+def _module_own_ns(result: OperatorsResult, row: ModuleRow) -> int:
     return (row.device_self_ns or 0) if result.has_device else row.host_self_ns
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,8 +25,13 @@ STEADY_FRACTION = 0.03
 #: Two runs are compared as before and after. For more runs the range is stated.
 COMPARED_GROUPS = 2
 
-#: (run, worker, number of the span, its trends), in the order of the pickers.
-TrendFacts = tuple[str, str, int, TrendsResult]
+
+class TrendFacts(NamedTuple):
+    """A span of a run: its number, and its trends."""
+
+    run: str
+    number: int
+    result: TrendsResult
 
 
 class Means(msgspec.Struct, frozen=True):
@@ -43,7 +49,7 @@ class Means(msgspec.Struct, frozen=True):
 
 def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
     """Returns the headline, and titles by picture: "steps", "slow", "slow_rule", "time_bins", and one for each metric
-    id.
+    id. spans: in the order of the pickers.
 
     focus names the run (with one run only: "span N" too) that the action and the titles of steps are about; None: the
     last run, in all its spans.
@@ -52,8 +58,8 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         return Headline(phrase("No span is read yet.")), {}
     groups = _groups(spans)
     focused = next((group for group in groups if group.name == focus), None)
-    chosen = focused or _means(spans[-1][0], [result for run, _, _, result in spans if run == spans[-1][0]])
-    several = len({run for run, *_ in spans}) > 1
+    chosen = focused or _means(spans[-1].run, [span.result for span in spans if span.run == spans[-1].run])
+    several = len({span.run for span in spans}) > 1
     named = focused is not None or several
     whose = " of the run in focus" if several else " of {name}" if named else ""  # of several runs the legend names it
     values = {"median": ns(chosen.recorded), "name": text(chosen.name)}
@@ -78,11 +84,11 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
 
 def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
     """Returns the step times by run, or where there is one run only by span, in which all its workers count as one."""
-    runs = dict.fromkeys(run for run, *_ in spans)
+    runs = dict.fromkeys(span.run for span in spans)
     if len(runs) > 1:
-        return [_means(run, [result for name, _, _, result in spans if name == run]) for run in runs]
-    numbers = dict.fromkeys(number for _, _, number, _ in spans)
-    return [_means(f"span {number}", [result for *_, place, result in spans if place == number]) for number in numbers]
+        return [_means(run, [span.result for span in spans if span.run == run]) for run in runs]
+    numbers = dict.fromkeys(span.number for span in spans)
+    return [_means(f"span {number}", [span.result for span in spans if span.number == number]) for number in numbers]
 
 
 def _means(name: str, results: list[TrendsResult]) -> Means:
@@ -97,14 +103,14 @@ def _means(name: str, results: list[TrendsResult]) -> Means:
 
 
 def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
-    several_runs = len({run for run, *_ in spans}) > 1
+    several_runs = len({span.run for span in spans}) > 1
     if len(groups) > COMPARED_GROUPS and several_runs:
         return _range(groups)
     first, last = groups[0], groups[-1]
     kind = _kind(groups)
     values = {"a": ns(first.mean), "b": ns(last.mean), "first": text(first.name), "last": text(last.name)}
     if len(groups) == 1:
-        return _one_span(first, [result for *_, result in spans])
+        return _one_span(first, [span.result for span in spans])
     if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
         template = _ALIKE if several_runs or kind == _STEADY_STEP else _STEADY
     else:
@@ -169,26 +175,27 @@ def _action(group: Means, named: bool) -> Phrase | None:
 def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Phrase:
     """Returns a title that compares the first span with the last, or of two runs the one in focus and the other, which
     the legend names."""
-    runs = sorted({run for run, *_ in spans}, key=lambda run: run == focus)
-    keys = runs if len(runs) > 1 else list(dict.fromkeys(number for _, _, number, _ in spans))
-    place = 0 if len(runs) > 1 else 2
-    first, last = (
-        _metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1])
-    )
+    runs = sorted({span.run for span in spans}, key=lambda run: run == focus)
+    several = len(runs) > 1
+    results: dict[str | int, list[TrendsResult]] = {run: [] for run in runs if several}
+    for span in spans:
+        results.setdefault(span.run if several else span.number, []).append(span.result)
+    groups = list(results.values())
+    first, last = _metric_mean(metric, groups[0]), _metric_mean(metric, groups[-1])
     label = text(metric.label)
-    if _metric_mean(metric, [span[3] for span in spans]) is None:
+    if _metric_mean(metric, [span.result for span in spans]) is None:
         return phrase("{label} cannot be measured here", label=label)
-    if len(runs) > COMPARED_GROUPS or (len(runs) > 1 and (first is None or last is None)):
+    if len(runs) > COMPARED_GROUPS or (several and (first is None or last is None)):
         return phrase("{label} of {number} runs", label=label, number=count(len(runs)))
     if first is None or last is None:
         return phrase("{label} is measured in some of the spans", label=label)
     values = {"label": label, "a": Quantity(first, metric.unit), "b": Quantity(last, metric.unit)}
-    if len(keys) == 1:
+    if len(groups) == 1:
         return Phrase("{label} is {a}", values)
     same = abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last))
     if same or quantity(values["a"]) == quantity(values["b"]):
-        return Phrase("{label} is {b} in both" if len(runs) > 1 else "{label} stays at {b}", values)
-    if len(runs) > 1:
+        return Phrase("{label} is {b} in both" if several else "{label} stays at {b}", values)
+    if several:
         return Phrase("{label} is {b}, {a} in the other run", values)
     return Phrase("{label} falls from {a} to {b}" if last < first else "{label} rises from {a} to {b}", values)
 

@@ -163,7 +163,7 @@ def find_collectives(trace: Trace) -> Collectives:
         start=trace.events.start_ns[event],
         end=trace.events.ends(event),
         kind=_kinds(trace, event, mark, values_at(table.name, row)),
-        bytes=np.where((elements >= 0) & (exchanged > 0), exchanged, _of_inputs(trace, mark)),
+        bytes=np.where((elements >= 0) & (exchanged > 0), exchanged, _bytes_of_inputs(trace, mark)),
         group=values_at(table.group, row).astype(np.int32),
         group_size=values_at(table.group_size, row).astype(np.int32),
         dtype=values_at(table.dtype, row).astype(np.int32),
@@ -245,7 +245,7 @@ def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
     return peer
 
 
-def _of_inputs(trace: Trace, mark: Int64) -> Int64:
+def _bytes_of_inputs(trace: Trace, mark: Int64) -> Int64:
     shapes, dtypes = trace.events.shapes, trace.events.dtypes
     if shapes is None or dtypes is None:
         return np.full(len(mark), -1, np.int64)
@@ -335,8 +335,7 @@ def _messages(trace: Trace) -> Bool:
     """Returns which rows of the table are sends or receives between two ranks."""
     kinds = np.array([kind_of(text) for text in trace.collective_texts.strings] + [UNKNOWN_KIND])
     name: Int32 = trace.collectives.name
-    is_message: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
-    return is_message
+    return (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
 
 
 def _add_batch(trace: Trace, columns: dict[str, Int64], at: int, messages: Int64) -> None:

@@ -355,9 +355,9 @@ def routed_rows(trace: Trace) -> RoutedRows:
     collectives = find_collectives(trace)
     rows = RoutedRows(*(np.full(len(collectives), -1, np.int64) for _ in range(3)))
     all_to_all = np.flatnonzero(collectives.kind == _ALL_TO_ALL)
-    for place, counts in zip(all_to_all.tolist(), _of_arguments(trace, all_to_all), strict=True):
+    for place, counts in zip(all_to_all.tolist(), _rows_in_arguments(trace, all_to_all), strict=True):
         _set(rows, place, counts)
-    for place, counts in _of_ops(trace, all_to_all[rows.sent[all_to_all] < 0]):
+    for place, counts in _rows_in_ops(trace, all_to_all[rows.sent[all_to_all] < 0]):
         _set(rows, place, counts)
     return rows
 
@@ -370,7 +370,7 @@ def _set(rows: RoutedRows, place: int, counts: _Rows | None) -> None:
         rows.sent[place], rows.received[place], rows.width[place] = counts
 
 
-def _of_arguments(trace: Trace, rows: Int64) -> list[_Rows | None]:
+def _rows_in_arguments(trace: Trace, rows: Int64) -> list[_Rows | None]:
     collectives, texts = find_collectives(trace), trace.collective_texts
     sent, received, elements = (
         column[rows].tolist() for column in (collectives.rows_sent, collectives.rows_received, collectives.elements)
@@ -388,7 +388,7 @@ def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | N
     return None if rest or not width else (sent, received, width)
 
 
-def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
+def _rows_in_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
     """Returns the place of each collective, and its rows according to the inputs of the op that requests it."""
     events = trace.events
     if events.shapes is None or events.settings is None or not len(rows):

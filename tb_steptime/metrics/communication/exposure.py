@@ -74,8 +74,8 @@ def exposure(trace: Trace) -> Exposure:
     return Exposure(
         exposed_ns=_exposed_ns(collectives, alone),
         alone=alone,
-        on_compute_stream=_on_compute_stream(trace, collectives, computing),
-        in_a_row=_in_a_row(trace, collectives, computing),
+        on_compute_stream=_are_on_compute_stream(trace, collectives, computing),
+        in_a_row=_are_in_a_row(trace, collectives, computing),
     )
 
 
@@ -199,7 +199,7 @@ def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
     return np.where(holds, order[np.minimum(at, len(order) - 1)], -1) if len(order) else np.full(len(instants), -1)
 
 
-def _on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
+def _are_on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
     """Returns whether each collective runs on a compute stream, which has at least COMPUTE_STREAM_FRACTION of its
     device's computing time."""
     events = trace.events
@@ -212,7 +212,7 @@ def _on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64)
     return np.array([stream in compute for stream in own], bool)
 
 
-def _in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
+def _are_in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
     start = trace.events.start_ns[computing]
     between = np.searchsorted(start, collectives.start[1:]) - np.searchsorted(start, collectives.end[:-1])
     close = between <= FEW_KERNELS
@@ -223,8 +223,7 @@ def _in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
 def holding_ops(trace: Trace) -> Int64:
     """Returns the rows of the ops that start an exchange and wait for it, in time order."""
     rows, _, holds = _nested(trace)
-    ops_behind: Int64 = rows[holds]
-    return ops_behind
+    return rows[holds]
 
 
 def computing_ops(trace: Trace) -> Intervals:
@@ -323,8 +322,7 @@ def est_wait_ns(trace: Trace) -> Int64:
     if not has_device_activity(trace):
         return np.zeros(len(collectives), np.int64)
     longer, exposed = longer_than_best_ns(trace), exposure(trace).exposed_ns
-    waits: Int64 = np.minimum(longer + _carried_ns(trace, collectives, longer, exposed), exposed)
-    return waits
+    return np.minimum(longer + _carried_ns(trace, collectives, longer, exposed), exposed)
 
 
 # A hidden wait delays what is queued behind it, so it may be exposed only there.

@@ -215,8 +215,7 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
 def _reduces_gradients(trace: Trace, collectives: Collectives) -> Bool:
     """Returns whether each collective reduces what a backward pass made, and could not be left to a later pass."""
     reduces = is_in(collectives.kind, (KINDS.index("all_reduce"), KINDS.index("reduce_scatter")))
-    result: Bool = reduces & ~is_in(_sites(trace, collectives), _IN_FORWARD) & ~early_exchanges(trace).early
-    return result
+    return reduces & ~is_in(_sites(trace, collectives), _IN_FORWARD) & ~early_exchanges(trace).early
 
 
 _BACKWARD = PHASES.index("backward")
@@ -323,13 +322,10 @@ def _row(
         norms_ns=exposed_per_step(launched_by_sync_norm(trace, launching_calls(trace)[rows])),
         buffers_ns=exposed_per_step(sites[rows] == SITE["forward.buffer_broadcast"]),
         nodes_ns=exposed_per_step(sites[rows] == SITE["backward.nodes"]),
-        in_backward=_in_backward(sites[rows], steps),
+        in_backward=None
+        if (sites[rows] == SITE["unknown"]).any()
+        else int((SITE_PHASE[sites[rows]] == _BACKWARD).sum()) / steps,
     )
-
-
-def _in_backward(sites: UInt8, steps: int) -> float | None:
-    known = sites != SITE["unknown"]
-    return int((SITE_PHASE[sites] == _BACKWARD).sum()) / steps if known.all() else None
 
 
 def _last(trace: Trace, collectives: Collectives, rows: Int64) -> LastCall | None:

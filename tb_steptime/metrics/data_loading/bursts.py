@@ -334,8 +334,7 @@ def _longest_epoch(batches: Batches, loader: int) -> Int64:
     in each epoch."""
     of_loader = np.flatnonzero(batches.loader == loader)
     epoch = np.cumsum(batches.first[of_loader])
-    longest: Int64 = of_loader[(epoch == np.bincount(epoch).argmax()) & ~batches.first[of_loader]]
-    return longest
+    return of_loader[(epoch == np.bincount(epoch).argmax()) & ~batches.first[of_loader]]
 
 
 def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | None) -> Reason | None:

@@ -61,16 +61,16 @@ IN_A_ROW = Reason("loader_count_unknown")
 
 
 def data_loading_wait(trace: Trace) -> Figure:
-    return _of_waits(trace, lambda waits: waits.wait_ns)
+    return _mean_of_waits(trace, lambda waits: waits.wait_ns)
 
 
 def exposed_data_loading(trace: Trace) -> Figure:
     """Returns `loader_intervals` - `device_busy` per step, ns."""
-    return _of_waits(trace, lambda waits: waits.exposed_ns)
+    return _mean_of_waits(trace, lambda waits: waits.exposed_ns)
 
 
 def hidden_data_loading(trace: Trace) -> Figure:
-    return _of_waits(trace, lambda waits: waits.hidden_ns)
+    return _mean_of_waits(trace, lambda waits: waits.hidden_ns)
 
 
 def exposed_share(trace: Trace) -> Figure:
@@ -79,7 +79,7 @@ def exposed_share(trace: Trace) -> Figure:
 
 
 def step_without_wait(trace: Trace) -> Figure:
-    return _of_waits(trace, lambda waits: find_steps(trace).duration_ns - waits.exposed_ns)
+    return _mean_of_waits(trace, lambda waits: find_steps(trace).duration_ns - waits.exposed_ns)
 
 
 def batch_time(trace: Trace) -> Figure:
@@ -100,7 +100,7 @@ def needed_workers(trace: Trace) -> Figure:
     return Figure(throughput.needed, (None,) * len(batch.steps), None)
 
 
-def _of_waits(trace: Trace, ns: Callable[[LoaderWaits], Int64]) -> Figure:
+def _mean_of_waits(trace: Trace, ns: Callable[[LoaderWaits], Int64]) -> Figure:
     waits = _known_waits(trace)
     return _no_waits(trace) if waits is None else mean_figure(ns(waits))
 

@@ -119,7 +119,7 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
     if throughput is not None:
         throughput = msgspec.structs.replace(throughput, on_cpu=not devices_with_activity(trace))
     if main.multiprocess is not False:
-        return throughput or _of_burst(trace, main)
+        return throughput or _throughput_of_burst(trace, main)
     alone = throughput or _in_training_process(trace, main)
     if alone is None:
         return None
@@ -210,7 +210,7 @@ def _sequence(times_ns: Int64) -> tuple[float, ...]:
     return tuple((times_ns / mean).tolist()) if mean > 0 else ()
 
 
-def _of_burst(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
+def _throughput_of_burst(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
     burst = find_burst(trace)
     if burst is None or burst.production_ns is None or burst.workers is None:
         return None

@@ -167,8 +167,7 @@ def sm_active(trace: Trace) -> Float64:
     """Returns the share of the SMs that have a block, averaged over the waves of each kernel; NaN if unknown."""
     fill, sms = filling(trace), np.maximum(sm_counts(trace), 1)
     waves = np.where(fill.waves > 0, fill.waves, np.nan)
-    active: Float64 = (waves - 1 + np.minimum(fill.tail, sms) / sms) / waves
-    return active
+    return (waves - 1 + np.minimum(fill.tail, sms) / sms) / waves
 
 
 @shared
@@ -211,9 +210,10 @@ def kineto_zero_fraction(trace: Trace, device: int) -> float | None:
 
 
 def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -> Figure:
-    rows = _measured_rows(trace, device, values)
+    kernels = kernel_rows(trace, device)
+    rows = kernels[np.isfinite(values[kernels]) & (values[kernels] >= 0)]
     if not len(rows):
-        return unknown(trace, reason if len(kernel_rows(trace, device)) else NO_KERNELS)
+        return unknown(trace, reason if len(kernels) else NO_KERNELS)
     part, whole = sums_in_windows(trace, partial(_weighted, trace, rows, values))
     return ratio_figure(part, whole, NO_KERNELS)
 
@@ -225,9 +225,3 @@ def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple
     whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
     # In whole ns, so that a bin in which nothing runs is exactly 0.
     return weighted_overlap(start, end, values[rows], edges), np.rint(whole)
-
-
-def _measured_rows(trace: Trace, device: int, values: Float64) -> Int64:
-    rows = kernel_rows(trace, device)
-    measured: Int64 = rows[np.isfinite(values[rows]) & (values[rows] >= 0)]
-    return measured

@@ -14,7 +14,6 @@ from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import equal_bins, weighted_overlap
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.ops import kernel_op_names
-from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64, distinct
 
@@ -130,7 +129,7 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
 def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
     op, dur = np.maximum(kernel_op_names(trace, rows), -1), trace.events.dur_ns[trace.kernels.event[rows]]
     makers = kernel_makers(trace)
-    module, line = (Words(words.number[rows], words.texts) for words in (makers.module, makers.line))
+    module, line = (words.at(rows) for words in (makers.module, makers.line))
     groups = Groups.of(op, module.number, line.number)
     total = groups.sum(dur)
     longest = np.argsort(-total, kind="stable")[:SITES]

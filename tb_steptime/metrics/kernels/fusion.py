@@ -117,7 +117,7 @@ def stream_kernels(trace: Trace, device: int) -> StreamKernels:
     event = trace.kernels.event[rows]
     order = np.lexsort((events.start_ns[event], events.stream[event]))
     rows = rows[order]
-    return StreamKernels(rows, _kinds(trace, rows), _broken(trace, device, rows), _of_layer(trace, rows))
+    return StreamKernels(rows, _kinds(trace, rows), _broken(trace, device, rows), _are_of_layers(trace, rows))
 
 
 def _kinds(trace: Trace, rows: Int64) -> UInt8:
@@ -159,7 +159,7 @@ def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
     return broken
 
 
-def _of_layer(trace: Trace, rows: Int64) -> Bool:
+def _are_of_layers(trace: Trace, rows: Int64) -> Bool:
     origins = kernel_origins(trace)
     anchor = np.where(origins.call[rows] >= 0, origins.call[rows], origins.op[rows]).astype(np.int64)
     is_excluded = is_in(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
@@ -262,8 +262,7 @@ def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
     counts[kind == KernelKind.COPY] = [
         _copies_weights(trace, kernels, copy, size, places[kind == KernelKind.ELEMENTWISE]) for copy in copies
     ]
-    places_around: Int64 = places[counts]
-    return places_around
+    return places[counts]
 
 
 def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
@@ -374,7 +373,9 @@ def fusible_chains(trace: Trace, device: int, steps: Steps | None = None) -> Fus
     kernels, chosen = stream_kernels(trace, device), steps or find_steps(trace)
     chains = _chains(trace, kernels, in_attention(trace, device) | ~begin_in(trace, chosen, kernels.row))
     kind, number = chain_kinds(trace, _op_names(trace, chains.row), chains.first), len(chosen.steps)
-    kinds_found = [_of_kind(trace, chains, kind == place, KINDS[place], number) for place in distinct_in(kind).tolist()]
+    kinds_found = [
+        _chains_of_kind(trace, chains, kind == place, KINDS[place], number) for place in distinct_in(kind).tolist()
+    ]
     compiled = bool((kernels.kind == KernelKind.GENERATED).any())
     return FusibleChains(sorted(kinds_found, key=lambda each: -each.gain_ns), compiled)
 
@@ -409,27 +410,21 @@ def _repeats(trace: Trace, kernels: StreamKernels) -> Bool:
     kernel_name, op_name = trace.events.name[trace.kernels.event[kernels.row]], trace.events.name[op]
     differs = (np.diff(kernel_name, prepend=-1) != 0) | (np.diff(op_name, prepend=-1) != 0) | (op < 0) | kernels.broken
     number = np.cumsum(differs) - 1
-    repeats: Bool = np.bincount(number)[number] >= _REPEATED if len(number) else differs
-    return repeats
+    return np.bincount(number)[number] >= _REPEATED if len(number) else differs
 
 
-def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind, steps: int) -> ChainsOfKind:
+def _chains_of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind, steps: int) -> ChainsOfKind:
     longest = chains.row[chains.number == np.where(chosen, chains.total_ns, -1).argmax()]
+    names = dict.fromkeys(_op_names(trace, longest).tolist())
     return ChainsOfKind(
         kind=kind,
         site=kernel_site(trace, longest),
-        ops=_ops_of(trace, longest),
+        ops=[trace.strings[name] for name in names][:NAMED_OPS],
         chains=int(chosen.sum()) / steps,
         kernels=int(chosen[chains.number].sum()) / steps,
         total_ns=int(chains.total_ns[chosen].sum()) / steps,
         gain_ns=float(chains.gain_ns[chosen].sum()) / steps,
     )
-
-
-def _ops_of(trace: Trace, rows: Int64) -> list[str]:
-    """Returns the first distinct ops, in order."""
-    names = dict.fromkeys(_op_names(trace, rows).tolist())
-    return [trace.strings[name] for name in names][:NAMED_OPS]
 
 
 def _op_names(trace: Trace, rows: Int64) -> Int64:
@@ -475,8 +470,7 @@ def chain_kinds(trace: Trace, names: Int64, first: Int64) -> Int64:
 
 
 def _has_all(has: Int64, ops: _Op) -> Bool:
-    has_all: Bool = (has & int(ops)) == int(ops)
-    return has_all
+    return (has & int(ops)) == int(ops)
 
 
 def _bare(op: str) -> str:

@@ -56,7 +56,7 @@ def logits_loss(trace: Trace, device: int, steps: Steps) -> LogitsLoss | None:
     rows = kernel_rows_in_window(trace, device)
     other = kernel_answers(trace).where(lambda answer: answer.role == "other")[rows]
     rows = rows[other & begin_in(trace, steps, rows)]
-    rows = rows[_on_logits(trace, rows, size)]
+    rows = rows[_are_on_logits(trace, rows, size)]
     if not len(rows):
         return None
     event = trace.kernels.event[rows]
@@ -86,7 +86,7 @@ def _features(trace: Trace, rows: int, classes: int) -> int:
     return max(made, default=0)
 
 
-def _on_logits(trace: Trace, rows: Int64, size: tuple[int, int]) -> Bool:
+def _are_on_logits(trace: Trace, rows: Int64, size: tuple[int, int]) -> Bool:
     """Returns which kernels are of ops with an input as large as the logits, whose last dimension is the classes."""
     assert trace.events.shapes is not None
     place = values_at(trace.events.shapes, kernel_origins(trace).op[rows])

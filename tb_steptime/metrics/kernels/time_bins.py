@@ -123,7 +123,7 @@ def _communication(trace: Trace, device: int, edges: Int64) -> Bins | None:
     return _covered(Intervals.of_events(events, rows[events.device[rows] == device]), edges, len(rows))
 
 
-def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
+def _mean_of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
     """Returns a function that measures the mean over the running kernels, weighted by time. Concurrent kernels both
     count, kernels with NaN do not."""
 
@@ -146,7 +146,7 @@ def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
 def _share_of(bin: str) -> InBins:
     """Returns a function that measures the share of kernel time in a bin of `BINS`. It returns None if the names of
     most kernels do not show their bin, or the device has no tensor cores."""
-    of_kernels = _of_kernels(lambda trace: (kernel_bins(trace) == BINS.index(bin)).astype(np.float64))
+    of_kernels = _mean_of_kernels(lambda trace: (kernel_bins(trace) == BINS.index(bin)).astype(np.float64))
 
     def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
         known = split_kernel_time(trace, device).total.unclassified is None
@@ -176,8 +176,8 @@ TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     GPU_UTILIZATION: lambda trace, device, edges: _covered(kernel_intervals(trace, device), edges),
     EST_SM_EFFICIENCY: _sm_efficiency,
     SM_ACTIVE: MEASURED_BINS[SM_ACTIVE],
-    SLOT_EFFICIENCY: _of_kernels(lambda trace: filling(trace).slot_efficiency),
-    EST_ACHIEVED_OCCUPANCY: _of_kernels(lambda trace: filling(trace).occupancy),
+    SLOT_EFFICIENCY: _mean_of_kernels(lambda trace: filling(trace).slot_efficiency),
+    EST_ACHIEVED_OCCUPANCY: _mean_of_kernels(lambda trace: filling(trace).occupancy),
     TENSOR_CORE_SHARE: _share_of("tensor_core"),
     TENSOR_ACTIVE: MEASURED_BINS[TENSOR_ACTIVE],
     MATMUL_LIKE_SHARE: _share_of("matmul_like"),

@@ -118,18 +118,18 @@ class _Copies(msgspec.Struct, frozen=True, eq=False):
 def device_copies(trace: Trace, device: int, steps: Steps | None = None) -> list[CopiesOfKind]:
     """Returns the copies within the device that start in the steps, most time first. steps: None for all."""
     chosen = steps or find_steps(trace)
-    copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
+    copies = _copies_by_kernels(trace, device).and_those(_copies_by_engines(trace, device))
     copies = copies.chosen(chosen.holding(trace.events.start_ns[copies.event]) >= 0)
     request, kind = _kinds(trace, copies.op, copies.joins)
     copies, request, kind = copies.chosen(request >= 0), request[request >= 0], kind[request >= 0]
     result = [
-        _of_kind(trace, KINDS[each], copies.chosen(kind == each), request[kind == each], len(chosen.steps))
+        _copies_of_kind(trace, KINDS[each], copies.chosen(kind == each), request[kind == each], len(chosen.steps))
         for each in distinct_in(kind).tolist()
     ]
     return sorted(result, key=lambda each: -each.total_ns)
 
 
-def _by_kernels(trace: Trace, device: int) -> _Copies:
+def _copies_by_kernels(trace: Trace, device: int) -> _Copies:
     kernels, origins = stream_kernels(trace, device), kernel_origins(trace)
     chosen = is_in(kernels.kind, (KernelKind.COPY, KernelKind.CONCATENATION)) & kernels.of_layer
     chosen &= ~in_attention(trace, device)
@@ -138,7 +138,7 @@ def _by_kernels(trace: Trace, device: int) -> _Copies:
     return _Copies(trace.kernels.event[rows], call, op, joins)
 
 
-def _by_copy_engines(trace: Trace, device: int) -> _Copies:
+def _copies_by_engines(trace: Trace, device: int) -> _Copies:
     """Returns the copies by the copy engine, which contiguous() and clone() use if the layout stays the same."""
     within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
     event = within[trace.events.device[within] == device]
@@ -178,7 +178,7 @@ def _changes_type(trace: Trace, op: Int64) -> Bool:
     return np.array([differs.get(each, False) for each in row.tolist()], bool)
 
 
-def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64, steps: int) -> CopiesOfKind:
+def _copies_of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64, steps: int) -> CopiesOfKind:
     dur = steady_activity_ns(trace, copies.event)
     names, place = np.unique(trace.events.name[request], return_inverse=True)
     leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
@@ -307,23 +307,23 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
     tries = _Kernels(trace, rows, dur, chosen, within & compared)
     kernels = _Kernels(trace, rows, dur, chosen, within & ~compared)
     return LaunchWaste(
-        _small_grids(kernels),
-        _small_tails(kernels),
-        _conversions(kernels),
-        _optimizer(kernels, device),
-        eager_attention(trace, device, chosen),
-        fusible_chains(trace, device, chosen),
-        device_copies(trace, device, chosen),
-        bool(_named(kernels, WHOLE_UPDATE_KERNEL.search).any()),
-        _double(kernels, device),
-        _double_others(kernels),
-        _update(kernels),
-        _indexing(kernels),
-        _vectors(kernels),
-        tries.waste(compared) if tries.within.any() else None,
-        _naive(kernels),
-        logits_loss(trace, device, chosen),
-        table_gradients(trace, device, chosen),
+        small_grids=_small_grids(kernels),
+        small_tails=_small_tails(kernels),
+        layout_conversions=_conversions(kernels),
+        optimizer=_optimizer(kernels, device),
+        attention=eager_attention(trace, device, chosen),
+        chains=fusible_chains(trace, device, chosen),
+        copies=device_copies(trace, device, chosen),
+        fused=bool(_named(kernels, WHOLE_UPDATE_KERNEL.search).any()),
+        double=_double(kernels, device),
+        double_others=_double_others(kernels),
+        update=_update(kernels),
+        indexing=_indexing(kernels),
+        vectors=_vectors(kernels),
+        compared=tries.waste(compared) if tries.within.any() else None,
+        naive=_naive(kernels),
+        loss=logits_loss(trace, device, chosen),
+        tables=table_gradients(trace, device, chosen),
     )
 
 

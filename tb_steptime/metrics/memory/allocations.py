@@ -249,8 +249,7 @@ def alive(trace: Trace, row: int) -> Bool:
     on_device = (table.device_type[lives.born] == table.device_type[row]) & (
         table.device[lives.born] == table.device[row]
     )
-    result: Bool = on_device & (lives.born <= row) & ((lives.died < 0) | (lives.died > row))
-    return result
+    return on_device & (lives.born <= row) & ((lives.died < 0) | (lives.died > row))
 
 
 PHASE = {phase: place for place, phase in enumerate(PHASES)}

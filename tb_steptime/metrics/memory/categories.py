@@ -25,7 +25,7 @@ from tb_steptime.metrics.phases.assignment import host_phases
 from tb_steptime.metrics.phases.marks import backward_passes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.intervals import NEVER, Intervals
+from tb_steptime.trace.intervals import NEVER
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost, op_rows, open_at, outermost
 from tb_steptime.trace.steps import find_steps
@@ -71,7 +71,9 @@ class _AllocationColumns:
         self.end_phase, self.end_step = np.full(len(lives), -1, np.int16), np.full(len(lives), -2, np.int32)
         self.end_phase[lives.died >= 0], self.end_step[lives.died >= 0] = freed.phase, freed.step
         self.last_step = len(find_steps(trace).steps) - 1
-        self.passes = _passes(trace)
+        passes = backward_passes(trace)
+        # the user's ranges with such names, if the engine left no marks
+        self.passes = passes if len(passes) else host_phases(trace)["backward"]
 
     def categories(self) -> UInt8:
         """Returns the categories. Later rules override earlier ones."""
@@ -85,7 +87,7 @@ class _AllocationColumns:
         result[self._freed_in_phase() & ~backward & ~needed] = _PLACE["temporary"]
         result[self._from_loader() | (forward & self._copied_from_host())] = _PLACE["inputs"]
         result[(self.phase == PHASE["optimizer"]) & self._made_once()] = _PLACE["optimizer_state"]
-        result[self._of_modules()] = _PLACE["parameters"]
+        result[self._made_by_modules()] = _PLACE["parameters"]
         result[in_pass] = np.where(self.end[in_pass] > pass_end[in_pass], _PLACE["gradients"], _PLACE["temporary"])
         return result
 
@@ -119,8 +121,7 @@ class _AllocationColumns:
     def _from_loader(self) -> Bool:
         """Returns whether each allocation is made while a batch is read, and is still alive after that."""
         is_recent = np.where(self.end == NEVER, self.step >= self.last_step - _PREFETCHED_STEPS, True)
-        of_loader: Bool = (self.phase == PHASE["data_loading"]) & is_recent & ~self._freed_in_phase()
-        return of_loader
+        return (self.phase == PHASE["data_loading"]) & is_recent & ~self._freed_in_phase()
 
     def _copied_from_host(self) -> Bool:
         """Returns whether the outermost op around each allocation launches a copy from the host to the device, and the
@@ -139,10 +140,9 @@ class _AllocationColumns:
         anything that stays."""
         stays = (self.end == NEVER) & (self.phase == PHASE["optimizer"]) & (self.step >= 0)
         first = int(self.step[stays].min(initial=self.last_step + 1))
-        once: Bool = stays & (self.step == first) & ((first < self.last_step) | (self.last_step == 0))
-        return once
+        return stays & (self.step == first) & ((first < self.last_step) | (self.last_step == 0))
 
-    def _of_modules(self) -> Bool:
+    def _made_by_modules(self) -> Bool:
         """Returns whether each allocation is made in the code with which modules create or move their parameters, and
         is never freed."""
         trace = self.trace
@@ -158,14 +158,7 @@ class _AllocationColumns:
         return inside
 
     def _freed_in_phase(self) -> Bool:
-        freed: Bool = (self.end_phase == self.phase) & (self.end_step == self.step)
-        return freed
-
-
-def _passes(trace: Trace) -> Intervals:
-    """Returns the engine's backward passes; if the engine left no marks, the user's ranges with such names."""
-    passes = backward_passes(trace)
-    return passes if len(passes) else host_phases(trace)["backward"]
+        return (self.end_phase == self.phase) & (self.end_step == self.step)
 
 
 #: The meanings of the categories, in the order of `CATEGORIES`.

@@ -275,10 +275,11 @@ def reserved_peak(trace: Trace, place: Place) -> MemoryPeak | None:
 
 def step_peaks(trace: Trace, place: Place) -> list[int]:
     """Returns the maximum allocated bytes in each step, by the host's marks."""
-    memory = curve(trace, place)
-    steps = find_steps(trace).steps
+    memory, steps = curve(trace, place), find_steps(trace).steps
+    at_starts = memory.at(find_steps(trace).host_start_ns).tolist()
+    rows = [_rows(memory.ts, step) for step in steps]
     return [
-        _most(memory.at(np.array([step.host_start_ns])), memory.allocated, *_rows(memory.ts, step)) for step in steps
+        int(memory.allocated[first:end].max(initial=least)) for (first, end), least in zip(rows, at_starts, strict=True)
     ]
 
 
@@ -295,10 +296,6 @@ def step_reserved_peaks(trace: Trace, place: Place) -> list[int | None]:
 def _rows(ts: Int64, step: Step) -> tuple[int, int]:
     first, end = np.searchsorted(ts, [step.host_start_ns, step.host_end_ns])
     return int(first), int(end)
-
-
-def _most(at_start: Int64, allocated: Int64, first: int, end: int) -> int:
-    return int(np.append(allocated[first:end], at_start).max())
 
 
 def _peak_of(trace: Trace, place: Place, number: int) -> MemoryPeak:

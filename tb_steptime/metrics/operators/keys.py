@@ -49,7 +49,7 @@ class Keys:
         self.place: Int32 = groups.place.astype(narrow)  # one per op, of which there may be a million
         self._names = trace.strings.strings
         self._name = trace.events.name[row[groups.first]]
-        self._texts, self._second = words.texts, words.number[tree.owner[groups.first]]
+        self._second = words.at(tree.owner[groups.first])
 
     def name(self, group: int) -> str:
         """Returns the name of the group's ops."""
@@ -58,8 +58,7 @@ class Keys:
     def second(self, group: int) -> str | None:
         """Returns the second key, such as shapes or module; None if ops are grouped by name only, or if it is not
         recorded."""
-        number = int(self._second[group])
-        return self._texts[number] if number >= 0 else None
+        return self._second[group]
 
 
 def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
@@ -72,7 +71,7 @@ def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
     if by in ("module", "line"):
         makers = kernel_makers(trace)
         return makers.module if by == "module" else makers.line
-    return Words(np.full(len(labels.op), -1, np.int32), [])
+    return Words.none(len(labels.op))
 
 
 def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
@@ -80,7 +79,7 @@ def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
     if by == "shape":
         column = trace.events.shapes
         if column is None:
-            return Words(np.full(len(tree), -1, np.int32), [])
+            return Words.none(len(tree))
         return words_of(column[tree.row].astype(np.int32), trace.inputs.strings, str)
     if by == "phase":
         labels = phase_labels(trace)
@@ -91,7 +90,7 @@ def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
         return modules(trace, tree.row)
     if by == "line":
         return sources(trace, tree.row)
-    return Words(np.full(len(tree), -1, np.int32), [])
+    return Words.none(len(tree))
 
 
 #: The separator of frames, as the profiler of 2021 writes it.
@@ -102,7 +101,7 @@ def stacks_of(trace: Trace, rows: Rows) -> Words:
     """Returns the stack of each op or call; none if no user's frame is recorded around it."""
     frames = source_frames(trace)
     if not len(frames):
-        return stack_words(trace, rows, _of_user)
+        return stack_words(trace, rows, _user_frames)
     frame = innermost(trace, frames, rows.astype(np.int64))
     inside = frame >= 0
     path, texts = _paths(trace, frames, frame[inside])
@@ -146,11 +145,11 @@ def _text(trace: Trace, name: Int64, parent: Int32, place: int) -> str:
     return BETWEEN.join(lines)
 
 
-def _of_user(stack: str) -> str | None:
+def _user_frames(stack: str) -> str | None:
     """Returns the user's frames of a stack; None if there are none.
 
 
-    >>> _of_user("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
+    >>> _user_frames("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
     'net.py(7): forward;train.py(54): step'
     """
     return BETWEEN.join(short_frame(frame) for frame in stack.split(BETWEEN) if is_source(frame)) or None

@@ -45,7 +45,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost_at, op_rows
 from tb_steptime.trace.sources import Words, sources, words_of
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, distinct
+from tb_steptime.trace.table import Int64, distinct
 
 #: What a line means: the one on which a function begins, or one that was being executed.
 LineOf = Literal["function", "call"]
@@ -112,15 +112,15 @@ def find_lines(trace: Trace) -> Lines | None:
         return None
     where: Where = "made" if facts.backward else "ran"
     steps = Intervals.union(find_steps(trace).host_start_ns, find_steps(trace).host_end_ns)
-    own, total = _on_host(trace, steps)
+    own, total = _host_sums(trace, steps)
     own[None] = steps.total_ns - own.total()
     tree = op_tree(trace, where)
-    lines = _texts_at(sources(trace, tree.row), tree.owner)
+    lines = sources(trace, tree.row).at(tree.owner)
     costs = {cost: _costs(trace, tree, lines, cost) for cost in _COSTS if cost in measured_costs(trace)}
     calls = _calls(trace)
     texts = {text for sums in (own, total, *costs.values()) for text, value in sums.items() if text and value}
     rows = [
-        CodeLine(text, None if calls is None else calls[text], own[text], total[text], *_of_device(costs, text))
+        CodeLine(text, None if calls is None else calls[text], own[text], total[text], *_device_costs(costs, text))
         for text in texts
     ]
     return Lines(
@@ -128,7 +128,7 @@ def find_lines(trace: Trace) -> Lines | None:
         where=where,
         host_ns=steps.total_ns,
         rows=sorted(rows, key=lambda row: (-(row.idle_ns or 0), -(row.device_ns or 0), -row.host_self_ns, row.source)),
-        elsewhere=CodeLineSums(own[None], *_of_device(costs, None)),
+        elsewhere=CodeLineSums(own[None], *_device_costs(costs, None)),
     )
 
 
@@ -144,11 +144,11 @@ def _sum(values: Sequence[int | None]) -> int | None:
     return sum(numbers) if len(numbers) == len(values) else None
 
 
-def _of_device(costs: Mapping[Cost, Sums], text: str | None) -> list[int | None]:
+def _device_costs(costs: Mapping[Cost, Sums], text: str | None) -> list[int | None]:
     return [costs[cost][text] if cost in costs else None for cost in _COSTS]
 
 
-def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
+def _host_sums(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
     """Returns the training thread's time in each line itself, and the time including what it calls. Each instant of the
     steps belongs to the innermost frame open at that time, or to the innermost op if ops record their call stacks."""
     own, total = Sums(), Sums()
@@ -176,24 +176,20 @@ def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
     sums = _by_text(lines, own_costs(trace, tree, cost))
     if cost == "allocated":
         frames, allocated = allocated_outside_ops(trace, source_frames(trace))
-        return sums + _by_text(_around(trace, frames), allocated)
+        return sums + _by_text(_lines_around(trace, frames), allocated)
     assert cost in DEVICE_COSTS
     outside, work, labels = outside_ops(trace), labelled_work(trace), kernel_labels(trace)
-    sums += _by_text(_around(trace, outside.call), outside.costs(trace, cost))
+    sums += _by_text(_lines_around(trace, outside.call), outside.costs(trace, cost))
     if labels is not None:
-        sums += _by_text(_texts_at(label_keys(trace, labels, "line"), work.kernel), work.costs(trace, cost))
+        sums += _by_text(label_keys(trace, labels, "line").at(work.kernel), work.costs(trace, cost))
     return sums
 
 
-def _around(trace: Trace, rows: Int64) -> Words:
+def _lines_around(trace: Trace, rows: Int64) -> Words:
     """Returns the line around each of these rows of the event table; none for row -1."""
     words, number = sources(trace, rows[rows >= 0]), np.full(len(rows), -1, np.int32)
     number[rows >= 0] = words.number
     return Words(number, words.texts)
-
-
-def _texts_at(words: Words, places: Int32 | Int64) -> Words:
-    return Words(words.number[places], words.texts)
 
 
 def _by_text(words: Words, values: Int64) -> Sums:

@@ -185,8 +185,7 @@ class _PathNumbers:
         keys, place = np.unique((outer + 1) * self._names + name, return_inverse=True)
         pairs = [(key // self._names - 1, key % self._names) for key in keys.tolist()]
         of_key = np.array([self.number.setdefault(pair, len(self.number)) for pair in pairs], np.int64)
-        numbers: Int64 = of_key[place.reshape(-1)]
-        return numbers
+        return of_key[place.reshape(-1)]
 
     def homes(self, name: Int64) -> Int64:
         """Returns paths for calls that nothing encloses. Each is the only path that ends in the name, or else a path of
@@ -391,12 +390,14 @@ def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
     if "device" in measured:
         of_ops = own_costs(trace, op_tree(trace, "ran"), "device", "module")
         outside, labelled = (each(trace, "module").costs(trace, "device") for each in (outside_ops, labelled_work))
-        device_ns = int(of_ops.sum() + outside.sum() + labelled.sum()) - _of_modules(calls, "device", "backward_device")
+        device_ns = int(of_ops.sum() + outside.sum() + labelled.sum()) - _sum_of_modules(
+            calls, "device", "backward_device"
+        )
     if "allocated" in measured:
-        allocated = allocated_in_steps(trace) - _of_modules(calls, "allocated", "backward_allocated")
+        allocated = allocated_in_steps(trace) - _sum_of_modules(calls, "allocated", "backward_allocated")
     return OutsideModules(device_ns, allocated)
 
 
-def _of_modules(calls: ModuleCalls, *costs: ModuleCost) -> int:
+def _sum_of_modules(calls: ModuleCalls, *costs: ModuleCost) -> int:
     columns = [calls.own[cost] for cost in costs]
     return sum(int(column.sum()) for column in columns if column is not None)

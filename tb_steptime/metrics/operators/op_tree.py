@@ -67,8 +67,7 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
     @property
     def is_call(self) -> Bool:
         """Which ops count as a call; the others belong to one."""
-        own: Bool = self.owner == np.arange(len(self))
-        return own
+        return self.owner == np.arange(len(self))
 
     def topmost(self, group: Int32) -> Bool:
         """Returns which ops have no op of their own group above them. Sums over these count an op once in each group
@@ -119,8 +118,7 @@ def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
     name = trace.events.name[rows]
     inside = around >= 0
     children = np.bincount(around[inside], minlength=len(rows))
-    result: Bool = inside & (name[around] == name) & (children[around] == 1)
-    return result
+    return inside & (name[around] == name) & (children[around] == 1)
 
 
 def levels_of(parent: Int32) -> tuple[Int32, ...]:
@@ -288,10 +286,10 @@ def of_activities(trace: Trace, cost: Cost) -> Int64:
     if cost == "idle":
         idle = [idle_of_activity(trace, device) for device in devices_by_activity(trace)]
         return np.sum(idle, axis=0) if idle else np.zeros(len(activity), np.int64)
-    return _of_kernels(trace, cost)
+    return _kernel_costs(trace, cost)
 
 
-def _of_kernels(trace: Trace, cost: Cost) -> Int64:
+def _kernel_costs(trace: Trace, cost: Cost) -> Int64:
     event, activity = trace.kernels.event, find_launches(trace).activity
     bin = {"tensor": "tensor_core", "unknown": "unknown"}.get(cost)
     in_bin = np.ones(len(event), bool) if bin is None else kernel_bins(trace) == BINS.index(bin)

@@ -115,8 +115,7 @@ class _Table:
         self.total[cost] = self._sums(_Amounts(total.op, total.value * self._topmost[total.op]))
 
     def _sums(self, amounts: _Amounts) -> list[int]:
-        sums: list[int] = exact_sums(self.keys.place[amounts.op], amounts.value, self.keys.size).tolist()
-        return sums
+        return exact_sums(self.keys.place[amounts.op], amounts.value, self.keys.size).tolist()
 
     def row(self, group: int) -> OperatorRow:
         own = {cost: values[group] for cost, values in self.own.items()}

@@ -39,8 +39,7 @@ def _holds(trace: Trace, rows: Int64) -> Bool:
     """Returns which steps are the last that the host has begun when any of these rows begins."""
     steps = find_steps(trace)
     place = steps.begun_on_host(trace.events.start_ns[rows])
-    result: Bool = np.bincount(place[place >= 0], minlength=len(steps.steps)) > 0
-    return result
+    return np.bincount(place[place >= 0], minlength=len(steps.steps)) > 0
 
 
 #: Minimum number of training steps that stand for the job.

@@ -43,5 +43,4 @@ def transformed_gradients(trace: Trace) -> Int64:
     rows = rows_named(trace, (Kind.CPU_OP,), _GRADIENT_OP.match)
     name, parent = trace.events.name[rows], parent_places(trace, rows)
     above = values_at(parent, parent)
-    within: Int64 = rows[(above >= 0) & (name[parent] == name) & (name[above] == name)]
-    return within
+    return rows[(above >= 0) & (name[parent] == name) & (name[above] == name)]

@@ -398,12 +398,12 @@ def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Interv
         inside = Intervals(passes.start[first[mark] : last[mark]], passes.end[first[mark] : last[mark]])
         repeats = len(inside) > 1
         calls = _calls(trace, thread, int(start[mark]), int(end[mark])) if repeats else np.empty(0, np.int64)
-        yield from _of_mark(int(start[mark]), inside, calls)
+        yield from _closures_of_mark(int(start[mark]), inside, calls)
     if len(start) and (last > first).any() and last[-1] <= first[-1] and _is_cut(trace, thread, int(end[-1])):
         yield int(start[-1]), int(end[-1])
 
 
-def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int, int]]:
+def _closures_of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int, int]]:
     """Yields start and end of each closure inside one optimizer mark.
 
     start   start of the first closure
@@ -424,8 +424,7 @@ def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
     rows = np.arange(*np.searchsorted(events.start_ns, (start, end)))
     rows = rows[(events.thread[rows] == thread) & is_in(events.kind[rows], (Kind.CPU_OP, Kind.USER))]
     rows = rows[(events.start_ns[rows] > start) | (events.ends(rows) < end)]  # without the mark and what encloses it
-    call_starts: Int64 = events.start_ns[rows[events.name[rows] == events.name[rows[:1]]]]
-    return call_starts
+    return events.start_ns[rows[events.name[rows] == events.name[rows[:1]]]]
 
 
 def _is_cut(trace: Trace, thread: int, end: int) -> bool:

@@ -59,7 +59,7 @@ def without_gradients(trace: Trace) -> NoGrad:
     steps, alone = find_steps(trace), forward_only(trace)
     layers = layers[~alone[np.maximum(steps.begun_on_host(events.start_ns[layers]), 0)]]
     layers = layers[SITE_PHASE[site_of(trace, layers)] == PHASES.index("forward")]
-    plain = layers[(innermost(trace, numbered, layers) < 0) & ~_around(trace, layers, numbered)]
+    plain = layers[(innermost(trace, numbered, layers) < 0) & ~_enclose_any(trace, layers, numbered)]
     if len(plain) == len(layers):
         return NoGrad()
     launches = find_launches(trace)
@@ -70,7 +70,7 @@ def without_gradients(trace: Trace) -> NoGrad:
     return NoGrad(len(plain) / len(layers), passes / int(np.count_nonzero(~alone)))
 
 
-def _around(trace: Trace, rows: Int64, inner: Int64) -> Bool:
+def _enclose_any(trace: Trace, rows: Int64, inner: Int64) -> Bool:
     """Returns which rows have any of the inner ones within them on their thread."""
     events, result = trace.events, np.zeros(len(rows), bool)
     for thread in distinct_in(events.thread[rows]).tolist():

@@ -9,8 +9,6 @@ the eager step has too, no labels are copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 import numpy as np
 from msgspec.structs import replace
@@ -134,7 +132,11 @@ def _sequences(*traces: Trace) -> list[Sequence]:
     """Returns all kernels of each trace, with numbers that the traces share."""
     names: dict[str, int] = {}
     number_of = [
-        {text: names.setdefault(trace.strings[text], len(names)) for text in _texts(trace)} for trace in traces
+        {
+            name: names.setdefault(trace.strings[name], len(names))
+            for name in distinct_in(trace.events.name[trace.kernels.event]).tolist()
+        }
+        for trace in traces
     ]
     kinds: dict[str, int] = {}
     kind = np.array([kinds.setdefault(kind_of(short_name(name)), len(kinds)) for name in names], np.int64)
@@ -142,11 +144,6 @@ def _sequences(*traces: Trace) -> list[Sequence]:
     _, shape = np.unique(np.concatenate(columns), axis=0, return_inverse=True)
     shapes = np.split(shape.reshape(-1).astype(np.int64), np.cumsum([len(each) for each in columns])[:-1])
     return [Sequence(each[:, 0], own, kind[each[:, 0]]) for each, own in zip(columns, shapes, strict=True)]
-
-
-def _texts(trace: Trace) -> Iterable[int]:
-    """Returns the rows of the string table that are names of kernels."""
-    return map(int, distinct_in(trace.events.name[trace.kernels.event]))
 
 
 def _shapes(trace: Trace, number: dict[int, int]) -> Int64:

@@ -126,5 +126,4 @@ def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:
     order = np.argsort(excess.event, kind="stable")
     event, sums = excess.event[order], np.append(0, np.cumsum(excess.dur_ns[order]))
     low, high = (np.searchsorted(event, rows, side) for side in ("left", "right"))
-    steady: Int64 = np.maximum(trace.events.dur_ns.take(rows) - (sums.take(high) - sums.take(low)), 0)
-    return steady
+    return np.maximum(trace.events.dur_ns.take(rows) - (sums.take(high) - sums.take(low)), 0)

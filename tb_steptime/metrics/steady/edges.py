@@ -86,8 +86,7 @@ def _before_first_launch(trace: Trace, rows: Int64, linked: Int64) -> Int32:
     events, launches = trace.events, find_launches(trace)
     number = events.correlation_id[launches.activity[rows]]
     first = events.correlation_id[launches.activity[linked]].min()
-    activities: Int32 = launches.activity[rows[(launches.call[rows] < 0) & (number > 0) & (number < first)]]
-    return activities
+    return launches.activity[rows[(launches.call[rows] < 0) & (number > 0) & (number < first)]]
 
 
 def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Intervals:

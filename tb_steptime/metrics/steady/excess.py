@@ -215,12 +215,12 @@ def _compared(may: Bool, sites: SiteColumns, fixed: Bool) -> Int64:
     for place, site_of in enumerate(sites):
         if (chosen := may if place < 2 else alone).any():
             site = site_of(ALL_ROWS)
-            compared[_of_sites(site, site[chosen])] = True
+            compared[_calls_of_sites(site, site[chosen])] = True
             del site  # before the next column is computed
     return np.flatnonzero(compared)
 
 
-def _of_sites(site: Int64, chosen: Int64) -> Int64:
+def _calls_of_sites(site: Int64, chosen: Int64) -> Int64:
     """Returns the calls of the chosen sites. Site numbers are scattered and few are chosen, so a few bits rule out most
     calls."""
     may_be = np.zeros(1 << _BITS, bool)
@@ -283,7 +283,7 @@ def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], 
 
 def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
     """Returns which of the long calls are at sites where too many later calls are at least half as long as this one."""
-    same_site = _of_sites(site, site[rows[long]])  # few sites have any long call
+    same_site = _calls_of_sites(site, site[rows[long]])  # few sites have any long call
     if not len(same_site):
         return long
     number, later, first = numbered(site[same_site]), length[same_site], is_in(same_site, rows[begins])
@@ -321,7 +321,7 @@ def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
     often = np.flatnonzero(np.bincount(site[long]) >= REGULAR)
     if not len(often):
         return np.zeros(len(rows), bool)
-    same_site = _of_sites(site, often)
+    same_site = _calls_of_sites(site, often)
     place = np.zeros(len(site), np.int64)
     place[same_site] = _places_in(numbered(site[same_site]))
     regular = np.zeros(int(site.max()) + 1, bool)

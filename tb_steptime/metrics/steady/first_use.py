@@ -71,7 +71,7 @@ def first_uses(trace: Trace) -> tuple[tuple[int, Intervals], ...]:
     events = trace.events
     captured, begin_ns = _captures(trace)
     scripted, idle_ns, next_ns = _scripted(trace)
-    loads, only = _while_warm(trace, loading_calls(trace)), _of_only_step(trace)
+    loads, only = _while_warm(trace, loading_calls(trace)), _first_uses_in_only_step(trace)
     rows = np.concatenate((compilations(trace), loads, set_up_calls(trace), _first_memory(trace), only))
     root, engine = backward_start(trace)
     thread = np.concatenate([events.thread[each] for each in (rows, captured, scripted, root)])
@@ -203,7 +203,7 @@ def starts_up(trace: Trace) -> bool:
     return bool((trace.events.dur_ns[set_up_calls(trace)] >= CONTEXT_NS).any())
 
 
-def _of_only_step(trace: Trace) -> Int64:
+def _first_uses_in_only_step(trace: Trace) -> Int64:
     """Returns the rows of first uses that later steps would show, if there is only one step."""
     if len(find_steps(trace).steps) > 1:
         return np.empty(0, np.int64)

@@ -77,7 +77,7 @@ def on_host(trace: Trace) -> HostComparison:
     undisturbed_ns = _undisturbed_ns(trace, segments, own, site, step)
     steps = int(np.count_nonzero(np.bincount(step)))
     del step  # with a million segments, each column takes 8 MB
-    excess, kind = _of_ops(trace, segments, own, site, judged)
+    excess, kind = _excess_of_ops(trace, segments, own, site, judged)
     kind = _explained(trace, segments, excess, kind)
     kind[_noise_rows(trace, segments, excess, kind, steps)] = ExcessKind.INTERRUPTED
     late = np.flatnonzero((excess > 0) & (kind == ExcessKind.INTERRUPTED))  # the kind of others means nothing
@@ -89,7 +89,7 @@ def on_host(trace: Trace) -> HostComparison:
     only_first = _with_calls_between(trace, segments, only_first) & ~in_short
     kind[only_first] = ExcessKind.ONCE
     excess[only_first] = own[only_first]
-    excess, kind, ends = _of_first_use(trace, host, segments, own, excess, kind)
+    excess, kind, ends = _excess_of_first_use(trace, host, segments, own, excess, kind)
     kind = _explained(trace, segments, excess, kind)
     long = np.flatnonzero(excess)
     start, end = ends[long] - excess[long], ends[long]
@@ -117,8 +117,7 @@ def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: I
     second = ranked_in_groups(own_ns[rows], site)[np.minimum(end - count + 1, end - 1)].astype(np.float64)
     within = np.where(segments.start_ns[rows] < steps.steps[-1].host_end_ns, step[rows], 0)
     ns = np.bincount(within, second[site], minlength=len(steps.steps) + 1)
-    rounded: Int64 = ns[1:].round().astype(np.int64)
-    return rounded
+    return ns[1:].round().astype(np.int64)
 
 
 def _judged(trace: Trace, segments: HostSegments, own: Int64, step: Int64) -> tuple[CallExcess, Int64, Bool]:
@@ -206,7 +205,9 @@ def profiler_intervals(trace: Trace) -> Intervals:
     return Intervals.of_events(trace.events, rows)
 
 
-def _of_ops(trace: Trace, segments: HostSegments, own: Int64, site: Int64, repeats: CallExcess) -> tuple[Int64, UInt8]:
+def _excess_of_ops(
+    trace: Trace, segments: HostSegments, own: Int64, site: Int64, repeats: CallExcess
+) -> tuple[Int64, UInt8]:
     """Returns the excess of each segment and its kind, including that of ops with unusual calls. The time of an op
     beyond the steady duration of its site is attributed to its longest segments that have no equivalent in other calls
     of the op. It is added to the columns of `repeats` in place, because they are as long as the segments."""
@@ -270,8 +271,7 @@ def _noise_rows(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8
         np.bincount(at[of_kind], excess[long][of_kind], minlength=len(find_steps(trace).steps) + 1)
         for of_kind in (kind[long] == ExcessKind.INTERRUPTED, first)
     )
-    noise: Int64 = long[first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])]
-    return noise
+    return long[first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])]
 
 
 def _begins_again(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int) -> Int64:
@@ -326,7 +326,7 @@ def firsts(values: Int64) -> Int64:
     return place[place < len(values)]
 
 
-def _of_first_use(
+def _excess_of_first_use(
     trace: Trace, host: HostEvents, segments: HostSegments, own: Int64, excess: Int64, kind: UInt8
 ) -> tuple[Int64, UInt8, Int64]:
     """Returns the excess of each segment, its kind, and where it ends. It includes work that the recording identifies

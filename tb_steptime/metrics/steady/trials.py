@@ -46,14 +46,14 @@ def trials(trace: Trace) -> Trials:
     an op is compared with its later ones."""
     launches, host = find_launches(trace), host_events(trace)
     op = values_at(host.parent, host_places(trace, launches.call))
-    in_ops = _of_ops(trace, op)
+    in_ops = _are_trials_of_ops(trace, op)
     in_code = is_in(launches.call, only_first_calls(trace)) & ~in_ops
     rows = np.flatnonzero(in_ops | in_code)
     event = launches.activity[rows].astype(np.int64)
     return Trials(event, np.where(in_ops[rows], host.row[op[rows]] if len(host) else event, event))
 
 
-def _of_ops(trace: Trace, op: Int64) -> Bool:
+def _are_trials_of_ops(trace: Trace, op: Int64) -> Bool:
     """Returns which activities are trials of ops. `op` is the place in `host_events` of the event around each one's
     call, or -1."""
     events, host, is_trial = trace.events, host_events(trace), np.zeros(len(op), bool)

@@ -135,13 +135,13 @@ class PhaseRow(msgspec.Struct, frozen=True):
     phase: PhaseId
     label: str
     host_ns: int
-    device_ns: int
-    idle_ns: IdleNs
-    bubble_ns: int
-    launches: float
-    run_ahead_p50_ns: int | None
-    starved_share: float | None
-    bound: Bound
+    device_ns: int = 0
+    idle_ns: IdleNs = IdleNs()
+    bubble_ns: int = 0
+    launches: float = 0.0
+    run_ahead_p50_ns: int | None = None
+    starved_share: float | None = None
+    bound: Bound = Bound.UNKNOWN
 
 
 def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | None = None) -> list[SiteRow]:
@@ -158,11 +158,25 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
     for place, site in enumerate(SITES):
         idle, own = IdleNs(*mean.idle[0, place].tolist()), launched.get(site.id, _NOTHING)
         if idle.total_ns or own.launches:
-            rows.append(SiteRow(
-                site.id, site.phase, labels[site.id], own.launches, own.starved_share, own.run_ahead_p50_ns,
-                runs[place], idle, int(mean.bubble[0, place]), _examples(gaps, site.id), split[place], each.get(place),
-                refill[place], paused[place], own.calls,
-            ))  # fmt: skip
+            rows.append(
+                SiteRow(
+                    site=site.id,
+                    phase=site.phase,
+                    label=labels[site.id],
+                    launches=own.launches,
+                    starved_share=own.starved_share,
+                    run_ahead_p50_ns=own.run_ahead_p50_ns,
+                    device_ns=runs[place],
+                    idle_ns=idle,
+                    bubble_ns=int(mean.bubble[0, place]),
+                    examples=_examples(gaps, site.id),
+                    split_ns=split[place],
+                    each_ns=each.get(place),
+                    refill_ns=refill[place],
+                    paused_ns=paused[place],
+                    calls=own.calls,
+                )
+            )
     return rows
 
 
@@ -187,20 +201,26 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
         bubble = int(mean.bubble[0, of_phase].sum())
         if idle.total_ns or sums.launches or host_ns[phase]:
             bound = judge(Pace(idle, bubble, runs[place], starved_share=sums.starved_share))
-            rows.append(PhaseRow(
-                phase, label, host_ns[phase], runs[place], idle, bubble, sums.launches, sums.run_ahead_p50_ns,
-                sums.starved_share, bound,
-            ))  # fmt: skip
+            rows.append(
+                PhaseRow(
+                    phase=phase,
+                    label=label,
+                    host_ns=host_ns[phase],
+                    device_ns=runs[place],
+                    idle_ns=idle,
+                    bubble_ns=bubble,
+                    launches=sums.launches,
+                    run_ahead_p50_ns=sums.run_ahead_p50_ns,
+                    starved_share=sums.starved_share,
+                    bound=bound,
+                )
+            )
     return rows
 
 
 def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
     """Returns where the host's time goes, for a trace without device activity."""
-    return [
-        PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
-        for phase, label in phase_labels(trace).items()
-        if host_ns[phase]
-    ]
+    return [PhaseRow(phase, label, host_ns[phase]) for phase, label in phase_labels(trace).items() if host_ns[phase]]
 
 
 def _device_ns(trace: Trace, device: int, group: UInt8, groups: int, steps: Steps) -> list[int]:

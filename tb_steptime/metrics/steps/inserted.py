@@ -166,8 +166,7 @@ def _gaps(trace: Trace, step: _Step, before: int, after: int) -> Int64:
     begins = np.append(step.start_ns, events.ends(first))
     ends = np.concatenate((events.start_ns[first], events.start_ns[last[:1]] if after else [step.end_ns]))
     ends = np.maximum(begins, ends)
-    gaps: Int64 = ends - begins - loader_intervals(trace).overlap_ns(begins, ends)
-    return gaps
+    return ends - begins - loader_intervals(trace).overlap_ns(begins, ends)
 
 
 def _alike(one: Int32, other: Int32) -> int:

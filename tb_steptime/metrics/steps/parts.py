@@ -372,10 +372,10 @@ def slow_steps(
 
 def slow_steps_of_host(steps: tuple[Step, ...], lengths: Int64, parts: tuple[Parts, ...]) -> list[Grown]:
     """Returns the slow steps of a job without GPU activity."""
-    return _slow_of(steps, lengths, lambda row: _of_host(parts[row]))
+    return _slow_of(steps, lengths, lambda row: _host_segments(parts[row]))
 
 
-def _of_host(parts: Parts) -> list[Segment]:
+def _host_segments(parts: Parts) -> list[Segment]:
     return [
         _wait("data_loading", parts.data_loader),
         _part("communication", parts.communication),

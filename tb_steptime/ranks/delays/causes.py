@@ -47,7 +47,6 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.metrics.communication.exchanges import unpacked
 from tb_steptime.metrics.idle.bottleneck import UNRECORDED_FRACTION
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
-from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.steady.host import UNDISTURBED_HOST_TIME
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan, matrix_values
@@ -111,7 +110,9 @@ class _Compared:
     def cause(self, id: CauseId, metrics: Sequence[str]) -> Cause | None:
         """Returns the cause by the metric in which the rank exceeds the others most. Ranks without a loader, as where
         one loads the batches of all, wait for no batch."""
-        loads = id == "data_loading" and _loads(self.own, metrics)
+        loads = id == "data_loading" and all(
+            metric in self.own.figures and not np.isnan(self.own.figures[metric]).all() for metric in metrics
+        )
         measured = {metric: ns for metric in metrics if (ns := self._per_rank(metric, zero=loads)) is not None}
         columns = list(measured.values())
         if not columns:
@@ -148,7 +149,7 @@ class _Compared:
             return msgspec.structs.replace(cause, id="more_received", factor=factor)
         if cause.id != "cpu_work":
             found = self._interrupted(cause)
-            return self._of_slower_cpu(cause) if found.id == "host" else found
+            return self._with_slower_cpu(cause) if found.id == "host" else found
         column = self._per_rank(str(cause.metric))
         more = column is not None and has_more_work(self.own, self._usual(column))
         return msgspec.structs.replace(cause, id="more_work") if more else cause
@@ -170,7 +171,7 @@ class _Compared:
             return cause
         return msgspec.structs.replace(cause, id=id, factor=None)
 
-    def _of_slower_cpu(self, cause: Cause) -> Cause:
+    def _with_slower_cpu(self, cause: Cause) -> Cause:
         """Changes the cause to a slower CPU if the same ops take longer on it. Beside a GPU they only launch, and so
         take as long for inputs of any size."""
         own, steps = _ops(self.own), _steps(self.own)
@@ -262,10 +263,6 @@ def _named(excess: KernelExcess | None, *, more: bool) -> tuple[str | None, floa
     if excess is None:
         return None, None
     return (excess.more_work, excess.work_factor) if more else (excess.slower, excess.slow_factor)
-
-
-def _loads(span: RankSpan, metrics: Sequence[str]) -> bool:
-    return all(metric in span.figures and not np.isnan(span.figures[metric]).all() for metric in metrics)
 
 
 def _mean_ns(span: RankSpan, metric: str, steps: Sequence[str]) -> float:
@@ -379,13 +376,11 @@ def _places(span: RankSpan) -> dict[_Place, _Launches]:
     steps = max(1, sum(step.whole for step in result.steps))
     computing = [place for place in result.kernels if not is_collective(place.name)]
     return {
-        _key(place): _Launches(place.count / steps, place.total_ns / max(1, place.count), place.blocks)
+        (place.short, place.op, place.shapes, place.module, place.phase): _Launches(
+            place.count / steps, place.total_ns / max(1, place.count), place.blocks
+        )
         for place in computing
     }
-
-
-def _key(place: LaunchPlace) -> _Place:
-    return place.short, place.op, place.shapes, place.module, place.phase
 
 
 #: Ops that make views of existing memory, whatever its size.

@@ -197,8 +197,7 @@ def causes_of_turns(spans: Sequence[RankSpan], exposed_ns: Int64, steps: Int64) 
 
 def _values(spans: Sequence[RankSpan], metrics: Sequence[str]) -> Float64:
     """Returns the sums of the metrics, (ranks, steps), with NaN where one of them is not known."""
-    values: Float64 = np.sum([matrix_values(spans, metric) for metric in metrics], axis=0)
-    return values
+    return np.sum([matrix_values(spans, metric) for metric in metrics], axis=0)
 
 
 def _cause(cause: Cause, values: Float64, late_rank: Int64) -> Cause:

@@ -74,13 +74,15 @@ def chains(
     by_place = {each.place: each for each in passes}
     partly = {each.place for each in passes if _peers(ranks[each.place]) - {*numbers}}
     if all((each.stage >= 0).all() for each in passes):
-        labelled = [members for members in _by_labels(passes) if partly.isdisjoint(each.place for each in members)]
+        labelled = [
+            members for members in _groups_by_labels(passes) if partly.isdisjoint(each.place for each in members)
+        ]
         candidates = (_chain([numbered(each, {}) for each in members]) for members in labelled)
     elif missing and not any(_peers(each) for each in ranks):
         return []
     else:
-        lines = [line for line in _by_messages(by_place, ranks, numbers) if partly.isdisjoint(line)]
-        candidates = (_of_members(line, by_place) for line in lines)
+        lines = [line for line in _groups_by_messages(by_place, ranks, numbers) if partly.isdisjoint(line)]
+        candidates = (_chain_of_members(line, by_place) for line in lines)
     return [chain for chain in candidates if chain is not None]
 
 
@@ -89,7 +91,7 @@ def _peers(rank: Instances) -> set[int]:
     return {one.peer for one in rank.classes if one.peer is not None}
 
 
-def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
+def _groups_by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
     """Yields the ranks of each chain, by their stages. Where several ranks compute the same stages, the n-th of each
     belongs to chain n."""
     by_stages: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
@@ -100,7 +102,7 @@ def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
         yield from (list(chain) for chain in zip(*(by_stages[stages] for stages in sorted(by_stages)), strict=True))
 
 
-def _by_messages(
+def _groups_by_messages(
     passes: Mapping[int, RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]
 ) -> Iterator[list[int]]:
     """Yields the places of ranks that send to each other in a line or a ring. If ranks do not record their peers, all
@@ -135,7 +137,7 @@ def _in_line(first: int, peers: Mapping[int, set[int]]) -> list[int]:
     return line
 
 
-def _of_members(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Chain | None:
+def _chain_of_members(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Chain | None:
     """Considers the assignments of stages, one or several per rank, in which all passes are in order, and returns the
     first that follows a known schedule, or else the first."""
     candidates = [chain for numbered_so in _numberings(members, passes) if (chain := _chain(numbered_so)) is not None]

@@ -118,8 +118,7 @@ def _pipeline(chain: Chain, chains: int, spans: Sequence[RankSpan], names: Seque
 
 def _rounded(parts: Sequence[float]) -> list[int]:
     """Rounds the parts so that they sum to their rounded sum."""
-    rounded: list[int] = np.diff(np.rint(np.cumsum(parts)).astype(np.int64), prepend=0).tolist()
-    return rounded
+    return np.diff(np.rint(np.cumsum(parts)).astype(np.int64), prepend=0).tolist()
 
 
 def _row(chain: Chain, idle: Bubbles, rank: int, spans: Sequence[RankSpan], names: Sequence[str]) -> StageRow:

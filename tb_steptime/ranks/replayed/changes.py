@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+import msgspec
 import numpy as np
 
 from tb_steptime.ranks.collectives import bus_factor, group_roles
@@ -75,22 +76,22 @@ def job_replay(job: ReplayedJob, late_groups: Sequence[Sequence[int]]) -> JobRep
     before = later.swept() or replayed
     later_ns, unknown_share = min(job.step_ns(before), replayed_ns), max(map(unexplained, job.spans))
     agrees = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and later_ns >= LEAST_REPEATED * replayed_ns
-    trusted = agrees and unknown_share <= MOST_UNEXPLAINED
-    if not trusted:
-        return JobReplay(
-            len(job.spans), len(job.steps), recorded_ns, replayed_ns, unknown_share, trusted, job.by_device, later_ns
-        )
-    outcomes = [_outcome(later, before, each) for each in _changes(later, late_groups) if each.replayed]
-    larger, reason = larger_jobs(later, later_ns)
-    return JobReplay(
+    result = JobReplay(
         rank_count=len(job.spans),
         steps=len(job.steps),
         recorded_step_ns=recorded_ns,
         replayed_step_ns=replayed_ns,
         unexplained=unknown_share,
-        trusted=trusted,
+        trusted=agrees and unknown_share <= MOST_UNEXPLAINED,
         by_device=job.by_device,
         later_step_ns=later_ns,
+    )
+    if not result.trusted:
+        return result
+    outcomes = [_outcome(later, before, each) for each in _changes(later, late_groups) if each.replayed]
+    larger, reason = larger_jobs(later, later_ns)
+    return msgspec.structs.replace(
+        result,
         changes=sorted((each for each in outcomes if each.gain_ns >= LEAST_GAIN * later_ns), key=lambda e: -e.gain_ns),
         larger=larger,
         larger_reason=reason,

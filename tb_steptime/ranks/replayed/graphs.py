@@ -57,8 +57,7 @@ class RankGraph:
     def is_call(self) -> Bool:
         """A mask of the nodes that are collectives."""
         number = np.arange(len(self.step))
-        result: Bool = (number >= self.steps) & (number < len(self.step) - self.steps)
-        return result
+        return (number >= self.steps) & (number < len(self.step) - self.steps)
 
     @property
     def path_step(self) -> Int64:
@@ -70,8 +69,7 @@ class RankGraph:
         """
         before, after, _ = self.paths
         is_begin = (after > 0) & (after < self.steps) & (before != START)
-        work: Int64 = self.step[np.where(is_begin, after - 1, after)]
-        return work
+        return self.step[np.where(is_begin, after - 1, after)]
 
 
 def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:
@@ -118,8 +116,8 @@ def _graph(
         step=np.concatenate((of_step, of_step[unpacked(exchanges.step)], of_step)),
         own_ns=np.concatenate((np.zeros(steps, np.int64), length, np.zeros(steps, np.int64))),
         kind=np.array(of_class, np.int64)[unpacked(exchanges.of)],
-        began_ns=_of_job(began, of_step, len(names)),
-        ended_ns=_of_job(ended, of_step, len(names)),
+        began_ns=_by_step_of_job(began, of_step, len(names)),
+        ended_ns=_by_step_of_job(ended, of_step, len(names)),
         origin_ns=span.origin_ns,
         steps=steps,
     )
@@ -161,7 +159,7 @@ def _within(paths: PathColumns, nodes: int) -> bool:
     )
 
 
-def _of_job(values: Int64, of_step: Int64, steps: int) -> Int64:
+def _by_step_of_job(values: Int64, of_step: Int64, steps: int) -> Int64:
     result = np.full(steps, -1, np.int64)
     result[of_step] = values
     return result

@@ -83,8 +83,7 @@ def _under_way_ns(group: MatchedGroup, offsets_ns: Sequence[int]) -> Int64:
     """Returns the time from when a message is sent and its receiver is ready until it is received. On the sender it may
     end later, when the sender checks for it."""
     start = group.start + np.array([offsets_ns[place] for place in group.members.tolist()], np.int64)
-    under_way: Int64 = np.maximum(start[:, 1] + group.length[:, 1] - start.max(axis=1), 0)
-    return under_way
+    return np.maximum(start[:, 1] + group.length[:, 1] - start.max(axis=1), 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,8 +254,7 @@ class ReplayedJob:
 
     def steps_ns(self, replayed: StepTimes) -> Int64:
         """Returns the length of each counted step on the rank that takes longest for it."""
-        longest: Int64 = np.diff(self._ends(replayed), axis=1).max(axis=0)
-        return longest
+        return np.diff(self._ends(replayed), axis=1).max(axis=0)
 
     def _ends(self, replayed: StepTimes) -> Int64:
         """Returns when each rank begins the counted steps, and when it ends each of them: (ranks, 1 + counted steps).
@@ -269,8 +267,7 @@ class ReplayedJob:
         none was recorded before."""
         before = int(self.counted[0]) - 1
         recorded = before >= 0 and bool((replayed.ended_ns[:, before] >= 0).all())
-        begins: Int64 = replayed.ended_ns[:, before] if recorded else replayed.began_ns[:, before + 1]
-        return begins
+        return replayed.ended_ns[:, before] if recorded else replayed.began_ns[:, before + 1]
 
     def swept(self, graphs: Sequence[RankGraph] | None = None, transfer_ns: Int64 | None = None) -> StepTimes | None:
         """Replays the job with other graphs or transfer times. None stands for the recorded ones. Returns None where
@@ -344,8 +341,7 @@ class ReplayedJob:
         shortest to the longest."""
         from_shortest = np.argsort(np.argsort(self.alone_ns[place], kind="stable"), kind="stable")
         of_others = np.sort(np.sort(self.alone_ns[others], axis=1), axis=0)
-        usual: Int64 = of_others[_middle(len(others), longer), from_shortest]
-        return usual
+        return of_others[_middle(len(others), longer), from_shortest]
 
     def evened(self, *, longer: bool) -> list[RankGraph]:
         """Returns graphs in which each rank does the median rank's work in the steps in which it takes longer than the
@@ -362,8 +358,7 @@ class ReplayedJob:
     def _median_of(self, ranks: Int64, longer: bool) -> Int64:
         """Returns for each counted step the rank with the median own time."""
         order = np.argsort(self.alone_ns[ranks], axis=0, kind="stable")
-        median: Int64 = ranks[order[_middle(len(ranks), longer)]]
-        return median
+        return ranks[order[_middle(len(ranks), longer)]]
 
     def _as_fast_as(self, place: int, others: Int64, longer: bool) -> RankGraph:
         """Returns the rank's graph with its own work shortened to the time of the median of the others, in each counted

@@ -23,7 +23,6 @@ from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline, Insight, Tried
 from tb_steptime.insights.rules.steps.change_points import Change
-from tb_steptime.ranks.result import JobRanks
 from tb_steptime.serve.answers import ChainPage, ComparePage, RankMap, RanksPage
 from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.job_steps import JobSteps
@@ -101,7 +100,7 @@ def included_answers(
     of the job's own scalars. tried: the cards to tick; without any, the first ones of each span that can be ticked.
     place: where the report opens; the pair that is compared there is included."""
     index = store.index(work=False)
-    index = replace(index, runs=[_settled_run(run) for run in index.runs], places=[], problems=[])
+    index = replace(index, runs=[_settled(run) for run in index.runs], places=[], problems=[])
     spans = [span for span in store.directory.spans()[1] if span.measured]
     runs, jobs = chain_names(spans), jobs_of(store, spans)
     return IncludedAnswers(
@@ -122,16 +121,14 @@ def included_answers(
     )
 
 
-def _settled_run(run: RunEntry) -> RunEntry:
+def _settled(run: RunEntry) -> RunEntry:
     """Marks unread spans as failed."""
-    workers = [replace(worker, spans=[_settled(span) for span in worker.spans]) for worker in run.workers]
-    return replace(run, workers=workers)
 
+    def settled(span: SpanEntry) -> SpanEntry:
+        error = Problem(_NOT_READ, span.file, _OPEN_IT)
+        return span if span.state.is_final else replace(span, state=SpanState.FAILED, progress=None, error=error)
 
-def _settled(span: SpanEntry) -> SpanEntry:
-    if span.state.is_final:
-        return span
-    return replace(span, state=SpanState.FAILED, progress=None, error=Problem(_NOT_READ, span.file, _OPEN_IT))
+    return replace(run, workers=[replace(each, spans=list(map(settled, each.spans))) for each in run.workers])
 
 
 def _pages(store: Store, span: ServedSpan, tried: Collection[str]) -> Iterator[tuple[str, SpanPage]]:
@@ -224,15 +221,12 @@ def _page(store: Store, id: str) -> RanksPage | None:
         page = store.ranks.page(id, work=False)
     except SpanFailed:
         return None
-    return page if page.job is None else replace(page, job=_without_hosts(page.job))
-
-
-def _without_hosts(job: JobRanks) -> JobRanks:
-    """Replaces the names of machines by numbers."""
-    names = {
-        host: f"host {number}" for number, host in enumerate(dict.fromkeys(r.host for r in job.ranks if r.host), 1)
-    }
-    return replace(job, ranks=[replace(row, host=names.get(row.host or "")) for row in job.ranks])
+    if page.job is None:
+        return page
+    hosts = dict.fromkeys(row.host for row in page.job.ranks if row.host)
+    numbered = {host: f"host {number}" for number, host in enumerate(hosts, 1)}  # a report names no machine
+    ranks = [replace(row, host=numbered.get(row.host or "")) for row in page.job.ranks]
+    return replace(page, job=replace(page.job, ranks=ranks))
 
 
 #: Maximum number of runs of which every pair is included.
@@ -284,11 +278,11 @@ _LEAST_POINTS = 20
 
 def logged(scalars: JobScalars, runs: Sequence[str]) -> dict[str, Scalars]:
     """Returns scalars by run; runs that logged nothing are left out."""
-    by_run = {run: _of_run(scalars, run, runs) for run in runs}
+    by_run = {run: _scalars_of_run(scalars, run, runs) for run in runs}
     return {run: each for run, each in by_run.items() if each.tags}
 
 
-def _of_run(scalars: JobScalars, run: str, runs: Sequence[str]) -> Scalars:
+def _scalars_of_run(scalars: JobScalars, run: str, runs: Sequence[str]) -> Scalars:
     tags = scalars.read(run, runs, None).tags
     points = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_OF_RUN // max(1, len(tags))))
     series = [thinned(each, points) for tag in tags for each in scalars.read(run, runs, tag).series]

@@ -251,18 +251,13 @@ def events_without_machine(events: IncludedEvents | IncludedFlames, index: Index
 
 
 def _renamed(text: bytes, index: Index) -> bytes:
-    names = _new_names(index)
+    workers = passed_on_workers((run.name, worker.name) for run in index.runs for worker in run.workers)
+    names = {name: new for name, new in workers.items() if new != name}
     if not names:
         return text
     either = re.compile(b"|".join(re.escape(_inside(name)) for name in sorted(names, key=len, reverse=True)))
     written = {_inside(name): new.encode() for name, new in names.items()}
     return either.sub(lambda match: written[match[0]], text)
-
-
-def _new_names(index: Index) -> dict[str, str]:
-    """Returns new names for the workers that are named by host and process."""
-    workers = passed_on_workers((run.name, worker.name) for run in index.runs for worker in run.workers)
-    return {name: new for name, new in workers.items() if new != name}
 
 
 def _inside(name: str) -> bytes:

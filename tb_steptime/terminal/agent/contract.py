@@ -361,11 +361,11 @@ def maybe_mb(count: float | None) -> float | None:
 def answer_of(kind: type[S], row: object, **computed: Any) -> S:
     """Returns an answer with the fields of a row that have the same names, but for the unit of the answer: ms and MB in
     place of ns and bytes; and the computed ones."""
-    values = {name: _of_row(row, name) for name in kind.__struct_fields__ if name not in computed}
+    values = {name: _value_of_row(row, name) for name in kind.__struct_fields__ if name not in computed}
     return kind(**values, **computed)
 
 
-def _of_row(row: object, name: str) -> Any:
+def _value_of_row(row: object, name: str) -> Any:
     stem, _, unit = name.rpartition("_")
     if unit not in ("ms", "mb"):
         return getattr(row, name)

@@ -43,12 +43,12 @@ def serve(folder: AnyPath) -> None:
 def server(folder: AnyPath) -> MCPServer:
     logs = Logs(folder)
     mcp = MCPServer("tb-steptime", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
-    for tool in (*_of_runs(logs), *_of_tables(logs), _definitions()):
+    for tool in (*_tools_for_runs(logs), *_tools_for_tables(logs), _definitions()):
         mcp.tool(structured_output=False)(tool)
     return mcp
 
 
-def _of_runs(logs: Logs) -> list[Callable[..., str]]:
+def _tools_for_runs(logs: Logs) -> list[Callable[..., str]]:
     @_answering
     def list_runs() -> contract.Runs:
         """The recordings in the log directory, with the mean step where that is known already."""
@@ -77,7 +77,7 @@ def _of_runs(logs: Logs) -> list[Callable[..., str]]:
     return [list_runs, summarize, compare, ranks]
 
 
-def _of_tables(logs: Logs) -> list[Callable[..., str]]:
+def _tools_for_tables(logs: Logs) -> list[Callable[..., str]]:
     @_answering
     def kernels(run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15) -> contract.Kernels:
         """The kernels with most time over all steps of a recording."""

@@ -65,6 +65,7 @@ def _run(options: argparse.Namespace) -> int:
     measure = partial(measured_span, leave_out=leave_out, needed_then=_NEEDED_TO_PRINT[options.format])
     spans = read_found(found_spans, problems, measure, options.steps, options.names_from)
     first = list(islice(spans, 1))  # measured before the imports: a large trace is read by processes forked until then
+    from tb_steptime.terminal.output import print_texts
     from tb_steptime.terminal.ranks.jobs import Jobs
     from tb_steptime.terminal.run_lines import Runs, run_key
 
@@ -73,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.format == "json":
         _print_json(judged, jobs, runs, problems)
     elif options.details or len(set(map(run_key, found_spans))) < 2:
-        _print_tables(judged, jobs, runs)
+        print_texts(chain(_span_tables(judged), runs.disagreements(), _jobs_in_short(jobs)))
     else:
         _print_runs(judged, jobs, runs)
     return exit_code(problems)
@@ -119,12 +120,6 @@ def _print_runs(judged: Iterator[JudgedSpan], jobs: Jobs, runs: Runs) -> None:
         print_lines([*runs.table(width), "", _IN_FULL])
 
 
-def _print_tables(judged: Iterator[JudgedSpan], jobs: Jobs, runs: Runs) -> None:
-    from tb_steptime.terminal.output import print_texts
-
-    print_texts(chain((_span_table(*each) for each in judged), runs.disagreements(), _jobs_in_short(jobs)))
-
-
 def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
     """Yields a short text for each job. It comes after the spans, since a job is judged by all its ranks."""
     found_jobs = jobs.found()
@@ -135,11 +130,11 @@ def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
         yield from (job_in_short(job, width) for job in found_jobs)
 
 
-def _span_table(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> str:
+def _span_tables(judged: Iterator[JudgedSpan]) -> Iterator[str]:
     from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
-    return span_table(span, measured, judgement, shutil.get_terminal_size().columns, ink)
+    return (span_table(*each, shutil.get_terminal_size().columns, ink) for each in judged)
 
 
 COMMAND = Command(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
+from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import StepMark, TrendsResult
@@ -115,20 +115,17 @@ def _spans(span: ExportedSpan) -> Iterator[Row]:
 
 
 def _figures(span: ExportedSpan) -> Iterator[Row]:
-    """Returns the figures of the main device, as in Trends."""
-    return (FIGURES.values(line, Surface.EXPORT) for line in _figure_lines(span))
-
-
-def _figure_lines(span: ExportedSpan) -> Iterator[FigureLine]:
+    """Yields the figures of the main device, as in Trends, each over the span and in each step."""
     names = [step.name for step in span.trends.steps]
     for series in span.trends.series:
         metric = METRIC_BY_ID.get(series.metric)
         if metric is None:
             continue  # of an earlier release
         reason = plain(explain(series.reason)) if series.reason else None
-        yield FigureLine(metric, series.device, None, series.value, reason)
-        for name, value in zip(names, series.steps, strict=True):
-            yield FigureLine(metric, series.device, name, value, None)
+        of_steps = zip(names, series.steps, strict=True)
+        lines = (FigureLine(metric, series.device, name, value, None) for name, value in of_steps)
+        for line in (FigureLine(metric, series.device, None, series.value, reason), *lines):
+            yield FIGURES.values(line, Surface.EXPORT)
 
 
 def _steps(span: ExportedSpan) -> Iterator[Row]:
@@ -138,12 +135,8 @@ def _steps(span: ExportedSpan) -> Iterator[Row]:
 
 
 def _kernels(span: ExportedSpan) -> Iterator[Row]:
-    for device in span.measured.result("gpu", GpuResult).devices:
-        yield from _kernels_of(device)
-
-
-def _kernels_of(device: DeviceGpu) -> Iterator[Row]:
-    for table in (each for each in device.tables if each.by == "name"):
+    devices = span.measured.result("gpu", GpuResult).devices
+    for device, table in [(each, table) for each in devices for table in each.tables if table.by == "name"]:
         yield from (KERNELS.values(row, Surface.EXPORT) for row in table.rows)
         if table.more_rows:
             share = table.more_ns / device.split.kernel_ns if device.split.kernel_ns else None

@@ -21,7 +21,7 @@ from tb_steptime.insights.wording.ranks import cause_text, comparison_text, expe
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.pipeline.result import Pipeline
-from tb_steptime.ranks.result import Cause, DecidingPath, JobReplay, LateRank
+from tb_steptime.ranks.result import Cause, DecidingPath, JobReplay
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.notes import note_report
@@ -69,7 +69,10 @@ def job_report(job: FoundJob) -> JobReport:
         matched_steps=ranks.matched_steps,
         ranks=rank_reports(ranks, job.waits),
         steps=[report_of(JobStepReport, each) for each in ranks.steps],
-        late=[_late(each) for each in ranks.late],
+        late=[
+            report_of(LateRankReport, each, text=plain(cause_text(each)), causes=_causes(each.causes))
+            for each in ranks.late
+        ],
         late_together=None if group is None else report_of(LateGroupReport, group, causes=_causes(group.causes)),
         imbalance_causes=_causes(ranks.imbalance_causes),
         path=None if ranks.path is None else _path(ranks.path),
@@ -83,10 +86,6 @@ def job_report(job: FoundJob) -> JobReport:
         insights=[insight_report(insight) for insight in judge_job(ranks)],
         notes=[note_report(worded(note)) for note in ranks.notes],
     )
-
-
-def _late(late: LateRank) -> LateRankReport:
-    return report_of(LateRankReport, late, text=plain(cause_text(late)), causes=_causes(late.causes))
 
 
 def _path(path: DecidingPath) -> PathReport:

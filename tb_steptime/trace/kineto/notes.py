@@ -46,10 +46,10 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
         "bad-metadata": damage.damaged_metadata_count,
         **damage.impossible,
     }
-    return (*_of_file(damage), *(Note(id, {"count": count(number)}) for id, number in counted.items() if number))
+    return (*_note_on_file(damage), *(Note(id, {"count": count(number)}) for id, number in counted.items() if number))
 
 
-def _of_file(damage: Damage) -> tuple[Note, ...]:
+def _note_on_file(damage: Damage) -> tuple[Note, ...]:
     """Returns the most serious note on the file as a whole, if there is any."""
     if damage.corrupt:
         return (Note("corrupt-file"),)

@@ -65,7 +65,7 @@ def several_processes(
     if not is_in(kind, (*CALL_KINDS, Kind.CPU_OP)).any():
         kernels = np.flatnonzero(kind == Kind.KERNEL)
         device, stream = (columns[name][kernels].astype(np.int64) for name in ("device", "stream"))
-        return _of_streams(device, stream, process[thread[kernels]], process, [*numbers])
+        return _processes_of_streams(device, stream, process[thread[kernels]], process, [*numbers])
     if len(distinct_in(process[distinct_in(thread[calls])])) < 2:
         return None
     work = np.flatnonzero(is_in(kind, DEVICE_KINDS))
@@ -110,7 +110,9 @@ def _owner(hosts: Int64, process: Int64) -> Int64:
     return np.maximum(np.searchsorted(hosts, process, side="right") - 1, 0)
 
 
-def _of_streams(device: Int64, stream: Int64, process: Int64, of_threads: Int64, names: list[str]) -> Processes | None:
+def _processes_of_streams(
+    device: Int64, stream: Int64, process: Int64, of_threads: Int64, names: list[str]
+) -> Processes | None:
     """Returns the processes, where kernels of several have one stream of one device. device, stream, process: of each
     kernel."""
     pairs = Groups.of(device, stream, process)

@@ -92,7 +92,10 @@ class _Rows(msgspec.Struct, frozen=True):
 def _row_types(exact: bool, full: bool) -> _Rows:
     """Returns the decoder for times as floats, or as written (exact). full: also look for what few files have, which
     are annotations, instants with a duration, and positions of arrows. Looking for these takes a tenth of the time."""
-    timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
+    timed = [
+        msgspec.defstruct(kind.__name__, [("ts", msgspec.Raw if exact else float)], bases=(kind,), **_tagged(kind))
+        for kind in (Complete, Begin, End, Instant)
+    ]
     args: Any = ("args", InstantArgs | None, NO_INSTANT_ARGS) if full else ("args", PlainArgs | None, NO_PLAIN_ARGS)
     timed[:2] = [msgspec.defstruct(kind.__name__, [args], bases=(kind,), **_tagged(kind)) for kind in timed[:2]]
     arrows = (PlacedStart, PlacedEnd) if full else (FlowStart, FlowEnd)
@@ -100,10 +103,6 @@ def _row_types(exact: bool, full: bool) -> _Rows:
     events: Any = list[one]
     decoder, lax = msgspec.json.Decoder(events), msgspec.json.Decoder(events, strict=False)
     return _Rows(decoder, lax, *timed)
-
-
-def _with_time(kind: type[msgspec.Struct], time: type) -> type[msgspec.Struct]:
-    return msgspec.defstruct(kind.__name__, [("ts", time)], bases=(kind,), **_tagged(kind))
 
 
 def _tagged(kind: type[msgspec.Struct]) -> dict[str, Any]:
@@ -254,7 +253,7 @@ def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, ful
     times = np.concatenate((us, [row.ts for row in memory])) if memory else us
     if not (np.abs(times) < EXACT_AS_FLOAT_US).all():
         return None
-    return EventBlock(timed, to_ns(us), others, len(rows), 0, memory, counters, flows, full)
+    return EventBlock(timed, to_ns(us), others, len(rows), memory=memory, counters=counters, flows=flows, full=full)
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:

@@ -126,7 +126,7 @@ class Tables:
             if self.processes and self.processes.until is not None:
                 too_far |= self._of["start"] >= self.processes.until
             self._of["correlation"] = np.where(too_far, UNKNOWN, self._of["correlation"])
-            self._of["device"] = _of_tracks(self._of["device"], self._of["thread"], len(of_first))
+            self._of["device"] = _devices_of_tracks(self._of["device"], self._of["thread"], len(of_first))
         self._sort_kernels(columns, place)
         self._of_some = {
             table: _some(columns, names, place[columns.take(rows)]) for table, (rows, names) in _OF_SOME.items()
@@ -230,7 +230,7 @@ def _once(ids: npt.NDArray[Any], among: npt.NDArray[Any]) -> Bool:
     return once
 
 
-def _of_tracks(device: npt.NDArray[Any], thread: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:
+def _devices_of_tracks(device: npt.NDArray[Any], thread: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:
     """Takes the missing device of a row from other rows of its track. Rows without a number of their own have that of
     their process, which is a text such as "[TP00] 0" where files were merged."""
     of_thread = np.full(threads, UNKNOWN, device.dtype)
@@ -299,7 +299,8 @@ def _repeated(columns: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
     dur, tied = columns["dur"], _tied(columns["start"], columns["dur"])
     keys = [values[tied] for values in columns.values() if values is not None]
     if len(graph_nodes["event"]):
-        keys.append(_of_rows(graph_nodes["event"], graph_nodes["graph_node"], tied))
+        place = np.minimum(np.searchsorted(graph_nodes["event"], tied), len(graph_nodes["event"]) - 1)
+        keys.append(np.where(graph_nodes["event"][place] == tied, graph_nodes["graph_node"][place], UNKNOWN))
     order = np.lexsort((tied, *keys))
     equal = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
     rows = tied[order[1:][equal]]
@@ -307,13 +308,6 @@ def _repeated(columns: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
     again = np.zeros(len(dur), bool)
     again[rows[certain]] = True
     return again
-
-
-def _of_rows(event: npt.NDArray[Any], values: npt.NDArray[Any], rows: Int64) -> npt.NDArray[Any]:
-    """Returns the values of these rows, from a table of some rows sorted by event, or -1 for rows that are not in
-    it."""
-    place = np.minimum(np.searchsorted(event, rows), len(event) - 1)
-    return np.where(event[place] == rows, values[place], UNKNOWN)
 
 
 def _split_nodes(table: dict[str, Any]) -> None:

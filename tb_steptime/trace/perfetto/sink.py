@@ -233,7 +233,8 @@ class PacketSink:
         correlation = args.correlation
         if not isinstance(correlation, int) or correlation < 0:
             correlation = min(stages[0], _LATEST_NS)
-            self._rows[row - len(self.columns)].args = _with_correlation(args, correlation)
+            fields = {name: getattr(args, name) for name in Args.__struct_fields__}
+            self._rows[row - len(self.columns)].args = Args(**{**fields, "correlation": correlation})
         for stage in stages:
             self._submitted.append(stage)
             self._submitted_by.append(correlation)
@@ -275,11 +276,6 @@ def _match(values: Int64, among: Int64) -> tuple[Int64, Int64]:
     place = np.minimum(np.searchsorted(among[order], values), len(among) - 1)
     matched = np.flatnonzero(among[order][place] == values)
     return matched, order[place[matched]]
-
-
-def _with_correlation(args: Args, correlation: int) -> Args:
-    fields = {name: getattr(args, name) for name in Args.__struct_fields__}
-    return Args(**{**fields, "correlation": correlation})
 
 
 def _put_on_lane(fields: dict[str, Any], lane: Lane) -> None:

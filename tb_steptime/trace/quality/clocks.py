@@ -157,8 +157,7 @@ class _Waits(msgspec.Struct, frozen=True, eq=False):
 
     def slack(self, shift: _Shift) -> Int64:
         """Returns how long after its work each call returned. It is negative if that is impossible with this shift."""
-        slack: Int64 = self.returns - self.work_ends - shift.at(self.work_begins)
-        return slack
+        return self.returns - self.work_ends - shift.at(self.work_begins)
 
 
 def _calls_that_wait(trace: Trace) -> _Waits:
@@ -187,8 +186,7 @@ def _calls_that_wait(trace: Trace) -> _Waits:
 def _last_to_end(ends: Int64) -> Int64:
     """Returns for each row the place of the row that ends last among it and those before it."""
     is_last = ends >= np.maximum.accumulate(ends)
-    place: Int64 = np.maximum.accumulate(np.where(is_last, np.arange(len(ends)), 0))
-    return place
+    return np.maximum.accumulate(np.where(is_last, np.arange(len(ends)), 0))
 
 
 def _before(call: Int64, work: Int64, waits: Int64) -> Int64:
@@ -213,8 +211,7 @@ class _Shift(msgspec.Struct, frozen=True):
     offset_ns: float
 
     def at(self, instants: Int64) -> Int64:
-        shift: Int64 = np.maximum(np.rint(self.slope * instants + self.offset_ns), 0).astype(np.int64)
-        return shift
+        return np.maximum(np.rint(self.slope * instants + self.offset_ns), 0).astype(np.int64)
 
 
 def _least_shift(begins: Int64, early: Int64, waited: Bool, waits: _Waits) -> _Shift:

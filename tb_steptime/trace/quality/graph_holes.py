@@ -108,7 +108,18 @@ def _replays(trace: Trace) -> _Replays | None:
     nodes = np.zeros((len(example), int(node.max()) + 1), np.int64)
     for each, replay in enumerate(example.tolist()):
         nodes[each] = np.bincount(node[first[replay] : last[replay]], minlength=nodes.shape[1])
-    return _Replays(call[first], first, last, work, node, kind.reshape(-1), often, example, graph[example], nodes)
+    return _Replays(
+        call=call[first],
+        first=first,
+        last=last,
+        work=work,
+        node=node,
+        kind=kind.reshape(-1),
+        often=often,
+        example=example,
+        graph=graph[example],
+        nodes=nodes,
+    )
 
 
 def _nodes(trace: Trace, work: Int64) -> Int64:

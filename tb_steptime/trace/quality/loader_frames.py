@@ -17,7 +17,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.table import Bool, Int64, Kind, StringTable, is_in
+from tb_steptime.trace.table import Kind, StringTable, is_in
 
 _NEXT = expression(r"(?:.*[/\\])?torch[/\\]utils[/\\]data[/\\]dataloader\.py\(\d+\): __next__$")
 _FROM_WORKERS = expression(r"(?:.*[/\\])?torch[/\\]utils[/\\]data[/\\]dataloader\.py\(\d+\): _get_data$")
@@ -38,12 +38,7 @@ def with_loader_marks(trace: Trace) -> Trace:
     wide_enough = np.promote_types(trace.events.name.dtype, np.min_scalar_type(~without))
     name, kind = trace.events.name.astype(wide_enough), trace.events.kind.copy()
     kind[frames] = Kind.USER
-    name[frames] = np.where(_has_workers(trace, frames), with_workers, without)
+    inside = innermost(trace, frames, rows_named(trace, (Kind.PYTHON,), _FROM_WORKERS.match))
+    name[frames] = np.where(is_in(frames, inside), with_workers, without)
     strings = StringTable([*trace.strings.strings, _MARKS[True], _MARKS[False]])
     return replace(trace, events=replace(trace.events, name=name, kind=kind), strings=strings, memo={})
-
-
-def _has_workers(trace: Trace, frames: Int64) -> Bool:
-    """Returns which frames of iterators get their data from workers."""
-    inside = innermost(trace, frames, rows_named(trace, (Kind.PYTHON,), _FROM_WORKERS.match))
-    return is_in(frames, inside)

@@ -83,8 +83,7 @@ def _may_be_empty(has_work: Bool) -> bool:
 def in_captures(trace: Trace, calls: Int64) -> Bool:
     """Returns which of these calls begin while a thread captures. Such calls run nothing."""
     start = trace.events.start_ns[calls]
-    inside: Bool = captures(trace).overlap_ns(start, start + 1) > 0
-    return inside
+    return captures(trace).overlap_ns(start, start + 1) > 0
 
 
 @shared

@@ -84,8 +84,7 @@ def _lanes(trace: Trace, device: Int64) -> Int64:
     them."""
     events = trace.events
     key = (events.device[device].astype(np.int64) + 1) * 2**32 + (events.stream[device].astype(np.int64) + 1) * 4
-    lanes: Int64 = np.unique(key + (events.kind[device] == Kind.KERNEL), return_inverse=True)[1].reshape(-1)
-    return lanes
+    return np.unique(key + (events.kind[device] == Kind.KERNEL), return_inverse=True)[1].reshape(-1)
 
 
 def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
@@ -95,7 +94,7 @@ def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
     after = np.append(start[1:], NEVER)
     over = (events.dur_ns[lane] >= LONG_NS) & (end - after > OVERLAP_NS) & (after > start)
     place = np.flatnonzero(over)
-    place = place[~_of_graph(trace, lane, place)]
+    place = place[~_are_in_graphs(trace, lane, place)]
     place = place[_unusual(trace, lane, place)]
     few = len(place) <= max(FEW_ROWS, FEW_FRACTION * len(lane))
     place = place if few and _is_much(start, end, place) else place[:0]
@@ -113,13 +112,12 @@ def _is_much(start: Int64, end: Int64, place: Int64) -> bool:
     return excess >= EXCESS_FRACTION * int((end - start).sum()) or excess >= max(LONG_NS, EXCESS_FRACTION * idle)
 
 
-def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
+def _are_in_graphs(trace: Trace, lane: Int64, place: Int64) -> Bool:
     """Returns which of these rows were launched together with others, as in a graph, or have no known launch."""
     ids = trace.events.correlation_id
     own = ids[lane[place]]
     distinct_ids, number = np.unique(ids[trace.events.rows(*DEVICE_KINDS)], return_counts=True)
-    together: Bool = (own < 0) | (number[np.searchsorted(distinct_ids, own)] > 1)
-    return together
+    return (own < 0) | (number[np.searchsorted(distinct_ids, own)] > 1)
 
 
 def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:

@@ -303,8 +303,7 @@ def _waits_behind(trace: Trace) -> Int64:
     """Returns the calls that wait for the device after the first launch. They show that work ran while it was
     recorded."""
     launches, waits = rows_named(trace, CALL_KINDS, _LAUNCHES.search), rows_named(trace, CALL_KINDS, SYNC_CALL.match)
-    behind: Int64 = waits[trace.events.start_ns[waits] > trace.events.start_ns[launches].min()]
-    return behind
+    return waits[trace.events.start_ns[waits] > trace.events.start_ns[launches].min()]
 
 
 def _launched_unseen(trace: Trace, unseen: UnseenDevice, values: dict[str, Quantity]) -> Finding:

@@ -297,7 +297,7 @@ def _does_more_than_layers(trace: Trace, first: Int64, end: Int64, *, waits: boo
     def of_ops(pattern: re.Pattern[str]) -> Int64:
         return rows_named(trace, (Kind.CPU_OP,), pattern.match)
 
-    others = _of_other_passes(trace, int(trace.events.thread[first[0]]))
+    others = _ops_of_other_passes(trace, int(trace.events.thread[first[0]]))
     # no forward pass follows the last backward pass
     if _in_each(trace, of_ops(BACKWARD), first, end) and _in_each(trace, others, first[:-1], end[:-1]):
         return True
@@ -321,7 +321,7 @@ def _in_each(trace: Trace, rows: Int64, first: Int64, end: Int64) -> bool:
     return bool(inside.all())
 
 
-def _of_other_passes(trace: Trace, thread: int) -> Int64:
+def _ops_of_other_passes(trace: Trace, thread: int) -> Int64:
     """Returns the ops that are no part of the backward pass on this thread: those of other threads, and outer ops
     without gradients of their own."""
     ops = trace.events.rows(Kind.CPU_OP)

@@ -89,7 +89,8 @@ def inference(trace: Trace) -> Inference:
     batch      b...........b...........b...........
     optimizer  ......d....g......d....g......d....g        two optimizers that work alike: a step has both
     """
-    begins, first, little = _work_begins(trace), None, None
+    begins = trace.events.start_ns[trace.events.rows(Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)]  # of any thread
+    first, little = None, None
     for calls in step_calls(trace):
         for steps in _steps_of(trace, calls, begins):
             if steps.computed < MOST_OF_THE_WORK:
@@ -107,12 +108,6 @@ def inference(trace: Trace) -> Inference:
 @shared
 def inferred_steps(trace: Trace) -> InferredSteps | None:
     return inference(trace).steps
-
-
-def _work_begins(trace: Trace) -> Int64:
-    """Returns when ops and runtime calls of any thread begin, in time order."""
-    rows = trace.events.rows(Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
-    return trace.events.start_ns[rows]
 
 
 def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[InferredSteps]:
@@ -264,8 +259,7 @@ def _usual(work: Int64) -> Bool:
 
 def _similar(work: Int64, other: Int64 | float) -> Bool:
     """Returns which amounts are nearly equal to the others."""
-    similar: Bool = np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
-    return similar
+    return np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
 
 
 #: A shorter synchronize found the device idle, which takes 5 to 20 us.
@@ -314,13 +308,13 @@ def recorded_extents(trace: Trace) -> list[Extent]:
 def _work_rows(trace: Trace) -> Int64:
     """Returns the rows of ops, ranges and calls of the processes that launch work, or of all events if there are
     none."""
-    rows = _of_launching_processes(
+    rows = _rows_of_launching_processes(
         trace, np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
     )
     return rows if len(rows) else np.arange(len(trace.events))
 
 
-def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
+def _rows_of_launching_processes(trace: Trace, rows: Int64) -> Int64:
     """Returns the rows of the processes that launch what runs on a device, or all rows if no launch is known."""
     call = find_launches(trace).call
     threads = distinct_in(trace.events.thread[call[call >= 0]]).tolist()

@@ -114,8 +114,7 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def duration_ns(self) -> Int64:
-        durations: Int64 = self.end_ns - self.start_ns
-        return durations
+        return self.end_ns - self.start_ns
 
     @cached_property
     def host_start_ns(self) -> Int64:
@@ -371,7 +370,8 @@ def _recordings(trace: Trace, extents: Sequence[Extent], note: Note) -> Steps:
     low = np.array([each.start_ns for each in extents])
     high = np.array([each.end_ns if last is None or last < each.start_ns else min(each.end_ns, last)
                      for each in extents])  # fmt: skip
-    own = _of_the_recording(trace)
+    activity = trace.events.rows(*DEVICE_KINDS)
+    own = activity[~launched_before(trace, activity)]  # launched in the recording, whether or not it has the call
     start, end = trace.events.start_ns[own], trace.events.ends(own)
     place = np.maximum(np.searchsorted(low, start, side="right") - 1, 0)
     steps = []
@@ -382,12 +382,6 @@ def _recordings(trace: Trace, extents: Sequence[Extent], note: Note) -> Steps:
         finish = max(window[1], int(end[inside].max(initial=window[1])))
         steps.append(Step(name, None, begin, finish, host, int(high[number]) - host))
     return Steps(tuple(steps), (note,), "recording")
-
-
-def _of_the_recording(trace: Trace) -> Int64:
-    """Returns the activities that were launched in the recording, whether or not it has the call."""
-    activity = trace.events.rows(*DEVICE_KINDS)
-    return activity[~launched_before(trace, activity)]
 
 
 #: Work outside of the steps is mentioned from this share on: less changes no figure.

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.quality import notes
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.insights import judge, judge_trends
+from tb_steptime.insights import TrendFacts, judge, judge_trends
 from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
@@ -346,22 +346,22 @@ def trend(*lengths_us: int, busy: float = 0.5) -> TrendsResult:
 
 def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
     slower, quicker = trend(10, 10), trend(6, 6)
-    headline, titles = judge_trends([("a", "w", 1, slower), ("a", "w", 2, quicker)])
+    headline, titles = judge_trends([TrendFacts("a", 1, slower), TrendFacts("a", 2, quicker)])
     assert headline.verdict.template == "The mean step falls from {a} in {first} to {b} in {last}."
     assert headline.verdict.values["b"].value == 6_000
     assert titles["step_time"].template == "{label} falls from {a} to {b}"
     assert titles["gpu_utilization"].template == "{label} stays at {b}"
     rarely, hardly = trend(1_000, busy=0.03), trend(1_000, busy=0.034)
-    _, titles = judge_trends([("a", "w", 1, rarely), ("a", "w", 2, hardly)])
+    _, titles = judge_trends([TrendFacts("a", 1, rarely), TrendFacts("a", 2, hardly)])
     assert plain(titles["gpu_utilization"]) == "GPU utilization stays at 3 %", "nothing rises from 3 to 3 %"
-    headline, titles = judge_trends([("a", "w", 1, slower), ("b", "w", 1, quicker)])
+    headline, titles = judge_trends([TrendFacts("a", 1, slower), TrendFacts("b", 1, quicker)])
     assert headline.verdict.template == "The mean step is {a} in {first} and {b} in {last}."
     assert {name: value.value for name, value in headline.verdict.values.items()} == {
         "a": 10_000, "b": 6_000, "first": "a", "last": "b",
     }  # fmt: skip
     assert plain(titles["step_time"]) == "Step time is 6 µs, 10 µs in the other run"
     assert titles["gpu_utilization"].template == "{label} is {b} in both"
-    alike = judge_trends([("a", "w", 1, slower), ("b", "w", 1, slower)])[0].verdict.template
+    alike = judge_trends([TrendFacts("a", 1, slower), TrendFacts("b", 1, slower)])[0].verdict.template
     assert alike == "The mean step takes about as long: {a} in {first}, {b} in {last}."
 
 
@@ -375,7 +375,7 @@ def test_a_headline_that_leaves_something_out_of_its_steps_says_so():
         "alike": [longer, longer],
     }
     verdicts = {
-        name: plain(judge_trends([("a", "w", number, each) for number, each in enumerate(spans, 1)])[0].verdict)
+        name: plain(judge_trends([TrendFacts("a", number, each) for number, each in enumerate(spans, 1)])[0].verdict)
         for name, spans in cases.items()
     }
     assert verdicts == {
@@ -392,24 +392,24 @@ def left_out(found: TrendsResult, us: int) -> TrendsResult:
 
 
 def test_workers_of_one_span_are_no_spans():
-    headline, titles = judge_trends([("a", "rank0", 1, trend(10)), ("a", "rank1", 1, trend(14))])
+    headline, titles = judge_trends([TrendFacts("a", 1, trend(10)), TrendFacts("a", 1, trend(14))])
     assert plain(headline.verdict) == "A step takes between 10 µs and 14 µs, 12 µs on average."
     assert (titles["step_time"].template, titles["step_time"].values["a"].value) == ("{label} is {a}", 12_000)
-    later = [("a", f"rank{rank}", 2, trend(length)) for rank, length in enumerate((20, 28))]
-    headline, titles = judge_trends([("a", "rank0", 1, trend(10)), ("a", "rank1", 1, trend(14)), *later])
+    later = [TrendFacts("a", 2, trend(length)) for length in (20, 28)]
+    headline, titles = judge_trends([TrendFacts("a", 1, trend(10)), TrendFacts("a", 1, trend(14)), *later])
     assert plain(headline.verdict) == "The mean step rises from 12 µs in span 1 to 24 µs in span 2."
     assert plain(titles["step_time"]) == "Step time rises from 12 µs to 24 µs"
 
 
 def test_slow_steps_are_worth_the_mean_less_the_median():
-    headline, titles = judge_trends([("a", "w", 1, trend(10, 10, 12, 60, 10, 10))])
+    headline, titles = judge_trends([TrendFacts("a", 1, trend(10, 10, 12, 60, 10, 10))])
     assert headline.action is not None
     assert headline.action.values["gain"].value == (112_000 / 6) - 10_000
     assert titles["slow"].values["slow"].value == 1  # 12 us is near the median, 60 us is not
 
 
 def test_many_runs_are_a_field():
-    spans = [(name, "w", 1, trend(length)) for name, length in (("a", 10), ("b", 30), ("c", 20))]
+    spans = [TrendFacts(name, 1, trend(length)) for name, length in (("a", 10), ("b", 30), ("c", 20))]
     verdict = judge_trends(spans)[0].verdict
     assert (verdict.values["short"].value, verdict.values["long"].value) == ("a", "b")
 
@@ -419,7 +419,7 @@ def test_no_span_is_no_headline_of_numbers():
 
 
 def test_the_only_run_is_spoken_of_in_all_its_spans():
-    spans = [("a", "w", 1, trend(10, 10, 10, 10, 60)), ("a", "w", 2, trend(20, 20, 20, 20, 90))]
+    spans = [TrendFacts("a", 1, trend(10, 10, 10, 10, 60)), TrendFacts("a", 2, trend(20, 20, 20, 20, 90))]
     titles = judge_trends(spans)[1]
     assert titles["slow"].values["slow"].value == 2
     assert {name: value.value for name, value in titles["steps"].values.items()} == {"median": 20_000}
@@ -428,7 +428,7 @@ def test_the_only_run_is_spoken_of_in_all_its_spans():
 
 
 def test_a_field_of_runs_is_measured_where_any_run_is():
-    spans = [(name, "w", 1, trend(10)) for name in ("a", "b", "c")]
+    spans = [TrendFacts(name, 1, trend(10)) for name in ("a", "b", "c")]
     titles = judge_trends(spans)[1]
     assert titles["gpu_utilization"].values["number"].value == 3
     assert titles["data_loading_exposed"].template == "{label} cannot be measured here"
@@ -438,8 +438,8 @@ def test_a_figure_that_one_run_or_span_lacks_is_measured_here():
     without = trend(10)
     blank = [replace(each, value=None) if each.metric == "gpu_utilization" else each for each in without.series]
     lacking = replace(without, series=blank)
-    runs = judge_trends([("a", "w", 1, lacking), ("b", "w", 1, trend(10))])[1]["gpu_utilization"]
-    spans = judge_trends([("a", "w", 1, lacking), ("a", "w", 2, trend(10))])[1]["gpu_utilization"]
+    runs = judge_trends([TrendFacts("a", 1, lacking), TrendFacts("b", 1, trend(10))])[1]["gpu_utilization"]
+    spans = judge_trends([TrendFacts("a", 1, lacking), TrendFacts("a", 2, trend(10))])[1]["gpu_utilization"]
     assert [runs.template, spans.template] == [
         "{label} of {number} runs",
         "{label} is measured in some of the spans",
@@ -447,7 +447,7 @@ def test_a_figure_that_one_run_or_span_lacks_is_measured_here():
 
 
 def test_the_run_in_focus_is_the_one_that_titles_speak_of():
-    spans = [("a", "w", 1, trend(10, 10, 10, 10, 60)), ("b", "w", 1, trend(6, 6))]
+    spans = [TrendFacts("a", 1, trend(10, 10, 10, 10, 60)), TrendFacts("b", 1, trend(6, 6))]
     figures = [
         [plain(judge_trends(spans, focus)[1][title]) for title in ("steps", "step_time")] for focus in ("a", None)
     ]

@@ -296,7 +296,7 @@ def input_bound(facts: Facts) -> Insight | None:
     result = facts.data_loading
     if result.mean is None or any(rule(facts) is not None for rule in (no_workers, slow_worker, more_workers)):
         return None
-    advice = _of_main_process(facts) if result.multiprocess is False else _remedy(facts)
+    advice = _advice_for_main_process(facts) if result.multiprocess is False else _remedy(facts)
     gain_ns, formula = with_launches_behind(facts, shares(facts).late_ns)
     return loader_card(
         facts, gain_ns, formula, advice.certainty,
@@ -313,7 +313,7 @@ class _Advice(msgspec.Struct, frozen=True):
     certainty: Certainty
 
 
-def _of_main_process(facts: Facts) -> _Advice:
+def _advice_for_main_process(facts: Facts) -> _Advice:
     """Returns the advice where workers would cost more than they save."""
     how = _WHOLE_BATCHES.format(sampler="SequentialSampler" if facts.infers else "RandomSampler")
     how = _YIELDS_BATCHES if facts.data_loading.iterable else how  # an iterable dataset has no sampler

@@ -59,7 +59,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
         why=_why(facts, eligible_ns, leading),
         how=how or (_OUTPUT_CODE if leading.shapes is None else None),
         gain_ns=bound_ns,
-        formula=joined(_formula(eligible_ns, device, obstacles, cores), *_of_16_bits(others_ns)),
+        formula=joined(_formula(eligible_ns, device, obstacles, cores), *_gain_of_16_bits(others_ns)),
         doubt=(_OF_PEAKS if _least_ratio(device, leading) is None else _OF_RATIO) if how else _UNEXPLAINED,
         estimated=how is None,
         view="tensor_cores",
@@ -119,7 +119,7 @@ def _others_in_fp32(facts: Facts, device: DeviceSplit, leading: Obstacle, eligib
     return others_ns if facts.share(others_ns) >= WORTH_FRACTION else 0.0
 
 
-def _of_16_bits(others_ns: float) -> list[Phrase]:
+def _gain_of_16_bits(others_ns: float) -> list[Phrase]:
     """Returns what 16 bits would gain beyond the card, if anything. How much is not computed: attention and products in
     TF32 become faster by a ratio that depends on the kernel."""
     template = (

@@ -67,7 +67,7 @@ def larger_batch(facts: Facts) -> Insight | None:
     if gpu is None or not facts.trains or facts.share(late_ns) < WAITS:
         return None
     device, reserved, total = gpu
-    batch_bytes, free = _of_batch(device), int(FULL * total) - reserved
+    batch_bytes, free = _bytes_of_batch(device), int(FULL * total) - reserved
     if batch_bytes is None or not _even(device) or free < (LEAST_TIMES - 1) * batch_bytes:
         return None
     return memory_card(
@@ -90,7 +90,7 @@ def _only_gpu(facts: Facts) -> tuple[DeviceMemory, int, int] | None:
     return None if reserved is None else (gpus[0], reserved, gpus[0].total_bytes)
 
 
-def _of_batch(device: DeviceMemory) -> int | None:
+def _bytes_of_batch(device: DeviceMemory) -> int | None:
     """Returns the bytes at the peak that grow with the batch; None if they are not known well enough, or are very
     few."""
     parts = {part.category: part.bytes for part in device.categories or []}
@@ -153,7 +153,7 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
     the CPU, the card is minor.
     """
     if facts.job.device == "cpu":
-        return _on_cpu(facts)
+        return _card_on_cpu(facts)
     recomputed, gain = facts.host.recomputed, facts.replayed_gain("needless_checkpoints")
     gpu = _only_gpu(facts)
     if recomputed is None or recomputed.kept_bytes is None or gain is None or not gain.gain_ns or gpu is None:
@@ -187,7 +187,7 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
     )
 
 
-def _on_cpu(facts: Facts) -> Insight | None:
+def _card_on_cpu(facts: Facts) -> Insight | None:
     recomputed = facts.host.recomputed
     if recomputed is None or not facts.worth(recomputed.ns):
         return None

@@ -242,7 +242,7 @@ def imbalance(job: JobRanks) -> Insight | None:
     if job.balance != "imbalance" or not (job.on_device or loads):
         return None
     if deciding := deciders(job):
-        return _of_deciders(job, deciding)
+        return _card_of_deciders(job, deciding)
     cause: CauseId = job.imbalance_causes[0].id if job.imbalance_causes else "unknown"
     how = _HOW_TURNS.get(cause) if job.imbalance_causes else _SHARED_MACHINE
     return job_card(
@@ -264,7 +264,7 @@ _DECIDED = phrase(
 )
 
 
-def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
+def _card_of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
     cause, numbers = ranks[0].causes[0].id, numbers_of([each.rank for each in ranks])
     named = f"ranks {numbers}" if len(ranks) > 1 else f"rank {numbers}"
     reason = phrase("{late} a step are waits for late arrivals of {ranks}.", late=ns(late_ns(ranks)), ranks=text(named))

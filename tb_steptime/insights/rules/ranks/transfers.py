@@ -67,7 +67,7 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     exchange, leading = job.exchange, _leading(job)
     if not job.on_device or job.infers or exchange is None or leading is None:
         return None
-    exposed_ns = exchange.exposed_transfer_ns - exchange.exposed_stall_ns - _of_few_bytes_ns(job)
+    exposed_ns = exchange.exposed_transfer_ns - exchange.exposed_stall_ns - _few_bytes_ns(job)
     if exposed_ns < WARNING_FRACTION * step_ns(job):
         return None
     free_ns = _hiding_ns(exchange, leading)
@@ -113,7 +113,7 @@ def _exposed_transfer_ns(row: JobCollective) -> float:
     return max(0.0, row.exposed_ns * (row.transfer_ns / max(1, row.running_ns)) - row.stalled_exposed_ns)
 
 
-def _of_few_bytes_ns(job: JobRanks) -> int:
+def _few_bytes_ns(job: JobRanks) -> int:
     """Returns the exposed time, a step and rank, of transfers that take the latency of their ranks, whatever they
     send."""
     few = sum(

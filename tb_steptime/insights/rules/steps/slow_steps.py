@@ -130,16 +130,16 @@ def without_named(insights: list[Insight]) -> list[Insight]:
         _less_named(each, [*named, *waits]) for each in insights
         if not (
             each.id == "slow_steps"
-            and _is_named(each, [*named, *_of_same_steps(each, doing_more), *_within_steps(each, waits)])
+            and _is_named(each, [*named, *_cards_of_same_steps(each, doing_more), *_cards_within_steps(each, waits)])
         )
-        and not (each.id == "recurring_steps" and _is_named(each, _of_same_steps(each, named)))
+        and not (each.id == "recurring_steps" and _is_named(each, _cards_of_same_steps(each, named)))
     ]  # fmt: skip
 
 
 def _less_named(card: Insight, named: list[Insight]) -> Insight:
     """Returns the card about slow steps without what another card gains, whose longest time ranges are all in these
     steps."""
-    within = [each.gain_ns for each in _within_steps(card, named)]
+    within = [each.gain_ns for each in _cards_within_steps(card, named)]
     if card.id != "slow_steps" or not any(within):
         return card
     left = 1 - max(within) / card.gain_ns
@@ -153,12 +153,12 @@ def _less_named(card: Insight, named: list[Insight]) -> Insight:
     )
 
 
-def _within_steps(card: Insight, others: list[Insight]) -> list[Insight]:
+def _cards_within_steps(card: Insight, others: list[Insight]) -> list[Insight]:
     """Returns the other cards whose longest time ranges are all in the steps of this one."""
     return [each for each in others if {range.step for range in each.evidence} <= set(card.steps)]
 
 
-def _of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:
+def _cards_of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:
     return [each for each in others if set(each.steps) == set(card.steps)]
 
 

@@ -300,8 +300,7 @@ class _Level:
 
     def again(self, call: int, first: int, end: int) -> Int64:
         """Returns the events [first, end) of a call, on top of what is alive when its backward pass begins."""
-        level: Int64 = self._base[call] + self._recorded[first:end] - self._recorded[first - 1]
-        return level
+        return self._base[call] + self._recorded[first:end] - self._recorded[first - 1]
 
 
 class _Moved(msgspec.Struct, frozen=True, eq=False):

@@ -346,8 +346,7 @@ def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
     order = np.lexsort((constant, growing))[::-1]
     highest = np.maximum.accumulate(constant[order])
     first = np.append(True, highest[1:] > highest[:-1]) if len(order) else order
-    rows: list[int] = order[np.flatnonzero(first)][::-1].tolist()
-    return rows
+    return order[np.flatnonzero(first)][::-1].tolist()
 
 
 def _needless(constant: Int64, growing: Int64, batch: int, highest: list[int], row: int) -> bool:

@@ -93,12 +93,12 @@ class FitSetting(msgspec.Struct, frozen=True):
 
     label: str
     code: str | None
-    peak_bytes: int | None
-    low_bytes: int | None
-    high_bytes: int | None
-    again_ns: int | None
-    step_ns: int | None
-    largest: int | None
+    peak_bytes: int | None = None
+    low_bytes: int | None = None
+    high_bytes: int | None = None
+    again_ns: int | None = None
+    step_ns: int | None = None
+    largest: int | None = None
     best: bool = False
     unknown: Reason | None = None
     no_time: Reason | None = None
@@ -115,7 +115,7 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None, step: int) -> 
     modules_or_reason = checkpoints(trace, place)
     modules = [] if isinstance(modules_or_reason, Reason) else modules_or_reason
     recorded = FitSetting(
-        "As recorded", None, fit.peak_bytes, fit.peak_bytes, fit.peak_bytes, 0, step, _largest(fit.lines, limit_bytes)
+        "As recorded", None, *(fit.peak_bytes,) * 3, again_ns=0, step_ns=step, largest=_largest(fit.lines, limit_bytes)
     )
     others = [
         _checkpointed(each, steady.batch, step, limit_bytes)
@@ -154,9 +154,7 @@ def _checkpointed(checkpoint: Checkpoint, batch: int, step: int, limit: int | No
 
 def _other(setting: OtherSetting, batch: int, step: int, limit: int | None, rates: CopyRates | None) -> FitSetting:
     if isinstance(setting.lines, Reason):
-        return FitSetting(
-            setting.label, setting.code, None, None, None, None, None, None, unknown=setting.lines, no_time=NO_TIME
-        )
+        return FitSetting(setting.label, setting.code, unknown=setting.lines, no_time=NO_TIME)
     peak, copied = peak_at(setting.lines, batch), setting.copied
     copy_ns = None if copied is None or rates is None else rates.ns(copied)
     added = copy_ns is not None and copied is not None and copied.added

@@ -113,7 +113,7 @@ def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] |
         states = recorded_states(trace, place)
         if isinstance(states, Reason):
             return states
-        seen = int(bytes_alive(trace, place, np.where(_of_states(trace), sizes(trace), 0))[steady.within].max())
+        seen = int(bytes_alive(trace, place, np.where(_are_states(trace), sizes(trace), 0))[steady.within].max())
         unseen = max(0, min((2 + states.copies) * states.parameters - seen, steady.curve.before))
     return scaled_lines(trace, place, steady, np.where(_floating(trace), 0.5, 1.0), -(unseen // 2))
 
@@ -131,7 +131,7 @@ def _types(trace: Trace) -> set[str]:
     return {name for number in numbers for name in types_of(trace.inputs[number])}
 
 
-def _of_states(trace: Trace) -> Bool:
+def _are_states(trace: Trace) -> Bool:
     """Returns which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
     states = is_in(categories(trace), [CATEGORIES.index(each) for each in _STATES])
     states |= births(trace).phase == PHASE["optimizer"]
@@ -184,7 +184,7 @@ def _floating(trace: Trace) -> Bool:
     size, op = sizes(trace), ops_with_shapes(trace, births(trace).op.astype(np.int64))
     with_places = _each_made(trace, lambda made: _WITH_PLACES.match(made.op) is not None).astype(bool)
     places = with_places & np.append(False, (op[1:] == op[:-1]) & (size[1:] == 2 * size[:-1]))[: len(op)]
-    result = _of_states(trace)
+    result = _are_states(trace)
     result |= _each_made(trace, of_floats).astype(bool) & ~places
     return result
 
@@ -216,7 +216,7 @@ def lengths(trace: Trace, steady: SteadySteps) -> Lengths | Reason | None:
     if length in sides or length == steady.batch or length == 1:
         return LENGTH_AMBIGUOUS
     made = _each_made(trace, lambda made: _power(made, steady.batch, length))
-    return Lengths(length, np.where(_of_states(trace) | (births(trace).phase == PHASE["zero_grad"]), 0, made))
+    return Lengths(length, np.where(_are_states(trace) | (births(trace).phase == PHASE["zero_grad"]), 0, made))
 
 
 def _others(shape: Shape, batch: int) -> Iterable[int]:

@@ -125,8 +125,7 @@ class MergedColumns(Columns):
     def _piece(self, part: Part, name: str) -> npt.NDArray[Any]:
         values = load(part.columns[name], self._files[part.process])
         if name in ROWS:
-            rows: npt.NDArray[Any] = values.astype(np.int64) + self._first_rows[part.number]
-            return rows
+            return values.astype(np.int64) + self._first_rows[part.number]
         if name == "label":
             return np.frombuffer(self._label_numbers[part.process], np.int32).take(values)
         return self._numbers[NUMBERED[name]].of_process(part.process)[values] if name in NUMBERED else values
@@ -167,8 +166,7 @@ class MergedColumns(Columns):
         return dur_of
 
     def _pieces_of(self, part: Part, name: str) -> list[int]:
-        values: list[int] = self._piece(part, name).tolist() if name in part.columns else []
-        return values
+        return self._piece(part, name).tolist() if name in part.columns else []
 
     def _fill_parts(self) -> None:
         """Fills the columns that the tables read directly: they are small in all traces except those of memory."""

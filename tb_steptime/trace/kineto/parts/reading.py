@@ -201,7 +201,10 @@ def store(columns: Columns, file: IO[bytes]) -> dict[str, ColumnLocation]:
 
 def load(stored: ColumnLocation, file: int) -> npt.NDArray[Any]:
     """Returns the values, read from the file with this number, to which they were written."""
-    return np.frombuffer(_read(file, stored.size, stored.offset), stored.type)
+    values = os.pread(file, stored.size, stored.offset)
+    if len(values) < stored.size:
+        raise EOFError("columns of a part are missing")
+    return np.frombuffer(values, stored.type)
 
 
 def _narrowed(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
@@ -214,10 +217,3 @@ def _write(values: npt.NDArray[Any], file: IO[bytes]) -> ColumnLocation:
     offset = file.tell()
     file.write(values.data)
     return ColumnLocation(offset, values.nbytes, values.dtype.str)
-
-
-def _read(file: int, size: int, offset: int) -> bytes:
-    values = os.pread(file, size, offset)
-    if len(values) < size:
-        raise EOFError("columns of a part are missing")
-    return values
