@@ -379,6 +379,16 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         replayed = self.replayed
         return None if replayed is None else next((each for each in replayed.changes if each.id == change), None)
 
+    def of_step(self, gain_ns: int | None) -> int:
+        """Returns what the mean step gains where the replayed one gains so much."""
+        replayed = self.replayed
+        return round((gain_ns or 0) / max(replayed.steady_step_ns, 1) * self.step_ns) if replayed is not None else 0
+
+    @property
+    def works_on_results(self) -> bool:
+        """Whether calls that wait set the pace of the replayed step, but have to: the CPU works on what they read."""
+        return self.replayed is not None and self.replayed.pace == Bound.SYNC.value and self.host.bound is Bound.HOST
+
     def at_most_ns(self, gain_ns: int, *parts: Part) -> int:
         """Returns the gain, or what the step would gain if one of these parts took no time, if that is less, because no
         remedy gains more. Without a replay that can be trusted, the gain is returned as it is."""
