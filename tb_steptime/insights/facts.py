@@ -380,9 +380,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return None if replayed is None else next((each for each in replayed.changes if each.id == change), None)
 
     def of_step(self, gain_ns: int | None) -> int:
-        """Returns what the mean step gains where the replayed one gains so much."""
+        """Returns what the mean step gains where the replayed one gains so much: no more than that, as the mean step
+        may be longer by pauses, and less if it is shorter."""
         replayed = self.replayed
-        return round((gain_ns or 0) / max(replayed.steady_step_ns, 1) * self.step_ns) if replayed is not None else 0
+        share = min(1.0, self.step_ns / max(replayed.steady_step_ns, 1)) if replayed is not None else 0.0
+        return round((gain_ns or 0) * share)
 
     @property
     def works_on_results(self) -> bool:

@@ -231,7 +231,8 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     Jobs: training in many ranks, or on several GPUs of one process; inference by `nn.DataParallel`.
 
     Gain: min(exposed time of these collectives, computing time that no collective overlaps, of gradients that of the
-    backward passes that make them), at most the step less the host floor. In inference a process for each GPU copies nothing, and saves all of the exposed time.
+    backward passes that make them), at most the step less the host floor. In inference a process for each GPU copies
+    nothing, and saves all of the exposed time.
 
     Left out: what really needs the result at once.
     """
