@@ -44,6 +44,7 @@ def changes(trace: Trace) -> dict[str, Change]:
     return {
         "launch_graphs": lambda step: launch_graphs(trace, step),
         "between_graphs": lambda step: between_graphs(trace, step),
+        "fused_optimizer": lambda step: fused_optimizer(trace, step),
         "sync_bubble": lambda step: without_calls(step, step.graph.waits & ~needed(trace, step)),
         "input_bound": lambda step: without_batches(free(step, step.graph.role == Role.LOADER)),
         "more_workers": lambda step: more_workers(trace, step),
@@ -81,6 +82,18 @@ def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
         optimizer_updates(trace) | prepared(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
     )
     return {lane: when - excluded - computes.get(lane, Intervals.empty()) for lane, when in called.items()}
+
+
+def fused_optimizer(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """Returns the step with one launch for each update of the optimizer: without the time of its ops and calls on the
+    host, unless they compute there. The work on the device stays."""
+    updates = optimizer_updates(trace)
+    if not len(updates):
+        return step
+    called = dict(_of_rows(trace, trace.events.rows(Kind.CPU_OP, *CALL_KINDS)))
+    computes = dict(_of_rows(trace, _on_cpu(trace)))
+    launching = {lane: (when & updates) - computes.get(lane, Intervals.empty()) for lane, when in called.items()}
+    return step.with_own(_own_without(step, launching))
 
 
 def _on_cpu(trace: Trace) -> Int64:

@@ -340,13 +340,17 @@ def _observed_ns(facts: Facts) -> float:
     return facts.observed_ns if host_bound else facts.share(facts.observed_ns) * _short_ns(facts)
 
 
+#: Cards about late launches whose change is replayed.
+_REPLAYED_CHANGES = ("between_graphs", "fused_optimizer", "launch_graphs")
+
+
 def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:
     """Returns the card's gain, limited to the share of the step that a replay of the change gains. Without a replay it
     is limited to what an instant CPU gains, unless the CPU or the loader sets the pace. Where the loader does, the gain
     is what the change is worth once batches come in time, which a replay of the change alone does not show."""
     bound, replayed = facts.host.bound, facts.replayed
-    change = facts.replayed_gain(id) if id in ("between_graphs", "launch_graphs") else None
-    if replayed and change is not None and not (bound is Bound.INPUT and id == "launch_graphs"):
+    change = facts.replayed_gain(id) if id in _REPLAYED_CHANGES else None
+    if replayed and change is not None and (bound is not Bound.INPUT or id == "between_graphs"):
         return min(gain_ns, round((change.gain_ns or 0) / max(replayed.steady_step_ns, 1) * facts.step_ns))
     return gain_ns if bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(gain_ns, "host")
 
