@@ -156,8 +156,8 @@ _FEW_BETWEEN = (
 )
 #: It agrees with the number of kinds of calls.
 _LATE_AFTER = (
-    "{op}(| and other calls that wait) (leaves|leave) the GPU idle for {total} a step: launches after (it|them) are "
-    "late, too, until the CPU is ahead."
+    "{op}( in {place}| and other calls that wait) (leaves|leave) the GPU idle for {total} a step: launches after "
+    "(it|them) are late, too, until the CPU is ahead."
 )
 
 
@@ -296,13 +296,17 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
     barrier = rows[0].collective == "barrier"
     title = phrase("Remove barriers from the loop") if barrier else phrase("Read less often what ranks exchange")
     more_ns = beyond_bubbles_ns(facts, rows)
-    why = _why(rows[0], bubble_ns(rows) + more_ns, _WAITS_THEN)
+    why = _why(rows[0], bubble_ns(rows) + more_ns, _WAITS_LATE if more_ns else _WAITS_THEN)
     how = _BARRIER if barrier else _READ
     return calls_card(facts, rows, more_ns, id="synchronous_exchange", title=title, why=why, how=how)
 
 
 _WAITS_THEN = (
     "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such calls: {total}."
+)
+_WAITS_LATE = (
+    "{op} in {place} waits for {kind} of all ranks. That leaves the GPU idle for {total} a step: launches after it are "
+    "late, too."
 )
 _ARTICLES = {"all-reduce": "an all-reduce", "all-gather": "an all-gather", "all-to-all": "an all-to-all",
              "send and receive": "a send or receive"}  # fmt: skip

@@ -196,9 +196,9 @@ def _graphs(facts: Facts) -> str:
 
 def beyond_bubbles_ns(facts: Facts, rows: list[BlockingRow]) -> int:
     """Returns the part of these calls in what a step without waits gains beyond the bubbles: the CPU lacks the time for
-    which they make it wait, so that later launches are late, too."""
+    which they make it wait, so that later launches are late, too. It is 0 where it would be worth no card."""
     blocked_ns = sum(row.blocked_ns for row in rows)
-    return round(claims(facts).waits * min(1.0, blocked_ns / max(facts.blocked_ns, 1)))
+    return facts.worth(round(claims(facts).waits * min(1.0, blocked_ns / max(facts.blocked_ns, 1))))
 
 
 #: From this share of kernel time on, most of the work counts as launched in graphs.
