@@ -379,18 +379,6 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         replayed = self.replayed
         return None if replayed is None else next((each for each in replayed.changes if each.id == change), None)
 
-    def of_step(self, gain_ns: int | None) -> int:
-        """Returns what the mean step gains where the replayed one gains so much: no more than that, as the mean step
-        may be longer by pauses, and less if it is shorter."""
-        replayed = self.replayed
-        share = min(1.0, self.step_ns / max(replayed.steady_step_ns, 1)) if replayed is not None else 0.0
-        return round((gain_ns or 0) * share)
-
-    @property
-    def works_on_results(self) -> bool:
-        """Whether calls that wait set the pace of the replayed step, but have to: the CPU works on what they read."""
-        return self.replayed is not None and self.replayed.pace == Bound.SYNC.value and self.host.bound is Bound.HOST
-
     def at_most_ns(self, gain_ns: int, *parts: Part) -> int:
         """Returns the gain, or what the step would gain if one of these parts took no time, if that is less, because no
         remedy gains more. Without a replay that can be trusted, the gain is returned as it is."""

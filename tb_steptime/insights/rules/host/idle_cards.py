@@ -162,18 +162,31 @@ def claims(facts: Facts) -> Claims:
     model = model_late(facts.host)
     short_ns, split_ns = sum(model.short.values()), sum(model.split.values())
     waits, graphs = facts.replayed_gain("sync_bubble"), facts.replayed_gain(_graphs(facts))
-    if waits is None or facts.host.bound is Bound.INPUT or facts.works_on_results:
+    if waits is None or facts.host.bound is Bound.INPUT or _works_on_results(facts):
         return Claims(0, short_ns, split_ns)
     bubbles_ns, free_ns = _bubbles_ns(facts), split_ns + _unclaimed_ns(facts)
-    waits_ns = min(facts.of_step(waits.low_ns) - bubbles_ns, free_ns + short_ns)
+    waits_ns = min(_of_step(facts, waits.low_ns) - bubbles_ns, free_ns + short_ns)
     if graphs is not None and (graphs.gain_ns or 0) > (waits.gain_ns or 0):
-        of_graphs_ns = facts.of_step(graphs.gain_ns)
-        both_ns, taken_ns = of_graphs_ns + facts.of_step(waits.gain_after_ns), min(short_ns, of_graphs_ns)
+        of_graphs_ns = _of_step(facts, graphs.gain_ns)
+        both_ns, taken_ns = of_graphs_ns + _of_step(facts, waits.gain_after_ns), min(short_ns, of_graphs_ns)
         waits_ns = min(waits_ns, free_ns + short_ns - taken_ns, both_ns - bubbles_ns - taken_ns)
     else:
         short_ns -= max(0, waits_ns - free_ns)
     waits_ns = max(0, waits_ns)
     return Claims(waits_ns, short_ns, max(0, split_ns - waits_ns))
+
+
+def _of_step(facts: Facts, gain_ns: int | None) -> int:
+    """Returns what the mean step gains where the replayed one gains so much: no more than that, as the mean step may be
+    longer by pauses, and less if it is shorter."""
+    steady_ns = facts.replayed.steady_step_ns if facts.replayed is not None else 0
+    return round((gain_ns or 0) * min(1.0, facts.step_ns / max(steady_ns, 1)))
+
+
+def _works_on_results(facts: Facts) -> bool:
+    """Returns whether calls that wait set the pace of the replayed step, but have to: the CPU works on what they
+    read."""
+    return facts.replayed is not None and facts.replayed.pace == Bound.SYNC.value and facts.host.bound is Bound.HOST
 
 
 def _bubbles_ns(facts: Facts) -> int:
