@@ -4516,8 +4516,6 @@ export interface SidebarShare {
  * paused_ns          the part of it in which the host is late because it pauses (`paused_late_ns`)
  * split_ns           the part of it in which the host is late while it launches little between two calls that wait
  * (`split_late_ns`)
- * refill_ns          the part of it in which the first launches after such a call are late, until the host is ahead
- * (`refill_late_ns`)
  * each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
  * no others
  * run_ahead_p50_ns, starved_share   None without launches
@@ -4536,7 +4534,6 @@ export interface SiteRow {
   examples: Evidence[];
   split_ns: number;
   each_ns: number | null;
-  refill_ns: number;
   paused_ns: number;
   calls: number;
 }

@@ -28,7 +28,11 @@ DIFFERS = 0.1
 CONFIRMED = 0.5
 
 #: The change that is replayed for a card that advises a part of it: the gain of the whole bounds that of the card.
-_CHANGES = {"no_workers": "input_bound", "more_workers": "input_bound", "slow_worker": "input_bound"}
+_CHANGES = {
+    **dict.fromkeys(("no_workers", "more_workers", "slow_worker"), "input_bound"),
+    **dict.fromkeys(("synchronous_exchange", "hidden_sync_backward", "hidden_sync_optimizer"), "sync_bubble"),
+    **dict.fromkeys(("many_small_collectives", "collectives_on_compute_stream"), "exposed_communication"),
+}
 
 _NO_CHANGE = phrase(
     "What it gains together with other cards is not computed: no replay of its change confirms the gain."

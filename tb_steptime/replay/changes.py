@@ -14,6 +14,7 @@ from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.excluded_time.ranges import warm_up
 from tb_steptime.metrics.gpu.activities import way
+from tb_steptime.metrics.idle.bubbles import in_token_waits
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.phases.assignment import optimizer_updates, prepared
 from tb_steptime.metrics.steps.repeated_work import again_activities, checkpointed, recaptures
@@ -43,7 +44,8 @@ def changes(trace: Trace) -> dict[str, Change]:
     return {
         "launch_graphs": lambda step: launch_graphs(trace, step),
         "between_graphs": lambda step: between_graphs(trace, step),
-        "sync_bubble": lambda step: without_calls(step, step.graph.waits & ~hands_out(trace, step)),
+        "fused_optimizer": lambda step: fused_optimizer(trace, step),
+        "sync_bubble": lambda step: without_calls(step, step.graph.waits & ~needed(trace, step)),
         "input_bound": lambda step: without_batches(free(step, step.graph.role == Role.LOADER)),
         "more_workers": lambda step: more_workers(trace, step),
         "tensor_cores_unused": lambda step: on_tensor_cores(trace, step),
@@ -80,6 +82,18 @@ def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
         optimizer_updates(trace) | prepared(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
     )
     return {lane: when - excluded - computes.get(lane, Intervals.empty()) for lane, when in called.items()}
+
+
+def fused_optimizer(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """Returns the step with one launch for each update of the optimizer: without the time of its ops and calls on the
+    host, unless they compute there. The work on the device stays."""
+    updates = optimizer_updates(trace)
+    if not len(updates):
+        return step
+    called = dict(_intervals_of_rows(trace, trace.events.rows(Kind.CPU_OP, *CALL_KINDS)))
+    computes = dict(_intervals_of_rows(trace, _on_cpu(trace)))
+    launching = {lane: (when & updates) - computes.get(lane, Intervals.empty()) for lane, when in called.items()}
+    return step.with_own(_own_without(step, launching))
 
 
 def _on_cpu(trace: Trace) -> Int64:
@@ -133,19 +147,20 @@ def _own_without(step: SteadyStep, removed: Mapping[int, Intervals]) -> Int64:
     return own
 
 
-def hands_out(trace: Trace, step: SteadyStep) -> Bool:
-    """Returns which nodes wait for the step's result. Training does not need a step's results on the host. Any other
-    job fetches its results, and decoding continues from the step before, so the last wait for a copy to the host
-    stays."""
-    graph = step.graph
-    result = np.zeros(len(graph), bool)
-    if job_kind(trace).purpose == "training":
-        return result
+def needed(trace: Trace, step: SteadyStep) -> Bool:
+    """Returns which nodes wait for what the job works on: its results, or gradients for an optimizer on the CPU.
+    Training does not need a step's results on the host, but a rollout in it cannot begin a pass without those of the
+    pass before. Any other job fetches its results, and decoding continues from the step before, so the last wait for a
+    copy to the host stays."""
+    graph, job = step.graph, job_kind(trace)
+    needs = graph.waits & in_token_waits(trace, graph.event)
+    if job.purpose == "training" and not job.no_grad.in_many_passes:
+        return needs
     returns = graph.edges.where(is_in(graph.edges.kind, HOLDS) & graph.waits[graph.edges.after])
     row = graph.event[returns.before]
     fetched = returns.after[are_named(trace, row, lambda name: way(name).direction == "DtoH")]
-    result[fetched[-1:]] = True
-    return result
+    needs[fetched if job.purpose == "training" else fetched[-1:]] = True
+    return needs
 
 
 def between_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:

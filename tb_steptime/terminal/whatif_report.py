@@ -28,7 +28,7 @@ _WHY_MORE = (
     "the CPU and the loader count only idle time that their change removes, and none twice, but for those about copies."
 )
 #: Changes with such cards.
-_OF_HOST = ("launch_graphs", "between_graphs", "sync_bubble", "input_bound", "more_workers")
+_OF_HOST = ("launch_graphs", "between_graphs", "fused_optimizer", "sync_bubble", "input_bound", "more_workers")
 _PARTS = {
     "host": "Without the host's own time",
     "device": "With an instant GPU",

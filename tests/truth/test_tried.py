@@ -20,6 +20,7 @@ from tests.drawn.replayed import MS, section, training
 from tests.truth.simulate.causes import Loader, Training
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.judging import as_read
+from tests.truth.simulate.mixtures import CAUSES, cost_ns, training_with
 
 #: Batches come late, and launches are the next limit: they set the pace only if the batches are not late.
 BEHIND_A_LOADER = training(section(120, 5_000), loader=Loader(9 * MS, workers=1))
@@ -80,6 +81,17 @@ def test_what_late_batches_hide_gains_nothing_now(judged):
     assert (graphs.gain_ns, graphs.severity) == (0, Severity.MINOR)
     assert graphs.later_ns is not None and judged.verdict.bound is Bound.INPUT
     assert graphs.later_ns >= 0.15 * step_ns(judged.tried, judged.tried.ids[0])
+
+
+def test_cards_about_waits_of_both_passes_are_replayed_together():
+    """The replay removes all waits at once; each card gains its part."""
+    causes = tuple(cause for cause in CAUSES if cause.name in ("item", "coalesce"))
+    declared = training_with(causes)
+    found = judge(results_of(declared)).tried
+    without = sum(cost_ns(causes, cause) for cause in causes)
+    gained = step_ns(found) - step_ns(found, "sync_bubble", "hidden_sync_backward")
+    assert gained == pytest.approx(without, rel=0.02)
+    assert gained > 1.9 * (step_ns(found) - step_ns(found, "hidden_sync_backward")) > 0
 
 
 def test_sets_agree_with_the_changes_one_by_one():

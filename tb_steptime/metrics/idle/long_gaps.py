@@ -47,7 +47,7 @@ from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites
 from tb_steptime.metrics.phases.marks import step_threads
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, in_order_of_calls, shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import graph_calls
 from tb_steptime.trace.steps import Steps, find_steps
@@ -347,13 +347,6 @@ def split_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list
     return _by_site_ns(trace, device, _is_split(trace), steps)
 
 
-def refill_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list[int]:
-    """Returns for each place in `SITES` how long the device idles because the first launches after a waiting call are
-    late, ns per step, without long gaps, bubbles of the calls themselves, and what `split_late_ns` counts. steps: None
-    for all."""
-    return _by_site_ns(trace, device, _is_refill(trace, device) & ~_is_split(trace), steps)
-
-
 def paused_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list[int]:
     """Returns for each place in `SITES` how long its launches are late because the host pauses, ns per step, without
     bubbles of blocking calls. steps: None for all."""
@@ -391,29 +384,6 @@ def _is_split(trace: Trace) -> Bool:
         inner = (between > 0) & (between < len(wait_starts))
         is_split[on_thread] = inner & (np.bincount(between, minlength=1)[between] < FEW_LAUNCHES)
     return is_split
-
-
-def _is_refill(trace: Trace, device: int) -> Bool:
-    """Returns for each row of `find_launches` whether it is launched after a waiting call of its thread, and before the
-    first launch that returns while the device still works. Without such a launch the host is late for another reason,
-    too."""
-    events, launches, waits = trace.events, find_launches(trace), blocking_calls(trace).of(*WAITING)
-    is_refill = np.zeros(len(launches.call), bool)
-    rows = in_order_of_calls(trace, launch_rows(trace, device))
-    call = launches.call[rows].astype(np.int64)
-    call_starts, reach = (
-        events.start_ns[call],
-        np.maximum.accumulate(events.ends(launches.activity[rows].astype(np.int64))),
-    )
-    before = np.searchsorted(call_starts, call_starts) - 1  # the last activity that an earlier call launched
-    ahead = (before >= 0) & (reach[before] > events.ends(call))
-    for thread in distinct(events.thread[waits]).tolist():
-        on_thread = np.flatnonzero(events.thread[call] == thread)
-        after = np.searchsorted(events.start_ns[waits[events.thread[waits] == thread]], call_starts[on_thread])
-        first = np.full(int(after.max(initial=0)) + 1, len(rows))
-        np.minimum.at(first, after[ahead[on_thread]], on_thread[ahead[on_thread]])
-        is_refill[rows[on_thread]] = (after > 0) & (on_thread < first[after]) & (first[after] < len(rows))
-    return is_refill
 
 
 #: The name of the op that copies a gradient's values back from the bucket. The copy into the bucket is needed anyway,

@@ -19,7 +19,7 @@ from tb_steptime.metrics.base import Evidence, Metric
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.host_floor import HOST_FLOOR
-from tb_steptime.metrics.idle.long_gaps import paused_late_ns, refill_late_ns, split_late_ns
+from tb_steptime.metrics.idle.long_gaps import paused_late_ns, split_late_ns
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import longest_gaps
 from tb_steptime.metrics.launches import (
@@ -101,8 +101,6 @@ class SiteRow(msgspec.Struct, frozen=True):
     paused_ns          the part of it in which the host is late because it pauses (`paused_late_ns`)
     split_ns           the part of it in which the host is late while it launches little between two calls that wait
                        (`split_late_ns`)
-    refill_ns          the part of it in which the first launches after such a call are late, until the host is ahead
-                       (`refill_late_ns`)
     each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
                        no others
     run_ahead_p50_ns, starved_share   None without launches
@@ -121,7 +119,6 @@ class SiteRow(msgspec.Struct, frozen=True):
     examples: list[Evidence]
     split_ns: int = 0
     each_ns: int | None = None
-    refill_ns: int = 0
     paused_ns: int = 0
     calls: float = 0.0
 
@@ -150,8 +147,7 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
     launched = by_site(trace, device, steps)
     runs = _device_ns(trace, device, activity_sites(trace), len(SITES), steps or find_steps(trace))
     gaps, each = longest_gaps(trace, device, EXAMPLES, steps), _each_ns(trace, device)
-    split, refill = split_late_ns(trace, device, steps), refill_late_ns(trace, device, steps)
-    paused = paused_late_ns(trace, device, steps)
+    split, paused = split_late_ns(trace, device, steps), paused_late_ns(trace, device, steps)
     rows, labels, model = [], {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
     if model != PHASE_LABELS["forward"]:  # the trace shows no forward pass
         labels["forward.model"] = model
@@ -172,7 +168,6 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
                     examples=_examples(gaps, site.id),
                     split_ns=split[place],
                     each_ns=each.get(place),
-                    refill_ns=refill[place],
                     paused_ns=paused[place],
                     calls=own.calls,
                 )

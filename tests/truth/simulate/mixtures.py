@@ -256,6 +256,15 @@ def training_with(causes: Iterable[Cause], without: Cause | None = None) -> Trai
     return replace(training, name=names, cause=f"{names}.")
 
 
+def without_waits(training: Training) -> Training:
+    """The same calls, none of which waits."""
+
+    def returning(op: Op) -> Op:
+        return replace(op, calls=tuple(replace(call, blocks=False) for call in op.calls))
+
+    return _ops(training, returning)
+
+
 def step_ns(training: Training, places: Collection[int] | None = None) -> int:
     """Mean length of the recorded steps. places: of those that count; None for all."""
     (span,) = Machine(training).run()

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tb_steptime.replay.changes import hands_out
+from tb_steptime.replay.changes import needed
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.steady import steady_step
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import recording_findings
 from tests.drawn.cards import judged, plain, sure
+from tests.drawn.rollouts import rollout
 from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader, Section, Training
 from tests.truth.simulate.demo import simulate
@@ -32,7 +33,7 @@ def test_the_last_fetch_of_a_token_stays():
     trace = decoding(*decode_from_graph(Decoding(), nodes=True))
     step = steady_step(trace, build_graph(trace))
     assert step is not None
-    (stays,) = np.flatnonzero(hands_out(trace, step))
+    (stays,) = np.flatnonzero(needed(trace, step))
     assert stays == np.flatnonzero(step.graph.waits)[-1]
 
 
@@ -41,6 +42,13 @@ def test_a_token_that_is_fetched_twice_is_fetched_once_too_often():
     (once,) = what_if(decoding(*step), ["sync_bubble"]).changes
     (twice,) = what_if(decoding(*step, *step), ["sync_bubble"]).changes
     assert once.gain_ns == 0 < twice.gain_ns
+
+
+@pytest.mark.parametrize(("layer", "gains"), [("x", False), ("m", True)], ids=["a rollout", "with gradients"])
+def test_the_fetch_of_an_action_stays(layer: str, gains: bool):
+    """A rollout cannot begin its next pass without it."""
+    (found,) = what_if(rollout(8, layer), ["sync_bubble"]).changes
+    assert (found.gain_ns > 0) is gains
 
 
 def test_a_copy_that_waits_within_its_call_comes_as_soon_as_the_work_before_it_is_done():

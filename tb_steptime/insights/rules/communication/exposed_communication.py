@@ -230,8 +230,9 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
 
     Jobs: training in many ranks, or on several GPUs of one process; inference by `nn.DataParallel`.
 
-    Gain: min(exposed time of these collectives, computing time that no collective overlaps), at most the step less the
-    host floor. In inference a process for each GPU copies nothing, and saves all of the exposed time.
+    Gain: min(exposed time of these collectives, computing time that no collective overlaps, of gradients that of the
+    backward passes that make them), at most the step less the host floor. In inference a process for each GPU copies
+    nothing, and saves all of the exposed time.
 
     Left out: what really needs the result at once.
     """
@@ -252,7 +253,7 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
         title=phrase(title),
         why=filled(why, {"kind": text(leading.label), "exposed": ns(exposed_ns)}),
         how=how,
-        gain_ns=exposed_ns if alone else min(exposed_ns, communication.free_compute_ns),
+        gain_ns=exposed_ns if alone else min(exposed_ns, hiding_ns(facts, communication, leading)),
         formula=_WITHOUT_COPIES if alone else _OVERLAPPED,
         certainty=medium(_WHO_LAUNCHES if alone else "Which kernels need the result at once is not recorded."),
         evidence=communication.examples,
@@ -260,8 +261,8 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
 
 
 _OVERLAPPED = (
-    "Exposed time of these collectives, at most the computing time of the step that no collective overlaps, and at "
-    "most what the host leaves."
+    "Exposed time of these collectives, at most the computing time that no collective overlaps (of gradients: that of "
+    "the backward pass), and at most what the host leaves."
 )
 _WITHOUT_COPIES = "Exposed time of these collectives, at most what the host leaves."
 _WHO_LAUNCHES = "One process drives the GPUs, and copies the model to them."

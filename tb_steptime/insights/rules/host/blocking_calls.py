@@ -28,7 +28,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     place_of,
     waiting_op,
 )
-from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card, waits_card
+from tb_steptime.insights.rules.host.idle_cards import beyond_bubbles_ns, calls_card, model_late, waits_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 from tb_steptime.text.patterns import expression
@@ -47,32 +47,28 @@ def sync_bubble(facts: Facts) -> Insight | None:
     says what it costs and no more, and is a guess where the CPU then waits for the next request.
 
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
-    that is launched after the call; mean over the steps. The idle time before later launches counts, too, where few of
-    them lie between two calls that wait, or where the CPU is late only because it waited: at most what the replay of a
-    step without these waits gains. Where the CPU or its waits set the pace, a wait costs time that the CPU lacks later
-    even if the GPU works meanwhile: what that replay gains at the low end of its range.
+    that is launched after the call; mean over the steps. What a replay of a step without any wait gains beyond that
+    idle time of all calls is added, by the time for which these calls make the CPU wait: the CPU lacks that time, so
+    that later launches are late, too. It is the low end of the replay's range, and no idle time of another card; where
+    graphs gain more, it is what is left after them.
 
-    Left out: idle time before the call, and waits for the loader.
+    Left out: idle time before the call, and waits for the loader. Without a replay, and where the CPU works on what is
+    read, later launches.
     """
     rows = calls_of(facts, "plain")
     if not rows:
         return None
-    behind = behind_waits(facts)
-    op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else in_this_job(facts, waiting_op(rows[0]), rows[0])
-    more_ns = behind.total_ns
-    total_ns = bubble_ns(rows) + more_ns
+    more_ns, split_ns = beyond_bubbles_ns(facts, rows), sum(model_late(facts.host).split.values())
+    alternates = min(more_ns, split_ns) > bubble_ns(rows)
+    op = leading_op(rows) if alternates else in_this_job(facts, waiting_op(rows[0]), rows[0])
     if any(map(is_launch, rows)):
         unset = _RETURN_AT_ONCE["amd" if facts.job.vendor == "amd" else "nvidia"]
-        why = phrase(_EACH_LAUNCH, total=ns(total_ns))
+        why = phrase(_EACH_LAUNCH, total=ns(bubble_ns(rows) + more_ns))
         return calls_card(facts, rows, more_ns, id="sync_bubble", title=_WITHOUT_WAITING, why=why, how=unset)
     template = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
-    if behind.lead_ns > behind.split_ns:
-        template = agreeing(_LACKS, len(rows))
-    elif behind.short_ns > behind.split_ns:
-        template = agreeing(_FIRST_LATE, len(rows))
-    elif behind.split_ns:
-        template = _FEW_BETWEEN
-    why = _why(rows[0], total_ns, template, sum(row.blocked_ns for row in rows))
+    if more_ns:
+        template = _FEW_BETWEEN if 2 * split_ns > more_ns else agreeing(_LATE_AFTER, len(rows))
+    why = _why(rows[0], bubble_ns(rows) + more_ns, template)
     return calls_card(facts, rows, more_ns, id="sync_bubble", title=op.title, why=why, how=_how(facts, op, rows))
 
 
@@ -158,15 +154,10 @@ _FEW_BETWEEN = (
     "{op} and other calls that wait leave the GPU idle for {total} a step: between two of them the CPU launches too "
     "little to get ahead."
 )
-#: Reasons where the GPU works while the CPU waits, and where launches after the wait are late, too. They agree with the
-#: number of kinds of calls.
-_LACKS = (
-    "{op}(| and other calls that wait) (keeps|keep) the CPU for {blocked} a step. It lacks that time later, when the "
-    "GPU is idle for {total}."
-)
-_FIRST_LATE = (
-    "{op}(| and other calls that wait) (leaves|leave) the GPU idle for {total} a step: launches after (it|them) are "
-    "late, too, until the CPU is ahead."
+#: It agrees with the number of kinds of calls.
+_LATE_AFTER = (
+    "{op}( in {place}| and other calls that wait) (leaves|leave) the GPU idle for {total} a step: launches after "
+    "(it|them) are late, too, until the CPU is ahead."
 )
 
 
@@ -180,7 +171,8 @@ def hidden_sync_backward(facts: Facts) -> Insight | None:
     Jobs: training with a GPU.
 
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
-    that is launched after the call; mean over the steps.
+    that is launched after the call; mean over the steps. The part of these calls in what a replay without any wait
+    gains beyond that is added, as for `sync_bubble`.
 
     Left out: idle time before the call, and waits for the loader.
     """
@@ -199,7 +191,8 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     Jobs: training with a GPU.
 
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
-    that is launched after the call; mean over the steps.
+    that is launched after the call; mean over the steps. The part of these calls in what a replay without any wait
+    gains beyond that is added, as for `sync_bubble`.
 
     Left out: idle time before the call, and waits for the loader.
     """
@@ -210,11 +203,12 @@ def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insig
     rows = calls_of(facts, where)
     if not rows:
         return None
+    more_ns = beyond_bubbles_ns(facts, rows)
     # the place is the line, module or op of the forward pass that the op belongs to
-    why = _why(rows[0], bubble_ns(rows), "{op}, from {place}, leaves the GPU idle for {total} a step.")
+    why = _why(rows[0], bubble_ns(rows) + more_ns, "{op}, from {place}, leaves the GPU idle for {total} a step.")
     title = phrase("Remove the hidden wait from the " + ("backward pass" if where == "backward" else where))
     how = _how(facts, in_this_job(facts, waiting_op(rows[0]), rows[0]), rows)
-    return calls_card(facts, rows, id=f"hidden_sync_{where}", title=title, why=why, how=how)
+    return calls_card(facts, rows, more_ns, id=f"hidden_sync_{where}", title=title, why=why, how=how)
 
 
 _COMPARES = (
@@ -291,7 +285,8 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
     `sync_bubble`.
 
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
-    that is launched after the call; mean over the steps.
+    that is launched after the call; mean over the steps. The part of these calls in what a replay without any wait
+    gains beyond that is added, as for `sync_bubble`.
 
     Left out: the collective itself, whose exposed time is communication; idle time before the call.
     """
@@ -300,19 +295,24 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
         return None
     barrier = rows[0].collective == "barrier"
     title = phrase("Remove barriers from the loop") if barrier else phrase("Read less often what ranks exchange")
-    why = _why(rows[0], bubble_ns(rows), _WAITS_THEN)
+    more_ns = beyond_bubbles_ns(facts, rows)
+    why = _why(rows[0], bubble_ns(rows) + more_ns, _WAITS_LATE if more_ns else _WAITS_THEN)
     how = _BARRIER if barrier else _READ
-    return calls_card(facts, rows, id="synchronous_exchange", title=title, why=why, how=how)
+    return calls_card(facts, rows, more_ns, id="synchronous_exchange", title=title, why=why, how=how)
 
 
 _WAITS_THEN = (
     "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such calls: {total}."
 )
+_WAITS_LATE = (
+    "{op} in {place} waits for {kind} of all ranks. That leaves the GPU idle for {total} a step: launches after it are "
+    "late, too."
+)
 _ARTICLES = {"all-reduce": "an all-reduce", "all-gather": "an all-gather", "all-to-all": "an all-to-all",
              "send and receive": "a send or receive"}  # fmt: skip
 
 
-def _why(row: BlockingRow, total_ns: int, template: str, blocked_ns: int = 0) -> Phrase:
+def _why(row: BlockingRow, total_ns: int, template: str) -> Phrase:
     """Returns the reason, without the place where that is not known, and without all such calls where there is one."""
     kind, place = row.collective or "", place_of(row)
     if place is None:
@@ -325,7 +325,6 @@ def _why(row: BlockingRow, total_ns: int, template: str, blocked_ns: int = 0) ->
         "kind": text(_ARTICLES.get(kind, f"a {kind}")),
         "most": ns(row.bubble_ns),
         "total": ns(total_ns),
-        "blocked": ns(blocked_ns),
     }
     return filled(template, values)
 

@@ -249,7 +249,7 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     Jobs: training with a GPU.
 
     Gain: the GPU's idle time until work from the optimizer is launched and reaches it, mean over the steps; waits for
-    the loader, blocking calls and pauses are left out.
+    the loader, blocking calls and pauses are left out. At most what a replay gains in which one call launches it.
 
     Left out: the update's time on the GPU.
     """

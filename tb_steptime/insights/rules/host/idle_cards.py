@@ -5,14 +5,14 @@ late, by place    |ssssssssss|LLLLLLLL|cccc|ww|     s: short gaps, for `launch_g
                                                     w: few launches between two calls that wait, for `sync_bubble`
 If the model has few launches, all gaps count as long: a graph would have hardly any launches to save.
 
-Some of the launches in short gaps are late because a call made the CPU wait for the GPU. Behind the bubble of such a
-call, further launches are late until the CPU is ahead again.
+Some launches are late because a call made the CPU wait for the GPU. Behind the bubble of such a call, further launches
+are late until the CPU is ahead again.
 
 thread   [sync       ]  l  l  l  lllllllllll       [sync      ]
 device   kkkkkkkkkkkkk   kk kk kk kkkkkkkkkkkkkkkkkkkkkkkkkkkkk
 idle                  bbb  r  r  r                               b: bubble, r: behind it
 
-These are the first launches after a wait, as far as a step without waits would be shorter in a replay.
+A replay of a step without waits shows how much of it that is.
 
 The two kinds of cards about an idle GPU are about such launches from one place, and about blocking calls.
 
@@ -23,7 +23,7 @@ blocking calls   |--- bubble ---| from the drain, or the call's start, to the ne
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -43,12 +43,11 @@ from tb_steptime.insights.host_gains import (
     sites_of,
     while_batches_are_late_ns,
 )
-from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of
+from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
 from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, LongGaps
-from tb_steptime.replay.whatif import Gain
 from tb_steptime.text import Phrase, joined, phrase
 
 if TYPE_CHECKING:
@@ -143,89 +142,76 @@ def bucket_late_ns(host: HostResult) -> int:
     return min(host.bucket_late_ns, late_ns(host, HOOKS))
 
 
-class BehindWaits(msgspec.Struct, frozen=True):
-    """Late launches of the model that the script's waits cause, ns a step. split_ns: of those of which few lie between
-    two waits; short_ns: of all others in short gaps behind a wait; lead_ns: of those that are late much later, because
-    the wait took the CPU's lead. not_graphs_ns: what graphs do not gain of these others."""
+class Claims(NamedTuple):
+    """Idle time that cards about waits and about graphs could both claim, ns a step. waits: what a step without waits
+    gains beyond their bubbles. short, split: the late launches of these two kinds that are left to graphs."""
 
-    split_ns: int = 0
-    short_ns: int = 0
-    lead_ns: int = 0
-    not_graphs_ns: int = 0
-
-    @property
-    def total_ns(self) -> int:
-        return self.split_ns + self.short_ns + self.lead_ns
+    waits: int
+    short: int
+    split: int
 
 
-#: Waits make launches late where graphs, once nothing waits, would not gain at least this share of the short gaps.
-#: Nothing of these is left to graphs where the first launches after waits have at least this share of them.
-MOST = 0.5
+def claims(facts: Facts) -> Claims:
+    """Divides idle time between waits and graphs. Without its waits, the CPU would be ahead, so that fewer launches
+    would be late. A replay shows what that gains, and whether graphs gain more. What gains more comes first.
 
-
-def behind_waits(facts: Facts) -> BehindWaits:
-    """Returns at most what the replay without any waits gains beyond the bubbles. Where graphs would still gain
-    something then, so much of the short gaps is left to them. Waits whose bubbles are worth no card make few launches
-    late right behind them: these stay with the graphs."""
-    rows, change = calls_of(facts, "plain"), facts.replayed_gain("sync_bubble")
-    if not rows or change is None or change.gain_ns is None or change.low_ns is None:
-        return BehindWaits()
+    idle time       |oo|pppp|ssssssssssss|    s: short, p: split; o: no other card is about it
+    waits first     |wwwwwwwwwwwww|gggggg|
+    graphs first    |wwwwwwww|ggggggggggg|    no more than both gain in the replay
+    """
     model = model_late(facts.host)
-    split_ns = max(0, min(sum(model.split.values()), change.gain_ns - bubble_ns(rows)))
-    if not facts.worth(bubble_ns(rows)):
-        lead_ns = _lead_ns(facts, rows, model, change, bubble_ns(rows) + split_ns)
-        return BehindWaits(split_ns, lead_ns=lead_ns, not_graphs_ns=lead_ns)
-    beyond_ns = max(0, change.low_ns - facts.host.blocking_bubble_ns - split_ns)
-    not_graphs_ns, script = _not_graphs_ns(facts, model), _of_script(facts)
-    refill_ns = sum(min(row.refill_ns, model.short[row.site]) for row in sites_of(facts.host, model.short))
-    short_ns = min(refill_ns, not_graphs_ns, beyond_ns)
-    most = short_ns >= MOST * not_graphs_ns
-    not_graphs_ns = round((not_graphs_ns if most else short_ns) * script)
-    short_ns = round(short_ns * script)
-    lead_ns = 0
-    if facts.host.bound is Bound.SYNC:  # what the verdict says that a step without waits gains
-        lead_ns = _lead_ns(facts, rows, model, change, bubble_ns(rows) + split_ns + short_ns)
-    return BehindWaits(split_ns, short_ns, lead_ns, max(not_graphs_ns, short_ns + lead_ns))
+    short_ns, split_ns = sum(model.short.values()), sum(model.split.values())
+    waits, graphs = facts.replayed_gain("sync_bubble"), facts.replayed_gain(_graphs(facts))
+    if waits is None or facts.host.bound is Bound.INPUT or _works_on_results(facts):
+        return Claims(0, short_ns, split_ns)
+    bubbles_ns, free_ns = _bubbles_ns(facts), split_ns + _unclaimed_ns(facts)
+    waits_ns = min(_of_step(facts, waits.low_ns) - bubbles_ns, free_ns + short_ns)
+    if graphs is not None and (graphs.gain_ns or 0) > (waits.gain_ns or 0):
+        of_graphs_ns = _of_step(facts, graphs.gain_ns)
+        both_ns, taken_ns = of_graphs_ns + _of_step(facts, waits.gain_after_ns), min(short_ns, of_graphs_ns)
+        waits_ns = min(waits_ns, free_ns + short_ns - taken_ns, both_ns - bubbles_ns - taken_ns)
+    else:
+        short_ns -= max(0, waits_ns - free_ns)
+    waits_ns = max(0, waits_ns)
+    return Claims(waits_ns, short_ns, max(0, split_ns - waits_ns))
 
 
-def _not_graphs_ns(facts: Facts, model: ModelLate) -> int:
-    """Returns the short gaps that graphs would not shorten if nothing waited, if these are most of them. It is 0 where
-    graphs alone gain more than a step without waits, so that the replay takes them first."""
-    graphs = facts.replayed_gain(_graphs(facts))
-    if _graphs_first(facts):
+def _of_step(facts: Facts, gain_ns: int | None) -> int:
+    """Returns what the mean step gains where the replayed one gains so much: no more than that, as the mean step may be
+    longer by pauses, and less if it is shorter."""
+    steady_ns = facts.replayed.steady_step_ns if facts.replayed is not None else 0
+    return round((gain_ns or 0) * min(1.0, facts.step_ns / max(steady_ns, 1)))
+
+
+def _works_on_results(facts: Facts) -> bool:
+    """Returns whether calls that wait set the pace of the replayed step, but have to: the CPU works on what they
+    read."""
+    return facts.replayed is not None and facts.replayed.pace == Bound.SYNC.value and facts.host.bound is Bound.HOST
+
+
+def _bubbles_ns(facts: Facts) -> int:
+    """Returns the bubbles of all calls that `sync_bubble` removes from the replayed step."""
+    return bubble_ns([row for row in facts.host.blocking if row.kind != "allocator"])
+
+
+def _unclaimed_ns(facts: Facts) -> int:
+    """Returns the idle time a step that is neither a wait for a batch nor a bubble, a pause or a late launch."""
+    if facts.idle is None:
         return 0
-    left_ns = (graphs.gain_after_ns or 0) if graphs is not None else 0
-    short_ns = sum(model.short.values())
-    found_ns = max(0, short_ns - max(left_ns, 0))
-    return found_ns if found_ns >= MOST * short_ns else 0
+    others_ns = sum(late_by_site(facts.host).values()) + sum(each.idle_ns for each in facts.host.pauses)
+    others_ns += facts.idle.data_loading + facts.host.blocking_bubble_ns
+    return max(0, facts.idle.total_ns - others_ns)
 
 
 def _graphs(facts: Facts) -> str:
     return "between_graphs" if in_graphs(facts) else "launch_graphs"
 
 
-def _graphs_first(facts: Facts) -> bool:
-    """Returns whether graphs gain more in the replay than a step without waits."""
-    change_ids = [each.id for each in facts.replayed.changes] if facts.replayed else []
-    return _graphs(facts) in change_ids and change_ids.index(_graphs(facts)) < change_ids.index("sync_bubble")
-
-
-def _lead_ns(facts: Facts, rows: list[BlockingRow], model: ModelLate, change: Gain, counted_ns: int) -> int:
-    """Returns what waits during which the GPU works cost later, where the CPU or its waits set the pace: the CPU lacks
-    the time that it waited. It is what the replay without waits gains at the low end of its range, and after graphs
-    where these gain more; by the script's own calls, but no more than these wait, beyond what is counted already."""
-    if facts.host.bound not in (Bound.HOST, Bound.SYNC):
-        return 0
-    gain_ns = change.low_ns or 0
-    if _graphs_first(facts):
-        gain_ns = min(gain_ns, change.gain_after_ns or 0)
-    gain_ns = min(round(gain_ns * _of_script(facts)), sum(row.blocked_ns for row in rows))
-    return min(max(0, gain_ns - counted_ns), sum(model.short.values()))
-
-
-def _of_script(facts: Facts) -> float:
-    """Returns the share of the script's own calls in the time for which calls make the CPU wait."""
-    return sum(row.blocked_ns for row in calls_of(facts, "plain")) / max(facts.blocked_ns, 1)
+def beyond_bubbles_ns(facts: Facts, rows: list[BlockingRow]) -> int:
+    """Returns the part of these calls in what a step without waits gains beyond the bubbles: the CPU lacks the time for
+    which they make it wait, so that later launches are late, too. It is 0 where it would be worth no card."""
+    blocked_ns = sum(row.blocked_ns for row in rows)
+    return facts.worth(round(claims(facts).waits * min(1.0, blocked_ns / max(facts.blocked_ns, 1))))
 
 
 #: From this share of kernel time on, most of the work counts as launched in graphs.
@@ -367,13 +353,17 @@ def _observed_ns(facts: Facts) -> float:
     return facts.observed_ns if host_bound else facts.share(facts.observed_ns) * _short_ns(facts)
 
 
+#: Cards about late launches whose change is replayed.
+_REPLAYED_CHANGES = ("between_graphs", "fused_optimizer", "launch_graphs")
+
+
 def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:
     """Returns the card's gain, limited to the share of the step that a replay of the change gains. Without a replay it
     is limited to what an instant CPU gains, unless the CPU or the loader sets the pace. Where the loader does, the gain
     is what the change is worth once batches come in time, which a replay of the change alone does not show."""
     bound, replayed = facts.host.bound, facts.replayed
-    change = facts.replayed_gain(id) if id in ("between_graphs", "launch_graphs") else None
-    if replayed and change is not None and not (bound is Bound.INPUT and id == "launch_graphs"):
+    change = facts.replayed_gain(id) if id in _REPLAYED_CHANGES else None
+    if replayed and change is not None and (bound is not Bound.INPUT or id == "between_graphs"):
         return min(gain_ns, round((change.gain_ns or 0) / max(replayed.steady_step_ns, 1) * facts.step_ns))
     return gain_ns if bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(gain_ns, "host")
 

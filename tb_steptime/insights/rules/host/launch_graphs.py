@@ -21,7 +21,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     FORWARD,
     HOOKS,
     Advice,
-    behind_waits,
+    claims,
     has_one_graph,
     in_graphs,
     late_card,
@@ -79,16 +79,16 @@ def launch_graphs(facts: Facts) -> Insight | None:
 
     Left out: what the profiler adds to each launch where no recorder timed steps without it: the GPU waits less then.
     """
-    model, waits = model_late(facts.host), behind_waits(facts)
+    model, left = model_late(facts.host), claims(facts)
     if in_graphs(facts) or facts.host.anomaly is not None or facts.has_finding("graphs_captured"):
         return None
     pieces = _is_compiled(facts) and facts.job.left_as_is != "exported"  # a package has no graph breaks
-    split = _less(model.split, waits.split_ns) if pieces else {}
+    split = _reduced(model.split, left.split) if pieces else {}
     if sum(split.values()) > sum(model.short.values()):
         return _card(facts, "launch_graphs", split, model.launches, _OF_PIECES, _NEEDED)
     if not model.short:
         return None
-    short = _less(model.short, waits.not_graphs_ns)
+    short = _reduced(model.short, left.short)
     if facts.job.left_as_is == "sharded" and facts.compiles_model and facts.job.server is None:
         if _is_compiled(facts):
             return _card(facts, "launch_graphs", short, model.launches, _OF_COMPILED_SHARDS, _LARGER)
@@ -143,8 +143,8 @@ def between_graphs(facts: Facts) -> Insight | None:
     model = model_late(facts.host)
     if not in_graphs(facts) or has_one_graph(facts.host):
         return None
-    waits = behind_waits(facts)
-    gaps, split = _less(model.short, waits.not_graphs_ns), _less(model.split, waits.split_ns)
+    left = claims(facts)
+    gaps, split = _reduced(model.short, left.short), _reduced(model.split, left.split)
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
     before_ns = facts.host.before_graphs_ns
     eager = before_ns is not None and 2 * before_ns < sum(model.short.values()) + sum(model.split.values())
@@ -156,11 +156,10 @@ def between_graphs(facts: Facts) -> Insight | None:
     return _card(facts, "between_graphs", short, model.launches, advice) if short else None
 
 
-def _less(late: dict[str, int], total_ns: int) -> dict[str, int]:
-    """Returns each site's time after total_ns are taken from all sites in proportion to it, rounded up."""
-    whole = sum(late.values())
-    removed_ns = min(total_ns, whole)
-    return {site: ns - (-(-removed_ns * ns // whole) if whole else 0) for site, ns in late.items()}
+def _reduced(late: Mapping[str, int], left_ns: int) -> dict[str, int]:
+    """Returns each site's share, rounded down, of what is left of the time of all sites."""
+    whole = max(sum(late.values()), 1)
+    return {site: min(left_ns, whole) * ns // whole for site, ns in late.items()}
 
 
 def how_to_schedule_ahead(facts: Facts, script: str) -> str:

@@ -1,11 +1,11 @@
 """Late launches that no graph could combine in large numbers, because blocking calls lie between them, and those that
-are late because of the call before them, or because the host paused."""
+are late because the host paused."""
 
 from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, paused_late_ns, refill_late_ns, split_late_ns
+from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, paused_late_ns, split_late_ns
 from tb_steptime.metrics.phases.assignment import SITE
 from tests.drawn.timeline import timeline
 
@@ -37,36 +37,6 @@ def test_few_launches_between_two_waits_are_late_because_of_these():
 )
 def test_others_could_be_one_graph(launches: int, between: str, last: str):
     assert late_us(launches, between, last) == {}
-
-
-#: Twelve launches after a call; each is made 1 us after the one before it. The fourth kernel takes 20 us.
-SHORT, LONG = "abcefghijkmn", 20
-
-
-def refill_us(calls: str, kernels: str) -> dict[str, int]:
-    trace = timeline(
-        f"""
-        step     | {"0" * len(calls)} |
-        runtime  | {calls} |
-        kernel 7 | {kernels} |""",
-        calls={"s": "cudaStreamSynchronize", "t": "cudaStreamSynchronize", "r": "cudaEventRecord"},
-    )
-    found = refill_late_ns(trace, 0)
-    return {site: found[place] // 1_000 for site, place in SITE.items() if found[place]}
-
-
-@pytest.mark.parametrize(
-    ("first", "long", "late"),
-    [("s", True, 5), ("r", True, 0), ("s", False, 0)],
-    ids=["until a kernel is long", "no wait", "never ahead"],
-)
-def test_launches_after_a_wait_are_late_because_of_it_until_the_host_is_ahead(first: str, long: bool, late: int):
-    """1 of the first 3 us is the call's bubble. The device has work when the launch after the fourth one returns."""
-    calls = f"{first}." + "".join(f"{letter}." for letter in SHORT) + "." * LONG
-    early, rest = "".join(f"{letter}." for letter in SHORT[:3]), SHORT[3:]
-    busy = rest[0] * LONG + rest[1:] if long else "".join(f"{letter}." for letter in rest)
-    kernels = ("..." + early + busy).ljust(len(calls), ".")
-    assert refill_us(calls, kernels) == ({"forward.model": late} if late else {})
 
 
 @pytest.mark.parametrize(("place", "late"), [("forward.model", 3), ("optimizer", 4)])
