@@ -25,7 +25,7 @@ import { Boundary, Empty, Failed, Gone, Opening } from "../states/states";
 import { isViewId, VIEWS } from "../views/index";
 import { later } from "../views/lazy";
 import { comparisonMarkdown, summaryMarkdown } from "../views/markdown";
-import { jobFirst } from "../views/overview/job_first";
+import { belowJob, jobFirst } from "../views/overview/job_first";
 import type { Names, Tab } from "../views/props";
 import { usualBase, type Works, worksOf } from "../views/works";
 import { Bar } from "./bar";
@@ -145,7 +145,8 @@ async function summaryOf(view: ViewId, selection: Selection | null, { client }: 
   const meanings = tab.meanings.of({ vendor, accelerator: accelerator ?? "GPU" });
   const job = ranks?.kind === "ready" && ranks.value.job ? ranks.value : null;
   const headline = jobFirst(job) ?? (view === "ranks" ? job?.headline : null);
-  return summaryMarkdown(answer.value, { ...tab, meanings }, headline && { ...job!, headline });
+  const page = headline ? belowJob(answer.value) : answer.value;
+  return summaryMarkdown(page, { ...tab, meanings }, headline && { ...job!, headline });
 }
 
 function comparisonOf(answer: Answer<ComparePage>, names: Names, tab: Tab): string | null {
