@@ -95,11 +95,21 @@ def _idle(device: DeviceGpu) -> Phrase:
 #: Below this share of kernel time the ops that are known say nothing about the GPU's limits.
 _KNOWN_FRACTION = 0.01
 
-_BOUND = {"memory": "memory-bound", "compute": "compute-bound", "launch": "launch-bound", "grid": "of small grids"}
+_BOUND = {
+    "memory": "memory-bound",
+    "compute": "compute-bound",
+    "launch": "launch-bound",
+    "grid": "limited by small grids",
+}
+
+_NEAR_LIMITS = "near their limits, kernels take est. {least} of {kernels} a step"
 
 
 def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
-    """ "60 % of kernel time is memory-bound: up to 12.3 ms a step to gain"."""
+    """ "60 % of kernel time is memory-bound: near their limits, kernels take est. 8.1 ms of 20.4 ms a step".
+
+    What kernels could take is no gain of the step, which may wait for something else.
+    """
     roofline = device.roofline
     if roofline is None or not roofline.dots:
         return phrase("How far are kernels from the GPU's limits?")
@@ -114,7 +124,10 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
     sentence = phrase("{share} of kernel time is {bound}", share=fraction(share), bound=text(_BOUND[most]))
     steps = max(1, len(facts.gpu.steps) if facts.gpu else 1)
     gain_ns = sum(dot.gain_ns for dot in roofline.dots) / steps
-    return joined(sentence, phrase("up to {gain} a step to gain", gain=ns(gain_ns)), by=": ") if gain_ns else sentence
+    if not gain_ns:
+        return sentence
+    kernel_ns = device.split.kernel_ns / steps
+    return joined(sentence, phrase(_NEAR_LIMITS, least=ns(kernel_ns - gain_ns), kernels=ns(kernel_ns)), by=": ")
 
 
 def tensor_core_titles(facts: Facts) -> Titles:
