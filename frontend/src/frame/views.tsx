@@ -92,7 +92,7 @@ function ViewLink(props: ViewLinkProps) {
       {sidebarShare && (
         <>
           {!word && <ShareRail {...sidebarShare} />}
-          <span class="share">
+          <span class={word ? "share worded" : "share"}>
             {sidebarShare.share === null ? DASH : share(sidebarShare.share)}
             {sidebarShare.share !== null && word && ` ${word}`}
           </span>
