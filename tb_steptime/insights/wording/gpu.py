@@ -55,7 +55,7 @@ def gpu_titles(facts: Facts) -> Titles:
         titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores, facts.job.vendor)
         rows = next((table.rows for table in each.tables if table.by == "name"), [])
         titles[f"kernels.{each.device}"] = kernels_title([(row.share, row.tensor_core_reason) for row in rows])
-        titles[f"roofline.{each.device}"] = roofline_title(facts, each)
+        titles[f"roofline.{each.device}"] = roofline_title(each)
         titles[f"kernel_time.{each.device}"] = kernel_time(facts, each.device, each.split.kernel_ns)
     return titles
 
@@ -102,11 +102,12 @@ _BOUND = {
     "grid": "limited by small grids",
 }
 
-_NEAR_LIMITS = "near their limits, kernels take est. {least} of {kernels} a step"
+#: A smaller part of kernel time is no more than the roofs are off.
+_WORTH_NAMING = 0.01
 
 
-def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
-    """ "60 % of kernel time is memory-bound: near their limits, kernels take est. 8.1 ms of 20.4 ms a step".
+def roofline_title(device: DeviceGpu) -> Phrase:
+    """ "60 % of kernel time is memory-bound: near their limits, kernels take est. 40 % less".
 
     What kernels could take is no gain of the step, which may wait for something else.
     """
@@ -122,12 +123,10 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
     most = max(times, key=lambda bound: times[bound])
     share = times[most] / max(1, device.split.kernel_ns)
     sentence = phrase("{share} of kernel time is {bound}", share=fraction(share), bound=text(_BOUND[most]))
-    steps = max(1, len(facts.gpu.steps) if facts.gpu else 1)
-    gain_ns = sum(dot.gain_ns for dot in roofline.dots) / steps
-    if not gain_ns:
+    less = sum(dot.gain_ns for dot in roofline.dots) / max(1, device.split.kernel_ns)
+    if less < _WORTH_NAMING:
         return sentence
-    kernel_ns = device.split.kernel_ns / steps
-    return joined(sentence, phrase(_NEAR_LIMITS, least=ns(kernel_ns - gain_ns), kernels=ns(kernel_ns)), by=": ")
+    return joined(sentence, phrase("near their limits, kernels take est. {less} less", less=fraction(less)), by=": ")
 
 
 def tensor_core_titles(facts: Facts) -> Titles:
