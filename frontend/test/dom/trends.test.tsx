@@ -45,7 +45,7 @@ describe("trends of many runs", () => {
     expect(keys()).not.toHaveProperty("axis");
   });
 
-  test("a run that is shown alone has the labels of its devices; beside others it has those that all share", async () => {
+  test("a run that is shown alone has the labels of its devices, and beside others none of its own", async () => {
     const labels = async (runs: number) => {
       const server = many(runs);
       const { value } = server.catalogue as { value: Catalogue };
