@@ -185,3 +185,14 @@ test("the outlined event is named with what it is; one that is the source line i
   await screen.findByRole("button", { name: "train.py:48 step" });
   expect(document.querySelector(".place-line")!.textContent).toBe("train.py:48 step");
 });
+
+test.each([
+  ["before the place is not told of", 100, "Outlined: gemm"],
+  ["in the place is", 150, "After the wait: gemm"],
+])("a wait %s", async (_, start_ns, text) => {
+  const begins = { start_ns, gap_start_ns: 90, why_gap: null };
+  show({}, { event: async () => ready({ ...DETAIL, ...begins, short_name: "gemm", facts: [] }) });
+  appear();
+  await screen.findByText(/gemm/);
+  expect(document.querySelector(".place-line")!.textContent).toBe(text);
+});

@@ -105,7 +105,9 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
             <code>{line.whole}</code>
           </button>
         )}
-        {scene.chosen && lineName(scene.chosen.short_name) !== line?.whole && <Said detail={scene.chosen} />}
+        {scene.chosen && lineName(scene.chosen.short_name) !== line?.whole && (
+          <Said detail={scene.chosen} place={place} />
+        )}
       </p>
     </>
   );
@@ -162,16 +164,18 @@ function sourceOf({ facts }: EventDetail): { whole: string; name: string } | nul
   return { whole: lineName(fact.copied ?? name), name };
 }
 
-/** Which event is framed, how long the device waited for it, and why, for who asks. */
-function Said({ detail: { short_name, gap_start_ns, start_ns, why_gap } }: { detail: EventDetail }) {
+/** Which event is outlined; where the wait before it is in the place, how long the device waited, and why. */
+function Said({ detail, place }: { detail: EventDetail; place: Evidence }) {
+  const { short_name, gap_start_ns, start_ns, why_gap } = detail;
+  const waits = gap_start_ns !== null && start_ns > place.start_ns;
   const why = why_gap ? ` ${sentence(why_gap)}` : "";
   return (
     <>
       <span class="clip">
-        {gap_start_ns === null ? "Outlined: " : "After the wait: "}
+        {waits ? "After the wait: " : "Outlined: "}
         {short_name}
       </span>
-      {gap_start_ns !== null && <Details text={`It begins after ${ns(start_ns - gap_start_ns)} of waiting.${why}`} />}
+      {waits && <Details text={`It begins after ${ns(start_ns - gap_start_ns)} of waiting.${why}`} />}
     </>
   );
 }
