@@ -194,5 +194,5 @@ test.each([
   show({}, { event: async () => ready({ ...DETAIL, ...begins, short_name: "gemm", facts: [] }) });
   appear();
   await screen.findByText(/gemm/);
-  expect(document.querySelector(".place-line")!.textContent).toBe(text);
+  expect(document.querySelector(".place-line")!.textContent!.trim()).toBe(text);
 });
