@@ -147,7 +147,7 @@ def test_the_buttons_stay_at_the_end_of_the_bar(
         assert boxes["bar"]["right"] - 32 < boxes["help"]["right"] < boxes["bar"]["right"], f"{width} px: {boxes}"
 
 
-CLIPPED = "names => names.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(n => n.textContent)"
+CUT_NAMES = "names => names.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(n => n.textContent)"
 
 
 @pytest.mark.parametrize(("run", "wide"), [(CPU_RUN, [1280, 1440]), (RUN, [1440])])
@@ -167,7 +167,7 @@ def test_the_search_of_the_bar_is_wide_where_all_names_have_room(
             shown.append(width)
         else:
             assert box["width"] < 34
-        assert width < 1181 or one.frame.locator(".bar .pick > .clip").evaluate_all(CLIPPED) == []
+        assert width < 1181 or one.frame.locator(".bar .pick > .clip").evaluate_all(CUT_NAMES) == []
     assert shown == wide
 
 
