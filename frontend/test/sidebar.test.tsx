@@ -46,7 +46,7 @@ test("the share of the tensor cores is what misses them: a tile gives the share 
 test.each([
   ["marks", "2 steps, 8 June 2021"],
   ["inferred", "2 inferred steps, 8 June 2021"],
-  ["recording", "no step marks, 8 June 2021"],
+  ["recording", "the recording as one step, 8 June 2021"],
 ] as const)("where the steps come from is said: %s", (steps_by, text) => {
   const list = <ViewList current="overview" meanings={MEANINGS} head={{ ...HEAD, steps_by }} tab={TAB} />;
   expect(words(list)).toContain(`|${text}|`);

@@ -124,7 +124,7 @@ function ShareRail({ share: part, colour, hatched }: SidebarShare) {
 }
 
 const stepsOf = ({ step_count: steps, steps_by: by }: SpanHead): string =>
-  by === "recording" ? "no step marks" : counted(steps, by === "inferred" ? "inferred step" : "step");
+  by === "recording" ? "the recording as one step" : counted(steps, by === "inferred" ? "inferred step" : "step");
 
 function Origin({ head, written_ms }: { head: SpanHead; written_ms: number | undefined }) {
   const ranks =

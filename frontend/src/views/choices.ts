@@ -120,7 +120,7 @@ export function useStepSelection({ state, update }: Tab): StopSelection {
   return { hovered, selected, hover, select: (key) => update({ step: key === selected ? null : key }) };
 }
 
-/** "step 8"; a recording without step marks is one step, which has no name of its own. */
+/** "step 8"; a recording that is taken as one step has no name of its own for it. */
 export const stepText = (name: string, by: SpanHead["steps_by"]): string =>
   by === "recording" ? "the recording" : `step ${name}`;
 
