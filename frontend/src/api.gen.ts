@@ -1960,7 +1960,8 @@ export interface Index {
  * where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
  * no time is saved, in two words; None: nothing now. lowered_from: the severity of its gain, where the card has a
  * lower one because its confidence is low; None: it has that one. less_work_ns: what it takes of the kernels' time a
- * step, whether the step waits for them or not.
+ * step, whether the step waits for them or not. asks_ranks: what to do depends on what other ranks did, so that a page
+ * that compares the ranks has the answer.
  */
 export interface Insight {
   id: string;
@@ -1984,6 +1985,7 @@ export interface Insight {
   instead: Phrase | null;
   lowered_from: Severity | null;
   less_work_ns: number;
+  asks_ranks: boolean;
 }
 
 /**

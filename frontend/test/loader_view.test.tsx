@@ -44,7 +44,7 @@ describe("the view of worker processes", () => {
       "Disk and network may allow less.",
       "One wait in 3 takes 60.0 ms, the others 1.0 ms at best. Waits 3 batches apart correlate by 0.9. " +
         "The number of workers is known from the period. If it is not 3, every third batch is slow instead.",
-      "Two lines of code record what each worker does. A trace does not show worker processes. The recorder also " +
+      "Three lines of code record what each worker does. A trace does not show worker processes. The recorder also " +
         "keeps dataset and collate time, CPU time and the slowest batches.",
     ]);
     expect(page).toContain(recorderLines("runs/a"));
@@ -56,7 +56,7 @@ describe("the view of worker processes", () => {
     expect(view(unsure)).toContain("|Record the workers| |");
     expect(view(unsure)).not.toContain("How many workers are enough?");
     expect(hintsOf(drawn(unsure))).toContain(
-      "Ambiguous: record the workers. Two lines of code record what each worker does.",
+      "Ambiguous: record the workers. Three lines of code record what each worker does.",
     );
     expect(hintsOf(drawn(unsure))).not.toContain("One wait in");
     expect(hintsOf(drawn({ ...unsure, burst: null }))).toContain("Ambiguous: record the workers.");

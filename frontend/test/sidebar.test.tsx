@@ -43,6 +43,15 @@ test("the share of the tensor cores is what misses them: a tile gives the share 
   );
 });
 
+test.each([
+  ["marks", "2 steps, 8 June 2021"],
+  ["inferred", "2 inferred steps, 8 June 2021"],
+  ["recording", "the recording as one step, 8 June 2021"],
+] as const)("where the steps come from is said: %s", (steps_by, text) => {
+  const list = <ViewList current="overview" meanings={MEANINGS} head={{ ...HEAD, steps_by }} tab={TAB} />;
+  expect(words(list)).toContain(`|${text}|`);
+});
+
 test("the rail of a view is as long as its share; under 1 % there is none", () => {
   const rails = [0.4, 0.01, 0.009, 0, null].map((share) => {
     const waits = { share, colour: "data_loading", hatched: false, reason: null, meaning: null };

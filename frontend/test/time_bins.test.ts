@@ -44,13 +44,14 @@ test("the mean of a range without any value is unknown", () => {
   expect([meanWithin(BINS, 20, 30), meanWithin(BINS, 5, 15), meanWithin(BINS, 25, 35)]).toEqual([null, 500, 500]);
 });
 
-test("neighbours of one level are one range; nothing is drawn for level 0 or what is unknown", () => {
-  const all = aggregates({ start: 0, bin: 1, values: [1000, 980, 10, null, 1000, 240] }, 0, 6, 100);
+test("neighbours of one level are one range; little is drawn, and nothing for 0 or what is unknown", () => {
+  const all = aggregates({ start: 0, bin: 1, values: [1000, 980, 10, null, 1000, 240, 0] }, 0, 7, 100);
   expect([...byLevel(all, 10, 1000)]).toEqual([
     [10, [range(0, 2), range(4, 5)]],
+    [1, [range(2, 3)]],
     [2, [range(5, 6)]],
   ]);
-  expect(knownRanges(all)).toEqual([range(0, 3), range(4, 6)]);
+  expect(knownRanges(all)).toEqual([range(0, 3), range(4, 7)]);
 });
 
 const range = (from: number, to: number) => ({ from, to });

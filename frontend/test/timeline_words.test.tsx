@@ -171,7 +171,8 @@ test("another step is shown only when nothing of this one is visible", () => {
 
 test("the title says the step and how much of it is visible", () => {
   const [step] = RESULT.steps as [TimelineResult["steps"][0]];
-  expect(stepTitle(step)).toBe("Step 4, 2.0\u00a0ms");
+  expect(stepTitle(step, { steps_by: "marks" })).toBe("Step 4, 2.0\u00a0ms");
+  expect(stepTitle(step, { steps_by: "recording" })).toBe("The recording, 2.0\u00a0ms");
   expect(visibleText(step, { from: -10, to: 2_000_010 })).toBe("");
   expect(visibleText(step, { from: 500_000, to: 2_500_000 })).toBe("1.5\u00a0ms of it visible");
   expect(visibleText(step, { from: 2_500_000, to: 3_500_000 })).toBe("visible: 1.0\u00a0ms after it");

@@ -68,7 +68,8 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
     no time is saved, in two words; None: nothing now. lowered_from: the severity of its gain, where the card has a
     lower one because its confidence is low; None: it has that one. less_work_ns: what it takes of the kernels' time a
-    step, whether the step waits for them or not.
+    step, whether the step waits for them or not. asks_ranks: what to do depends on what other ranks did, so that a page
+    that compares the ranks has the answer.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     instead: Phrase | None = None
     lowered_from: Severity | None = None
     less_work_ns: int = 0
+    asks_ranks: bool = False
 
 
 class Headline(msgspec.Struct, frozen=True):

@@ -27,6 +27,7 @@ class Details(TypedDict, total=False):
     about_ns: int
     instead: Phrase | None
     less_work_ns: int
+    asks_ranks: bool
 
 
 class Words(Details):

@@ -20,7 +20,7 @@ from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, ph
 #: Maximum number of parts that are named; the linked view has all of them.
 PIECES = 5
 #: Share of the step in which a GPU is idle, only communicates or only sets memory, from which on it is not busy with
-#: its work.
+#: its work; and of a card, from which on it is about something big.
 IDLE_FRACTION = 0.2
 #: Minimum number of dimensions: a batch of vectors may be one of samples times positions.
 LEAST_DIMENSIONS = 3
@@ -34,7 +34,7 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
     """Returns the largest costs: of a GPU where no card is above minor; of the CPU wherever nothing on a GPU is
     recorded. None where nothing is known of them."""
     quiet = all(insight.severity is Severity.MINOR for insight in insights) and not little_is_judged(facts)
-    leads = quiet and most_gain(insights) is None
+    leads = quiet and most_gain(insights) is None and not _advises_something_big(facts, insights)
     work = facts.host.cpu
     if not facts.overview.has_device and work is not None and work.ops and work.step_ns:
         ops = [
@@ -46,6 +46,11 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
     others = max(facts.share(facts.exchange_ns), facts.share(setting_ns(facts)))  # no kernels, but something big, too
     title = _NOTHING_BIG if leads and nothing_waits(facts) and others < IDLE_FRACTION else _KERNELS
     return Largest(title, phrase("share of kernel time"), throughput(facts), kernels, leads) if kernels else None
+
+
+def _advises_something_big(facts: Facts, insights: Sequence[Insight]) -> bool:
+    """Returns whether a card says how to change what takes much of the step, though its gain is not computed."""
+    return any(card.how is not None and facts.share(card.about_ns) >= IDLE_FRACTION for card in insights)
 
 
 def nothing_waits(facts: Facts) -> bool:

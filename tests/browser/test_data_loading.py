@@ -147,7 +147,7 @@ def test_a_burst_is_a_sentence_with_the_workers_that_end_it_and_the_lines_that_r
     expect(waits.locator("path.mark")).to_have_count(2)  # long waits, and the other waits
     expect(view.locator(".series-keys").filter(has_text="long wait")).to_contain_text("usual wait")
     hint = view.locator(".record-hint")
-    expect(hint.locator("pre")).to_contain_text(f'LoaderRecorder("{measured_demo / BURST}").watch(loader)')
+    expect(hint.locator("pre")).to_contain_text(f'log_dir = "{measured_demo / BURST}"')
     hint.get_by_role("button", name="Copy").click()
     expect(hint.get_by_role("status")).to_have_text(re.compile("opied"))
 

@@ -170,7 +170,7 @@ def test_inferred_steps_give_way_to_the_whole_recording_and_come_back(
     one.view("overview")
     expect(one.frame.get_by_text("3 inferred steps")).to_be_visible()
     one.frame.get_by_role("button", name="Show the whole recording as one step").click()
-    expect(one.frame.locator("p.origin")).to_contain_text("1 step", timeout=DRAWN_MS)
+    expect(one.frame.locator("p.origin")).to_contain_text("the recording as one step", timeout=DRAWN_MS)
     expect(one.frame.get_by_text("training · eager · CPU")).to_be_visible()
     one.go_to("Timeline")
     one.view("timeline")

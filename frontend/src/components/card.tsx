@@ -167,8 +167,6 @@ export function Basis({ insight, meaning, openRange }: BasisProps) {
         <dd>
           {insight.confidence}. <Sentence phrase={insight.why_confidence} />
         </dd>
-        {meaning?.fires && answered("Fires when", meaning.fires.replace(/^Fires when /, ""))}
-        {meaning && Object.entries(meaning.answers).map(([question, answer]) => answered(question, answer))}
         {insight.evidence.length > 0 && (
           <>
             <dt>Longest</dt>
@@ -181,6 +179,8 @@ export function Basis({ insight, meaning, openRange }: BasisProps) {
             </dd>
           </>
         )}
+        {meaning?.fires && answered("Fires when", meaning.fires.replace(/^Fires when /, ""))}
+        {meaning && Object.entries(meaning.answers).map(([question, answer]) => answered(question, answer))}
       </dl>
     </details>
   );

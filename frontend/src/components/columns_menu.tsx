@@ -1,11 +1,10 @@
 /** Chooses which columns a table shows, in which unit its figures are, and whether they are totals or per step. */
 
-import { useRef, useState } from "preact/hooks";
 import { count } from "../format";
 import type { TimeUnit } from "../scale";
 import { Chips } from "./chips";
 import type { Figures, Reading, Totals } from "./figures";
-import { useDismiss } from "./popup";
+import { usePopup } from "./popup";
 
 /** The reader's choices for a table. Unit and totals apply to every table. */
 export interface TableChoice {
@@ -40,16 +39,14 @@ const UNITS: readonly { id: TimeUnit; label: string }[] = [
 ];
 
 export function ColumnsMenu(props: ColumnsMenuProps) {
-  const [open, setOpen] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
-  useDismiss(root, open, () => setOpen(false));
+  const { open, root, toggle } = usePopup();
   return (
     <div class="columns-menu" ref={root}>
       <button
         aria-haspopup="dialog"
         aria-expanded={open}
         aria-label={`Columns and units of ${props.table}`}
-        onClick={() => setOpen(!open)}
+        onClick={toggle}
       >
         <svg viewBox="0 0 12 10" aria-hidden="true">
           <path d="M0.500 0.500h11v9h-11zM4.500 0.500v9M8.500 0.500v9" />

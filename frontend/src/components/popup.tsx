@@ -1,8 +1,7 @@
 /** Popups over the page: a menu of actions, a list with a search. A click elsewhere or Esc closes them. */
 
-import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useLatest } from "../dom/hooks";
+import type { ComponentChildren } from "preact";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { SearchField } from "./filter";
 
 const CHEVRONS = { down: "M1 2.5l3 3 3-3", left: "M5.5 1l-3 3 3 3", right: "M2.5 1l3 3-3 3" };
@@ -14,21 +13,31 @@ export const Chevron = ({ to }: { to: keyof typeof CHEVRONS | null }) => (
   </svg>
 );
 
-/** Closes a popup on a click elsewhere or on Esc; Esc returns the focus to the button that opened it. */
-export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, close: () => void): void {
-  const latest = useLatest(close);
+/** Distance between a popup and the edge of the frame, px. */
+const EDGE = 4;
+
+/**
+ * A popup below a button, both in `root`. A click elsewhere or Esc closes it; Esc returns the focus to the button, as
+ * `closeBack` does. A popup that would extend beyond the frame is moved sideways by as much.
+ */
+export function usePopup() {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const closeBack = useCallback(() => {
+    setOpen(false);
+    root.current?.querySelector("button")?.focus();
+  }, []);
   useEffect(() => {
     if (!open) return;
     const pressed = (event: Event) => {
-      if (!root.current?.contains(event.target as Node)) latest.current();
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
     const typed = (event: KeyboardEvent) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
-      latest.current();
-      root.current?.querySelector("button")?.focus();
+      closeBack();
     };
-    const left = () => latest.current();
+    const left = () => setOpen(false);
     document.addEventListener("pointerdown", pressed);
     document.addEventListener("keydown", typed, true);
     window.addEventListener("blur", left);
@@ -37,14 +46,7 @@ export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, c
       document.removeEventListener("keydown", typed, true);
       window.removeEventListener("blur", left);
     };
-  }, [open, root, latest]);
-}
-
-/** Distance between a popup and the edge of the frame, px. */
-const EDGE = 4;
-
-/** Moves a popup sideways by as much as it would extend beyond the frame. */
-export function useInFrame(root: RefObject<HTMLElement | null>, open: boolean): void {
+  }, [open, closeBack]);
   useLayoutEffect(() => {
     const pop = open ? root.current?.querySelector<HTMLElement>(".pop") : null;
     if (!pop) return;
@@ -52,7 +54,8 @@ export function useInFrame(root: RefObject<HTMLElement | null>, open: boolean): 
     const over = Math.max(0, right + EDGE - document.documentElement.clientWidth);
     pop.style.translate = `${Math.floor(Math.max(EDGE - left, -over))}px`; // whole pixels, never one too few
     if (left >= EDGE && over === 0) pop.style.translate = "";
-  }, [root, open]);
+  }, [open]);
+  return { open, root, toggle: () => setOpen(!open), closeBack };
 }
 
 const MENU_ENTRIES = "[role=menuitem]";
@@ -76,13 +79,10 @@ interface MenuProps {
  * A button with three dots, or text, that opens a list of actions. Arrow keys move, Esc closes and returns the focus.
  */
 export function Menu({ label, entries, children }: MenuProps) {
-  const [open, setOpen] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
-  useDismiss(root, open, () => setOpen(false));
-  useInFrame(root, open);
+  const { open, root, toggle, closeBack } = usePopup();
   useEffect(() => {
     if (open) root.current?.querySelector<HTMLElement>(MENU_ENTRIES)?.focus();
-  }, [open]);
+  }, [open, root]);
   return (
     <div
       class={children ? "menu named" : "menu"}
@@ -95,7 +95,7 @@ export function Menu({ label, entries, children }: MenuProps) {
         class={children ? "button says" : undefined}
         aria-label={children ? undefined : label}
         data-hint={label}
-        onClick={() => setOpen(!open)}
+        onClick={toggle}
       >
         {children ?? <Dots />}
       </button>
@@ -108,8 +108,7 @@ export function Menu({ label, entries, children }: MenuProps) {
               tabIndex={-1}
               data-hint={entry.hint}
               onClick={() => {
-                setOpen(false);
-                root.current?.querySelector("button")?.focus();
+                closeBack();
                 entry.choose();
               }}
             >
@@ -152,31 +151,21 @@ interface DropdownProps {
 
 /** A button that opens a list with a search. Arrow keys move in it, Esc closes it. */
 export function Dropdown({ name, search, right = false, children }: DropdownProps) {
-  const [open, setOpen] = useState(false);
+  const { open, root, toggle, closeBack } = usePopup();
   const [typed, setTyped] = useState("");
-  const root = useRef<HTMLDivElement>(null);
-  const close = () => {
-    setOpen(false);
-    setTyped("");
-  };
-  const chosen = () => {
-    close();
-    root.current?.querySelector("button")?.focus();
-  };
-  useDismiss(root, open, close);
-  useInFrame(root, open);
   useEffect(() => {
     if (open) root.current?.querySelector("input")?.focus();
-  }, [open]);
+    else setTyped("");
+  }, [open, root]);
   return (
     <div class="drop" ref={root} onKeyDown={(event) => open && moveFocus(event, root.current, LIST_ENTRIES)}>
-      <button aria-haspopup="dialog" aria-expanded={open} onClick={() => (open ? close() : setOpen(true))}>
+      <button aria-haspopup="dialog" aria-expanded={open} onClick={toggle}>
         {name}
       </button>
       {open && (
         <div class={right ? "pop right" : "pop"} role="dialog" aria-label={search}>
           <SearchField class="field" label={search} placeholder={search} typed={typed} change={setTyped} />
-          <div class="list">{children(typed.trim().toLowerCase(), chosen)}</div>
+          <div class="list">{children(typed.trim().toLowerCase(), closeBack)}</div>
         </div>
       )}
     </div>

@@ -256,14 +256,25 @@ function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
   return (
     <th class={className} aria-sort={direction}>
       <button data-hint={column.meaning} onClick={() => onSort(next)}>
-        {column.label}
-        {direction && (
-          <svg viewBox="0 0 7 6" aria-hidden="true">
-            <path d={direction === "ascending" ? "M0 6h7L3.500 0z" : "M0 0h7L3.500 6z"} />
-          </svg>
-        )}
+        {direction ? <SortedLabel label={column.label} up={direction === "ascending"} /> : column.label}
       </button>
     </th>
+  );
+}
+
+/** The sign of the order does not wrap without the last word. */
+function SortedLabel({ label, up }: { label: string; up: boolean }) {
+  const last = label.lastIndexOf(" ") + 1;
+  return (
+    <>
+      {label.slice(0, last)}
+      <span>
+        {label.slice(last)}
+        <svg viewBox="0 0 7 6" aria-hidden="true">
+          <path d={up ? "M0 6h7L3.500 0z" : "M0 0h7L3.500 6z"} />
+        </svg>
+      </span>
+    </>
   );
 }
 

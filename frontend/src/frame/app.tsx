@@ -2,9 +2,9 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
-import { comparedWith, compareKey, namesApart, type Selection, selected, selections } from "../address/selection";
+import { compareKey, type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
-import type { Catalogue, ComparePage, Index, RunsPage, ViewId } from "../api.gen";
+import type { Catalogue, Index, RunsPage, ViewId } from "../api.gen";
 import { Patterns } from "../colour";
 import { Terms } from "../components/sentence";
 import { Late } from "../components/waiting";
@@ -24,14 +24,11 @@ import { type Rounds, type Watched, watchIndex } from "../server/watch";
 import { Boundary, Empty, Failed, Gone, Opening } from "../states/states";
 import { isViewId, VIEWS } from "../views/index";
 import { later } from "../views/lazy";
-import { comparisonMarkdown, summaryMarkdown } from "../views/markdown";
-import { jobFirst } from "../views/overview/job_first";
-import type { Names, Tab } from "../views/props";
+import type { Tab } from "../views/props";
 import { usualBase, type Works, worksOf } from "../views/works";
 import { Bar } from "./bar";
 import { Content } from "./content";
 import { useFirstPart, usePartOf, withPart } from "./lazy_views";
-import { named } from "./pair";
 import { SnapshotContent, shownSnapshot } from "./snapshot";
 import { CONTENT, SkipLink } from "./top";
 
@@ -108,7 +105,7 @@ function Inside({ tab: initial, source, entitle }: { tab: Tab; source: Source; e
       <Patterns />
       <Bar
         {...{ view, selection, all, spansAtFirst, tab, source }}
-        summary={() => summaryOf(view, selection, source, tab)}
+        summary={async () => (selection ? (await SUMMARY.load())(view, selection, source, tab) : null)}
       />
       <Finished index={tab.index} />
       {all ? (
@@ -129,31 +126,7 @@ function Inside({ tab: initial, source, entitle }: { tab: Tab; source: Source; e
   );
 }
 
-/** A summary of what Compare compares; in every other view of the chosen span's overview, with its job. */
-async function summaryOf(view: ViewId, selection: Selection | null, { client }: Source, tab: Tab) {
-  if (selection === null) return null;
-  const { id } = selection.span;
-  const { signal } = new AbortController(); // what the reader wants to copy is not abandoned
-  const other = view === "compare" ? comparedWith(tab.index, tab.state, selection) : null;
-  if (other) return comparisonOf(await client.compare(other.span.id, id, signal), namesApart(selection, other), tab);
-  const [answer, ranks] = await Promise.all([
-    client.view(id, "overview"),
-    selection.run.workers.length > 1 ? client.ranks(id, signal) : null,
-  ]);
-  if (answer?.kind !== "ready") return null;
-  const { vendor, accelerator } = answer.value.head.job;
-  const meanings = tab.meanings.of({ vendor, accelerator: accelerator ?? "GPU" });
-  const job = ranks?.kind === "ready" && ranks.value.job ? ranks.value : null;
-  const headline = jobFirst(job) ?? (view === "ranks" ? job?.headline : null);
-  return summaryMarkdown(answer.value, { ...tab, meanings }, headline && { ...job!, headline });
-}
-
-function comparisonOf(answer: Answer<ComparePage>, names: Names, tab: Tab): string | null {
-  if (answer.kind !== "ready") return null;
-  const { headline, below } = answer.value;
-  const page = { ...answer.value, headline: named(headline, names), below: below && named(below, names) };
-  return comparisonMarkdown(page, names, tab);
-}
+const SUMMARY = later(async () => (await import("./summary")).summaryOf);
 
 const viewOf = ({ view }: Address): ViewId => (isViewId(view) ? view : "overview");
 

@@ -301,7 +301,7 @@ function Share({ name, link, summary, report }: ShareProps) {
   };
   const entries = [
     { label: "Copy link", choose: () => void copied(link()) },
-    { label: "Copy summary as Markdown", choose: async () => copied(await summary()) },
+    { label: "Copy summary as Markdown", choose: async () => copied(await summary().catch(() => null)) },
     ...(report ? [{ label: "Save as report", hint: WITHOUT_EVENTS, choose: () => void saved(report()) }] : []),
   ];
   return (

@@ -106,7 +106,12 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
             />
           )}
           {of === "spans" && (
-            <TrendsContent view={view} request={withPart(trends, part)} {...{ selection, tab, again }} />
+            <TrendsContent
+              view={view}
+              request={withPart(trends, part)}
+              tab={isShownAlone(chosen, tab) ? own : tab}
+              {...{ selection, again }}
+            />
           )}
           {of === "job" && (
             <JobContent request={withPart(job, part)} {...{ view, selection: chosen, tab: own, again }} />
@@ -116,6 +121,12 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
       </main>
     </>
   );
+}
+
+/** Whether Trends shows no other run: labels are then those of its devices. */
+function isShownAlone({ run }: Selection, tab: Tab): boolean {
+  const shown = tab.index.runs.length === 1 ? [run.name] : trendRuns(tab);
+  return shown?.length === 1 && shown[0] === run.name;
 }
 
 /** How long a page may be held back: a job of many ranks takes longer than its reader waits for one of them. */

@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { Chevron, useDismiss, useInFrame } from "../components/popup";
+import { Chevron, usePopup } from "../components/popup";
 import { hint } from "../dom/hint";
 import { scrollToRow, useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
@@ -53,10 +53,7 @@ const ROWS_SHOWN = 12;
 
 export function Picker(props: PickerProps) {
   const { label, entries, chosen, value, rest = "", shownLabel, closed, apart = false, choose } = props;
-  const [open, setOpen] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
-  useDismiss(root, open, () => setOpen(false));
-  useInFrame(root, open);
+  const { open, root, toggle, closeBack } = usePopup();
   const entry = entries.find((each) => each.id === chosen);
   const shown = value ?? entry?.label ?? "none";
   const whole = `${value ?? entry?.full ?? shown}${rest}`;
@@ -84,19 +81,12 @@ export function Picker(props: PickerProps) {
       </div>
     );
   const pick = (id: string) => {
-    setOpen(false);
-    root.current?.querySelector("button")?.focus();
+    closeBack();
     choose(id);
   };
   return (
     <div class={`picker${apart ? " apart" : rest ? " long" : closed ? " firm" : ""}`} ref={root}>
-      <button
-        class="pick"
-        aria-haspopup="listbox"
-        aria-expanded={open}
-        data-hint={whole}
-        onClick={() => setOpen(!open)}
-      >
+      <button class="pick" aria-haspopup="listbox" aria-expanded={open} data-hint={whole} onClick={toggle}>
         {text}
         <Chevron to="down" />
       </button>

@@ -92,7 +92,7 @@ function ViewLink(props: ViewLinkProps) {
       {sidebarShare && (
         <>
           {!word && <ShareRail {...sidebarShare} />}
-          <span class="share">
+          <span class={word ? "share worded" : "share"}>
             {sidebarShare.share === null ? DASH : share(sidebarShare.share)}
             {sidebarShare.share !== null && word && ` ${word}`}
           </span>
@@ -123,6 +123,9 @@ function ShareRail({ share: part, colour, hatched }: SidebarShare) {
   ) : null;
 }
 
+const stepsOf = ({ step_count: steps, steps_by: by }: SpanHead): string =>
+  by === "recording" ? "the recording as one step" : counted(steps, by === "inferred" ? "inferred step" : "step");
+
 function Origin({ head, written_ms }: { head: SpanHead; written_ms: number | undefined }) {
   const ranks =
     head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
@@ -136,9 +139,7 @@ function Origin({ head, written_ms }: { head: SpanHead; written_ms: number | und
           <br />
         </>
       )}
-      {[counted(head.step_count, head.steps_by === "inferred" ? "inferred step" : "step"), recordedOn(head.origin_ns)]
-        .filter(Boolean)
-        .join(", ")}
+      {[stepsOf(head), recordedOn(head.origin_ns)].filter(Boolean).join(", ")}
       <br />
       {count(head.events)} events, {bytes(head.file_bytes)}
       {written_ms !== undefined && (

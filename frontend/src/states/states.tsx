@@ -7,6 +7,7 @@ import { Note } from "../components/note";
 import { TilePlace, Tiles } from "../components/tile";
 import { Busy, BytesRead, Countdown, FileOf, Late, percentOf, WayOut } from "../components/waiting";
 import { bytes, bytesOf, clock, count, counted, rate, roughCount, wait } from "../format";
+import { grouped } from "../lists";
 import type { Source } from "../server/use_answer";
 
 interface FailedProps {
@@ -186,9 +187,15 @@ with tp.profile(schedule=tp.schedule(wait=1, warmup=1, active=6),
 /** No trace yet: shows how to record one, and which places were searched. */
 export function Empty({ index }: { index: Index }) {
   const first = index.places[0]?.replace(/\/+$/, "") ?? "runs";
+  const { problems } = index;
   return (
     <>
-      <h1 class="title">No traces in this log directory yet.</h1>
+      <h1 class="title">
+        {problems.length > 0 ? "No trace of this log directory can be read." : "No traces in this log directory yet."}
+      </h1>
+      {[...grouped(problems, ({ problem, hint }) => `${problem}\n${hint}`).values()].map((alike) => (
+        <Alike key={alike[0]!.file} problems={alike} />
+      ))}
       <p class="quiet">Record six steps into the log directory of TensorBoard. They appear here by themselves.</p>
       <div class="snippet">
         <Code text={snippet(`${first}/a`)} />
@@ -200,11 +207,26 @@ export function Empty({ index }: { index: Index }) {
       <p class="faint small">
         For a job that hangs, <code>tb-steptime hang DUMPS</code> names the ranks that block it.
       </p>
-      {index.problems.map((problem) => (
-        <Note key={problem.file} cause={`${problem.problem}.`}>
-          <code>{problem.file}</code>. {problem.hint}
-        </Note>
-      ))}
     </>
+  );
+}
+
+/** Further files with the same problem are counted. */
+const MOST_FILES = 4;
+
+/** A problem that several files may have, in one note. */
+function Alike({ problems }: { problems: readonly Problem[] }) {
+  const { problem, hint } = problems[0]!;
+  const more = problems.length - MOST_FILES;
+  return (
+    <Note cause={problems.length > 1 ? `${problem}: ${counted(problems.length, "file")}.` : `${problem}.`}>
+      {problems.slice(0, MOST_FILES).map(({ file }, at) => (
+        <>
+          {at > 0 && ", "}
+          <code>{file}</code>
+        </>
+      ))}
+      {more > 0 && ` and ${count(more)} more`}. {hint}
+    </Note>
   );
 }

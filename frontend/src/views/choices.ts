@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { Address, Changes, SortKey } from "../address/keys";
 import { compareKey, selected, selections } from "../address/selection";
-import type { EvidenceRow, Insight, RunEntry } from "../api.gen";
+import type { EvidenceRow, Insight, RunEntry, SpanHead } from "../api.gen";
 import type { StopSelection } from "../charts/pointer/pointing";
 import type { TableChoice } from "../components/columns_menu";
 import { type Reading, totalsText } from "../components/figures";
@@ -119,6 +119,10 @@ export function useStepSelection({ state, update }: Tab): StopSelection {
   const selected = state.step ?? null;
   return { hovered, selected, hover, select: (key) => update({ step: key === selected ? null : key }) };
 }
+
+/** "step 8"; a recording that is taken as one step has no name of its own for it. */
+export const stepText = (name: string, by: SpanHead["steps_by"]): string =>
+  by === "recording" ? "the recording" : `step ${name}`;
 
 /** The zoom range in the address, where it is within a step or a span; the zoom of another span is not. */
 export function zoomWithin({ zoom }: Address, whole: TimeRange): TimeRange | null {

@@ -16,6 +16,7 @@ import type {
   PageOf,
   Phrase,
   RanksPage,
+  SpanHead,
   SpanPage,
   TrendsPage,
   ViewId,
@@ -128,6 +129,7 @@ export type View<V extends ViewId> =
 
 export interface HostPart extends ViewPart {
   result: HostResult;
+  steps_by: SpanHead["steps_by"];
   /** The texts above the pictures. */
   titles: Titles;
   /** Ids of the parts that a legend hides. */

@@ -7,7 +7,8 @@ import { Card, type CardProps } from "../components/card";
 import { Sentence } from "../components/sentence";
 import { bytes } from "../format";
 import { rangeOf, touches } from "../time_range";
-import { evidenceKeys } from "./choices";
+import { capital } from "../words";
+import { evidenceKeys, stepText } from "./choices";
 import { later } from "./lazy";
 import type { Tab } from "./props";
 import type { Tries } from "./tried";
@@ -126,7 +127,7 @@ function Evident({ insight, head, here, tab, tries, fold }: EvidentProps) {
       open={() => tab.update(evidenceKeys(insight, tab.state))}
       timeline={
         first && {
-          name: `Step ${first.step} in ${tab.meanings.viewTitle(TIMELINE)}`,
+          name: `${capital(stepText(first.step, head?.steps_by ?? "marks"))} in ${tab.meanings.viewTitle(TIMELINE)}`,
           open: () => tab.update(rangeInTimeline(first)),
         }
       }

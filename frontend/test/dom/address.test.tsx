@@ -123,6 +123,7 @@ test("in Compare the summary is that of the comparison", async () => {
   const copied = clipboard();
   const asked = await openTab("view=compare&run=a&span=2&with=b/worker0/3");
   await choose("Copy summary as Markdown");
+  await waitFor(() => expect(copied).toHaveLength(1));
   expect(asked.log.filter((route) => route.startsWith("compare ")).at(-1)).toBe("compare id-3 id-2");
   expect(copied[0]).toMatch(/^\*\*a is 1.43x faster than b\.\*\*\n/);
 });
@@ -136,6 +137,7 @@ test.each(["overview", "ranks"])("of a rank, at %s, the summary begins with that
   told.index = ready(index([{ ...run("a", [one]), workers }]));
   await openTab(`view=${view}&run=a`, told);
   await choose("Copy summary as Markdown");
+  await waitFor(() => expect(copied).toHaveLength(1));
   expect(copied[0]).toMatch(/^\*\*Rank 1 is late\.\*\*\n\nPin the ranks\.\n.*\*\*A step takes long\.\*\*/s);
 });
 
@@ -145,9 +147,9 @@ test("the summary is that of the chosen span, whichever other view is shown", as
   const copied = clipboard();
   const requests = await openTab("view=gpu&run=a&span=2");
   await choose("Copy summary as Markdown");
+  await waitFor(() => expect(button().textContent).toContain("Copied"));
   expect(requests.log).toContain("view overview id-2");
   expect(copied[0]).toMatch(/^\*\*A step takes long\.\*\*\n/);
-  expect(button().textContent).toContain("Copied");
   await choose("Copy link");
   expect(copied[1]).toContain("p.tb_steptime.view=gpu");
 });

@@ -1,6 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { RunLine } from "../../src/api.gen";
+import { sentence } from "../../src/phrase";
 import { index, parts, plain, ready, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, says } from "./fake_server";
 
@@ -54,16 +55,20 @@ test("runs of the same work stand together, the largest share first; those alone
 });
 
 test("a row says where it ran only where the title of its group does not", async () => {
-  const there = LINES.map((each) => ({ ...each, job: plain("training · T4") }));
+  const there = LINES.map((each) => ({ ...each, job: plain(`training · ${sentence(each.machine)}`) }));
   await openRuns("all=runs", there);
-  const machines = screen
-    .getAllByRole("row")
-    .map((row) => [row.querySelector("a")?.textContent, within(row).queryByText(/^(T4|A100)$/)?.textContent]);
+  expect(rows()[0]).toBe("Training · A100"); // that of the first run
+  const machines = screen.getAllByRole("row").map((row) => [
+    row.querySelector("a")?.textContent,
+    within(row)
+      .queryByText(/^(T4|A100)$/)
+      ?.textContent?.trim(),
+  ]);
   expect(machines.filter(([name]) => name && name !== "new")).toEqual([
     ...[
-      ["amp_eager", "A100"],
-      ["eager", undefined],
-      ["graphed", undefined],
+      ["amp_eager", undefined],
+      ["eager", "T4"],
+      ["graphed", "T4"],
     ],
     ["alone", "T4"],
   ]);

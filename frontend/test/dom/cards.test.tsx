@@ -152,12 +152,12 @@ test("a card unfolds to what it rests on, and each range opens", () => {
   expect(terms).toEqual([
     "Gain",
     "Confidence",
+    "Longest",
     "Fires when",
     "Similar pattern",
     "Needs",
     "Jobs",
     "Left out",
-    "Longest",
   ]);
   expect(document.querySelector("dl")?.textContent).toContain("late batches are worth a card.");
   expect(document.querySelector("dl code")?.textContent).toBe("loader_overhead");

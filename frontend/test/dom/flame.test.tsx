@@ -92,11 +92,16 @@ test("a frame of Python chooses its line, whose rows of the call tree are marked
 test("keys walk from the whole to the largest frame below, and say what is there", async () => {
   const { asked: requests } = await show();
   expect(requests).toEqual(["stack ran"]);
-  expect(screen.getByText("10.0 ms in 2 steps")).toBeTruthy();
+  expect(screen.getByText("5.0 ms a step")).toBeTruthy();
   keyed("ArrowDown", "ArrowDown", "ArrowDown");
-  expect(shownText()).toBe("aten::linear, kind op, total 7.0 ms, self 0 ms, of the whole 70 %, calls 7");
+  expect(shownText()).toBe("aten::linear, kind op, total 3.5 ms, self 0 ms, of the whole 70 %, calls in all steps 7");
   keyed("ArrowRight");
-  expect(shownText()).toContain("aten::gelu, kind op, total 2.0 ms");
+  expect(shownText()).toContain("aten::gelu, kind op, total 1.0 ms");
+});
+
+test("the graph follows the totals that the reader chose for tables", async () => {
+  await show({ totals: "recording" });
+  expect(screen.getByText("10.0 ms in 2 steps")).toBeTruthy();
 });
 
 test("Enter zooms, the way there leads back, and Esc and Backspace go one frame out", async () => {
@@ -110,7 +115,7 @@ test("Enter zooms, the way there leads back, and Esc and Backspace go one frame 
   expect(screen.queryByRole("navigation")).toBeNull();
   keyed("Enter", "Backspace");
   expect(screen.queryByRole("navigation")).toBeNull();
-  expect(shownText()).toContain("all, total 10.0 ms");
+  expect(shownText()).toContain("all, total 5.0 ms");
   expect(changed.map(({ frame }) => typeof frame)).toEqual(["string", "string", "object", "string", "object"]);
 });
 
@@ -130,7 +135,7 @@ test("a kind that is hidden costs its callers what it cost, and the sums stay", 
   fireEvent.click(screen.getByRole("button", { name: "kernel" }));
   expect(changed).toEqual([{ kinds: new Set(["kernel"]) }]);
   keyed("ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown");
-  expect(shownText()).toContain("aten::linear, kind op, total 7.0 ms, self 7.0 ms");
+  expect(shownText()).toContain("aten::linear, kind op, total 3.5 ms, self 3.5 ms");
   expect(screen.getByText("What hidden frames cost counts for their callers; the sums stay.")).toBeTruthy();
   fireEvent.click(screen.getByRole("button", { name: "kernel" }));
   expect(changed[1]).toEqual({ kinds: null });
@@ -138,7 +143,7 @@ test("a kind that is hidden costs its callers what it cost, and the sums stay", 
 
 test("what is looked for is summed, once where it is inside itself", async () => {
   await show({ seek: "linear" });
-  expect(shownText()).toBe("70 % of device time, 7.0 ms in 1 frame");
+  expect(shownText()).toBe("70 % of device time, 3.5 ms in 1 frame");
 });
 
 test("the address holds the measure, the grouping and the direction", async () => {
@@ -187,7 +192,7 @@ test("a graph of many frames comes in parts, and what was chosen meanwhile is wh
   fireEvent.click(await screen.findByRole("button", { name: "Host" }));
   await shown;
   keyed("Home");
-  expect(shownText()).toContain("all, total 50 µs");
+  expect(shownText()).toContain("all, total 25 µs");
 });
 
 test("without the trace it says what is needed", async () => {

@@ -54,3 +54,14 @@ test("the job's card comes before those of the rank, and both before the rank's 
   const own = document.querySelector(".own-step")!;
   expect(cards[0]!.compareDocumentPosition(own) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
 });
+
+test("a rank's card that asks which rank is late is left out where the job has compared the ranks", () => {
+  const asks = { ...CARD, id: "exposed_communication", asks_ranks: true, gain_ns: 1e12 };
+  const page = { ...PAGE, insights: [asks, ...PAGE.insights] };
+  const ids = () => [...document.querySelectorAll<HTMLElement>("[data-insight]")].map((card) => card.dataset.insight);
+  const { rerender } = render(<Overview page={page} tab={TAB} compared={null} />);
+  expect(ids()).toContain("exposed_communication");
+  rerender(<Overview page={page} tab={TAB} compared={null} job={ranksPage(OF_JOB)} />);
+  expect(ids()).toEqual([CARD.id, ...PAGE.insights.map(({ id }) => id)]);
+  expect(document.body.textContent).not.toContain("Could be"); // the step after a card that is not shown
+});

@@ -6,7 +6,7 @@ import { openUrlStore } from "../../src/address/url";
 import type { SpanHead } from "../../src/api.gen";
 import type { ViewSource } from "../../src/server/client";
 import { boxesOf } from "../../src/views/timeline/data/boxes";
-import { castOf, drawnIn, fromRow, waitsOf, workAfterWait } from "../../src/views/timeline/place/picture";
+import { castOf, drawnIn, fromRow, waitsOf, workAt } from "../../src/views/timeline/place/picture";
 import { ToDo } from "../../src/views/to_do";
 import { HEAD, INSIGHT, PAGE, ready, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
@@ -41,11 +41,11 @@ test.each([
   ["the longest wait of the place", { from: 20, to: 200 }, VISIBLE, "l"],
   ["a shorter wait, where the place is about that one", { from: 20, to: 110 }, VISIBLE, "k"],
   ["no wait beside the place, where its own ends out of sight", { from: 90, to: 160 }, { from: 0, to: 190 }, null],
-  ["nothing, where the place has no wait", { from: 60, to: 80 }, VISIBLE, null],
+  ["no wait, where it fills the place itself", { from: 60, to: 80 }, VISIBLE, "k"],
 ])("the work that is told of ends %s", (_, place, visible, name) => {
   const boxes = boxesOf(DRAWN);
   const { stream } = castOf(boxes, place, visible);
-  const event = workAfterWait(boxes, stream!, place, visible);
+  const event = workAt(boxes, stream!, place, visible);
   expect(event === null ? null : boxes.names[boxes.name[[...boxes.event].indexOf(event)]!]).toBe(name);
 });
 
@@ -173,15 +173,26 @@ test("a report without the events keeps no place for them", () => {
   expect(document.querySelector(".evidence-place")).toBeNull();
 });
 
-test("the framed event is named with what it is; a frame that is the source line is not named twice", async () => {
+test("the outlined event is named with what it is; one that is the source line is not named twice", async () => {
   const asIn = (short_name: string) => ({ ...DETAIL, short_name, facts: [SOURCE], gap_start_ns: null, why_gap: null });
   show({}, { event: async () => ready(asIn("aten::conv2d")) });
   appear();
   await screen.findByText(/conv2d/);
-  expect(document.querySelector(".place-line")!.textContent).toBe("train.py:48 stepFramed: aten::conv2d");
+  expect(document.querySelector(".place-line")!.textContent).toBe("train.py:48 stepOutlined: aten::conv2d");
   cleanup();
   show({}, { event: async () => ready(asIn("train.py(48): step")) });
   appear();
   await screen.findByRole("button", { name: "train.py:48 step" });
   expect(document.querySelector(".place-line")!.textContent).toBe("train.py:48 step");
+});
+
+test.each([
+  ["before the place is not told of", 100, "Outlined: gemm"],
+  ["in the place is", 150, "After the wait: gemm"],
+])("a wait %s", async (_, start_ns, text) => {
+  const begins = { start_ns, gap_start_ns: 90, why_gap: null };
+  show({}, { event: async () => ready({ ...DETAIL, ...begins, short_name: "gemm", facts: [] }) });
+  appear();
+  await screen.findByText(/gemm/);
+  expect(document.querySelector(".place-line")!.textContent!.trim()).toBe(text);
 });

@@ -1,8 +1,8 @@
-import { act, fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { act, cleanup, fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { describe, expect, test } from "vitest";
-import type { JobSteps, StepBin } from "../../src/api.gen";
+import type { Catalogue, JobSteps, StepBin } from "../../src/api.gen";
 import { trendSpan, trendsPage } from "../fixtures/figures";
-import { index, ready, run, span } from "../fixtures/pages";
+import { index, PAGE, ready, run, span } from "../fixtures/pages";
 import { keys, openTab, press, says } from "./fake_server";
 
 /** This many runs, each a little slower than the one before. */
@@ -43,6 +43,25 @@ describe("trends of many runs", () => {
     expect(keys()).toMatchObject({ axis: "all" });
     press("Whole axis");
     expect(keys()).not.toHaveProperty("axis");
+  });
+
+  test("a run that is shown alone has the labels of its devices, and beside others none of its own", async () => {
+    const labels = async (runs: number) => {
+      const server = many(runs);
+      const { value } = server.catalogue as { value: Catalogue };
+      server.catalogue = ready({ ...value, amd_labels: { step_time: "AMD's step", gpu: "AMD's GPU" } });
+      const job = { ...PAGE.head.job, vendor: "amd" };
+      server.views = { ...server.views, overview: ready({ ...PAGE, head: { ...PAGE.head, job, id: span(1).id } }) };
+      await openTab("view=trends&run=jobs%2Frun_0_v100&among=all", server);
+      const metric = await screen.findByRole("group", { name: "Metric" });
+      return () => within(metric).queryByText("AMD's step") !== null;
+    };
+    const alone = await labels(1);
+    await waitFor(() => expect(alone()).toBe(true));
+    cleanup();
+    const together = await labels(3);
+    await waitFor(() => expect(screen.getByRole("link", { name: /AMD/ })).toBeTruthy()); // the list of views
+    expect(together()).toBe(false);
   });
 
   test("a strip far longer than the others goes on beyond their axis, and says to where", async () => {

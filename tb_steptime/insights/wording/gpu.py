@@ -55,7 +55,7 @@ def gpu_titles(facts: Facts) -> Titles:
         titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores, facts.job.vendor)
         rows = next((table.rows for table in each.tables if table.by == "name"), [])
         titles[f"kernels.{each.device}"] = kernels_title([(row.share, row.tensor_core_reason) for row in rows])
-        titles[f"roofline.{each.device}"] = roofline_title(facts, each)
+        titles[f"roofline.{each.device}"] = roofline_title(each)
         titles[f"kernel_time.{each.device}"] = kernel_time(facts, each.device, each.split.kernel_ns)
     return titles
 
@@ -95,11 +95,22 @@ def _idle(device: DeviceGpu) -> Phrase:
 #: Below this share of kernel time the ops that are known say nothing about the GPU's limits.
 _KNOWN_FRACTION = 0.01
 
-_BOUND = {"memory": "memory-bound", "compute": "compute-bound", "launch": "launch-bound", "grid": "of small grids"}
+_BOUND = {
+    "memory": "memory-bound",
+    "compute": "compute-bound",
+    "launch": "launch-bound",
+    "grid": "limited by small grids",
+}
+
+#: A smaller part of kernel time is no more than the roofs are off.
+_WORTH_NAMING = 0.01
 
 
-def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
-    """ "60 % of kernel time is memory-bound: up to 12.3 ms a step to gain"."""
+def roofline_title(device: DeviceGpu) -> Phrase:
+    """ "60 % of kernel time is memory-bound: near their limits, kernels take est. 40 % less".
+
+    What kernels could take is no gain of the step, which may wait for something else.
+    """
     roofline = device.roofline
     if roofline is None or not roofline.dots:
         return phrase("How far are kernels from the GPU's limits?")
@@ -112,9 +123,10 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
     most = max(times, key=lambda bound: times[bound])
     share = times[most] / max(1, device.split.kernel_ns)
     sentence = phrase("{share} of kernel time is {bound}", share=fraction(share), bound=text(_BOUND[most]))
-    steps = max(1, len(facts.gpu.steps) if facts.gpu else 1)
-    gain_ns = sum(dot.gain_ns for dot in roofline.dots) / steps
-    return joined(sentence, phrase("up to {gain} a step to gain", gain=ns(gain_ns)), by=": ") if gain_ns else sentence
+    less = sum(dot.gain_ns for dot in roofline.dots) / max(1, device.split.kernel_ns)
+    if less < _WORTH_NAMING:
+        return sentence
+    return joined(sentence, phrase("near their limits, kernels take est. {less} less", less=fraction(less)), by=": ")
 
 
 def tensor_core_titles(facts: Facts) -> Titles:

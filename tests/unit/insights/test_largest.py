@@ -119,6 +119,16 @@ def test_pieces_lead_where_no_card_is_worth_a_headline(gain: float):
     assert plain(found.title).startswith("Nothing big is left") is found.leads
 
 
+@pytest.mark.parametrize(("about", "how", "big"), [(0.3, "do()", True), (0.1, "do()", False), (0.3, None, False)])
+def test_what_a_card_without_a_computed_gain_is_about_may_be_big(about: float, how: str | None, big: bool):
+    """A card that only explains, such as one about a full launch queue, asks for nothing."""
+    facts = Facts(analysed(busy()), {})
+    found = largest_pieces(facts, [msgspec.structs.replace(GUESS, about_ns=round(about * 10 * MS), how=how)])
+    assert found is not None
+    assert found.leads is not big
+    assert plain(found.title).startswith("Nothing big is left") is not big
+
+
 @pytest.mark.parametrize(
     ("gain_ns", "sentence"),
     [(400_000, "Try it: up to 400 µs a step (4 %)."), (0, "Try it: gain not computed.")],

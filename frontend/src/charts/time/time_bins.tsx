@@ -80,11 +80,14 @@ export function meanWithin({ start, bin, values }: Bins, from: number, to: numbe
   return measured > 0 ? sum / measured : null;
 }
 
-/** Neighbouring aggregates of the same level joined into ranges, by level; level 0 is empty and is left out. */
+/**
+ * Neighbouring aggregates of the same level joined into ranges, by level; level 0 is empty and is left out. Anything
+ * above 0 has a level: where a GPU works for little of the time, that is what the picture is asked.
+ */
 export function byLevel(all: readonly Aggregate[], levels: number, full: number): Map<number, TimeRange[]> {
   const found = new Map<number, TimeRange[]>();
   for (const { from, to, value } of all) {
-    const level = value === null ? 0 : Math.min(levels, Math.round((levels * value) / full));
+    const level = value ? Math.min(levels, Math.max(1, Math.round((levels * value) / full))) : 0;
     if (level > 0) found.set(level, joined(found.get(level) ?? [], from, to));
   }
   return found;

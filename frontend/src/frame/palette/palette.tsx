@@ -42,16 +42,18 @@ export function PaletteButton(props: PaletteProps) {
   useViewKeys(props);
   return (
     <>
-      <button
-        class="button go-to"
-        aria-haspopup="dialog"
-        aria-keyshortcuts="Control+K Meta+K"
-        onClick={() => setOpen(true)}
-      >
-        <Glass />
-        <span>Go to anything</span>
-        <kbd aria-hidden="true">Ctrl K</kbd>
-      </button>
+      <div class="go-to-place">
+        <button
+          class="button go-to"
+          aria-haspopup="dialog"
+          aria-keyshortcuts="Control+K Meta+K"
+          onClick={() => setOpen(true)}
+        >
+          <Glass />
+          <span>Go to anything</span>
+          <kbd aria-hidden="true">Ctrl K</kbd>
+        </button>
+      </div>
       {open && <Palette {...props} close={() => setOpen(false)} />}
     </>
   );

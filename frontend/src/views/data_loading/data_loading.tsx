@@ -142,9 +142,10 @@ function placeOf(root: string | undefined, run: string): string {
   return run === "." || run === "" ? base : `${base}/${run}`;
 }
 
-/** Two lines in the training script. `place` is the folder of the run, as the log directory names it. */
+/** Short lines, for a narrow column. `place` is the folder of the run, as the log directory names it. */
 export const recorderLines = (place: string): string => `from tb_steptime.record import LoaderRecorder
-loader = LoaderRecorder(${JSON.stringify(place)}).watch(loader)`;
+log_dir = ${JSON.stringify(place)}
+loader = LoaderRecorder(log_dir).watch(loader)`;
 
 /**
  * The questions that a recorder would answer: about workers, about a batch that the main process makes, or about a
@@ -153,19 +154,19 @@ loader = LoaderRecorder(${JSON.stringify(place)}).watch(loader)`;
 const ASKED = {
   workers: {
     title: "Record the workers",
-    says: "Two lines of code record what each worker does.",
+    says: "Three lines of code record what each worker does.",
     details:
       "A trace does not show worker processes. The recorder also keeps dataset and collate time, CPU time and the " +
       "slowest batches.",
   },
   batch: {
     title: "Record how batches are produced",
-    says: "Two lines of code record dataset and collate time.",
+    says: "Three lines of code record dataset and collate time.",
     details: "They also record CPU time and the slowest batches, and the workers once there are some.",
   },
   thread: {
     title: "Record a DataLoader that another thread reads",
-    says: "Two lines of code record how fast its batches are produced and used.",
+    says: "Three lines of code record how fast its batches are produced and used.",
     details:
       "A torch DataLoader marks its waits by itself where the training loop reads it. A trace does not show what the " +
       "thread of a prefetcher does. The recorder also keeps what each worker does, and the slowest batches.",

@@ -31,7 +31,7 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
         <GpuOverTime
           {...{ result, device, chosen, tab, name }}
           title={titleOf(page, `time_bins.${device.device}`)}
-          number={head.number}
+          head={head}
         />
       )}
       {device && device.split.kernel_ns > 0 && (

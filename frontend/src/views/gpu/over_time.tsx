@@ -1,6 +1,6 @@
 import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase } from "../../api.gen";
+import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase, SpanHead } from "../../api.gen";
 import { moved, type StopSelection } from "../../charts/pointer/pointing";
 import { partRow, type TipContent } from "../../charts/pointer/tip";
 import { useTimeZoom } from "../../charts/pointer/zoom";
@@ -17,7 +17,7 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { lengthOf, middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { ShowAll } from "../chips";
-import { zoomWithin } from "../choices";
+import { stepText, zoomWithin } from "../choices";
 import type { Tab, ViewPart } from "../props";
 import { Unknown } from "../tiles";
 
@@ -25,7 +25,7 @@ interface GpuOverTimeProps extends ViewPart {
   result: GpuResult;
   device: DeviceGpu;
   title: Phrase;
-  number: number;
+  head: Pick<SpanHead, "number" | "steps_by">;
   chosen: StopSelection;
 }
 
@@ -40,11 +40,12 @@ const LETTERS = 22;
 
 const nameOf = ({ label, short }: Metric): string => (label.length > LETTERS && short ? short : label);
 
-export function GpuOverTime({ result, device, title, number, chosen, tab, name }: GpuOverTimeProps) {
+export function GpuOverTime({ result, device, title, head, chosen, tab, name }: GpuOverTimeProps) {
   const whole = result.end_ns - result.start_ns;
   const zoom = relativeZoom(result, tab);
   const rows = useMemo(() => rowsOf(device, tab.meanings), [device, tab.meanings]);
-  const steps = useMemo(() => marksOf(result), [result]);
+  const { number, steps_by: by } = head;
+  const steps = useMemo(() => marksOf(result, by), [result, by]);
   const shown = zoom ? lengthOf(zoom) : whole;
   const spoken = rows.map((row) => `${row.name} ${row.value}`).join(", ");
   const empty = device.tiles.filter(({ metric }) => !rows.some(({ key }) => key === metric));
@@ -88,12 +89,12 @@ function relativeZoom({ start_ns: from, end_ns: to }: GpuResult, tab: Tab): Time
 
 const shifted = ({ from, to }: TimeRange, by: number): TimeRange => ({ from: from + by, to: to + by });
 
-const marksOf = (result: GpuResult) =>
+const marksOf = (result: GpuResult, by: SpanHead["steps_by"]) =>
   result.steps.map((step) => ({
     key: step.name,
     from: step.start_ns - result.start_ns,
     to: step.end_ns - result.start_ns,
-    text: `step ${step.name}, ${ns(step.end_ns - step.start_ns)}`,
+    text: `${stepText(step.name, by)}, ${ns(step.end_ns - step.start_ns)}`,
   }));
 
 /** Figures in time bins, in the server's order. */

@@ -158,13 +158,13 @@ function MadeBy({ row, openLine }: { row: BlockingRow; openLine(line: string): v
     openLine(first!);
   };
   return (
-    <span data-hint={[first, ...rest].filter(Boolean).join("\n")}>
+    <span class="whole" data-hint={[first, ...rest].filter(Boolean).join("\n")}>
       {leads ? (
         <button class="link" onClick={open}>
           {first}
         </button>
       ) : (
-        (first ?? DASH)
+        <span class="clip">{first ?? DASH}</span>
       )}
       {rest[0] && <span class="faint"> {rest[0]}</span>}
     </span>

@@ -27,6 +27,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   const { result, head } = page;
   const part: HostPart = {
     result,
+    steps_by: head.steps_by,
     titles: page.titles,
     tab,
     name: recordingOf(head),

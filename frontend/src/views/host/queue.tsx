@@ -15,11 +15,11 @@ import { ns, type Scale, scaleFor, text } from "../../format";
 import { sentence } from "../../phrase";
 import { lengthOf, middleOf, rangeOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { ShowAll } from "../chips";
-import { shownStep, zoomWithin } from "../choices";
+import { shownStep, stepText, zoomWithin } from "../choices";
 import { type HostPart, titleOf } from "../props";
 
 /** The queue of one step over time, with the phases above it and the device below. */
-export function QueuePicture({ result, titles, tab, name }: HostPart) {
+export function QueuePicture({ result, titles, steps_by, tab, name }: HostPart) {
   const at = shownStep(result.steps, tab.state);
   const step = result.steps[at]!;
   const length = step.end_ns - step.start_ns;
@@ -34,7 +34,7 @@ export function QueuePicture({ result, titles, tab, name }: HostPart) {
       table={() => tableOf(result, step)}
       sub={
         <>
-          step {step.name}, {zoom ? `${ns(lengthOf(zoom))} of ` : ""}
+          {stepText(step.name, steps_by)}, {zoom ? `${ns(lengthOf(zoom))} of ` : ""}
           {ns(length)} <ShowAll zoom={zoom} tab={tab} />
         </>
       }

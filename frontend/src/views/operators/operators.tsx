@@ -1,18 +1,16 @@
 /** What each op costs on the CPU and on the GPU, split by shapes, module or line, and what each module costs. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
 import { WHOLE_RECORDING } from "../../address/selection";
 import { recordingOf } from "../../components/about";
 import { Chips } from "../../components/chips";
 import { Details } from "../../components/sentence";
 import { sentence } from "../../phrase";
-import { later } from "../lazy";
 import type { SpanViewProps } from "../props";
 import { OpDetails } from "./detail";
-import { useSeen } from "./flame/data";
 import { FlameGraph } from "./flame/picture";
 import { Modules } from "./modules";
 import { OpTable } from "./op_table";
+import { Lines } from "./source/lines";
 import { knowsWhere, type OperatorPart } from "./tables";
 
 /** What was not recorded, by the text that says how to record it. */
@@ -29,7 +27,7 @@ export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
       <Controls {...part} />
       {idle ? <NoOps tab={tab} /> : result.recorded.ops && <OpTable {...part} />}
       {opened !== undefined && <OpDetails key={opened} op={opened} {...part} close={() => tab.update({ op: null })} />}
-      {result.lines && <LinesPlace part={part} span={head.id} />}
+      {result.lines && <Lines part={part} span={head.id} />}
       {result.recorded.ops && !idle && <FlameGraph part={part} span={head.id} />}
       {result.folded.length > 0 && <Modules {...part} />}
       {missing.length > 0 && (
@@ -97,32 +95,6 @@ function Controls({ result, tab }: OperatorPart) {
           choose={(id) => tab.update({ work: id === "made" ? "made" : null })}
         />
       )}
-    </div>
-  );
-}
-
-const PART = later(async () => (await import("./source/lines")).Lines);
-
-/**
- * The place of the lines in the view: the part is loaded when it scrolls into view, or at once where the address names
- * a line.
- */
-function LinesPlace({ part, span }: { part: OperatorPart; span: string }) {
-  const box = useRef<HTMLDivElement>(null);
-  const isVisible = useSeen(box);
-  const [, drawAgain] = useState(0);
-  const showsLine = part.tab.state.line !== undefined;
-  useEffect(() => {
-    if (!isVisible && !showsLine) return;
-    PART.load().then(
-      () => drawAgain((drawn) => drawn + 1),
-      () => {}, // the part could not be loaded: the place stays empty
-    );
-  }, [isVisible, showsLine]);
-  const Lines = PART.now();
-  return (
-    <div class={Lines ? "lines-place" : "lines-place waits"} ref={box}>
-      {Lines && <Lines part={part} span={span} />}
     </div>
   );
 }

@@ -37,16 +37,17 @@ import { More, SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { type Tries, triedLine, triesOf } from "../tried";
 import { Collectives, OfJob } from "./job";
-import { jobFirst } from "./job_first";
+import { belowJob, jobFirst } from "./job_first";
 
-export function Overview({ page, tab, compared, job = null }: SpanViewProps<"overview">) {
+export function Overview({ page: whole, tab, compared, job = null }: SpanViewProps<"overview">) {
+  const leads = jobFirst(job) !== null;
+  const page = leads ? belowJob(whole) : whole;
   const { result } = page;
   const off = hiddenParts(tab.state);
   const scale = scaleFor(result.mean_duration_ns, "ns");
   const tries = triesOf(page, tab);
   const couldBe = ghostOf(page, tries, tab.meanings);
   const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
-  const leads = jobFirst(job) !== null;
   const several = result.steps.length > 1;
   // The names in the bar are enough to begin with: with several steps, the legend stands below their picture.
   const legend = (

@@ -149,7 +149,6 @@ const HEADS = [
   { label: "First fix" },
   { label: "Gain, up to", id: "gain", numeric: true },
   { label: "Share", id: "share", numeric: true },
-  { label: "Machine", numeric: true },
 ];
 
 function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: LinesProps) {
@@ -212,7 +211,7 @@ function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: Lin
             <Line
               key={run.name}
               {...{ run, tab }}
-              machine={group.title.includes(machineOf(run)) ? "" : machineOf(run)}
+              machine={group.work !== null && machineOf(run) === machineOf(group.runs[0]!) ? "" : machineOf(run)}
               marked={marked.includes(run.name)}
               typed={(event) => typed(event, run.name)}
             />
@@ -244,8 +243,8 @@ function Line({ run, machine, tab, marked, typed }: LineProps) {
   const to = { ...(place && keysOf(place)), all: null };
   return (
     <div class={marked ? "line marked" : "line"} role="row" onClick={followed(() => tab.update(to))} onKeyDown={typed}>
-      <span role="cell" class="clip">
-        <a href={tab.address(to)} {...hint(run.name)}>
+      <span role="cell" class="whole">
+        <a href={tab.address(to)} {...hint(machine ? `${run.name}, ${machine}` : run.name)}>
           <Middle name={run.name} />
         </a>
         {line && line.ranks > 1 && (
@@ -260,13 +259,14 @@ function Line({ run, machine, tab, marked, typed }: LineProps) {
             and {counted(line.others, "process", "processes")} of other work
           </span>
         )}
+        {machine && <span class="quiet small"> {shortMachine(machine)}</span>}
       </span>
-      {line ? <Read {...{ line, tab, machine }} /> : <Unread run={run} />}
+      {line ? <Read {...{ line, tab }} /> : <Unread run={run} />}
     </div>
   );
 }
 
-function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; machine: string }) {
+function Read({ line, tab: { meanings } }: { line: RunLine; tab: Tab }) {
   const { step_ns: step, parts_ns: parts, trend_ns: trend, gain_ns: gain } = line;
   const whole = sum(Object.values(parts)); // of one rank: less than its job's step
   const segments = meanings.parts.map(({ id, colour, hatched }) => ({
@@ -302,9 +302,6 @@ function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; m
       </span>
       <span role="cell" class="num">
         {gain > 0 && percent(line.gain_fraction)}
-      </span>
-      <span role="cell" class="num clip quiet" {...hint(machine)}>
-        {shortMachine(machine)}
       </span>
     </>
   );

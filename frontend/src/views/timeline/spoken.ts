@@ -1,9 +1,11 @@
 /** The timeline in words and as a table, for those who cannot see the picture. */
 
-import type { TimelineResult, TimelineStep } from "../../api.gen";
+import type { SpanHead, TimelineResult, TimelineStep } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { counted, fine, ns } from "../../format";
 import { lengthOf, rangeOf, type TimeRange, touches } from "../../time_range";
+import { capital } from "../../words";
+import { stepText } from "../choices";
 import { type Box, boxAt, inSight } from "./data/boxes";
 import type { Layer } from "./data/pages";
 import { isFolded, type Layout } from "./layout";
@@ -40,8 +42,8 @@ export function spokenHead(track: number, layout: Layout): string {
 /** A table with more rows would help nobody; the link of the picture names its range. */
 const MOST_ROWS = 20_000;
 
-export const stepTitle = (step: TimelineStep): string =>
-  `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(rangeOf(step)))}`;
+export const stepTitle = (step: TimelineStep, { steps_by }: Pick<SpanHead, "steps_by">): string =>
+  `${step.name === "" ? "The whole trace" : capital(stepText(step.name, steps_by))}, ${ns(lengthOf(rangeOf(step)))}`;
 
 /** Why the timeline opened with this step; "" where the user chose it, or there is no other. */
 export function whyStep(

@@ -58,7 +58,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   return (
     <div class={event === null ? "view" : "view opened"} data-view="timeline" onKeyDown={search.findNext}>
       <Picture
-        title={stepTitle(step)}
+        title={stepTitle(step, head)}
         sub={[
           whyStep(result, step, isAsked(tab.state), picture.opening),
           visibleText(step, visible),
@@ -112,7 +112,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         <div class="staged">
           <Stage
             label={
-              `${stepTitle(step)}: ${count(drawn.layout.tracks.size)} tracks of events over time, ` +
+              `${stepTitle(step, head)}: ${count(drawn.layout.tracks.size)} tracks of events over time, ` +
               `${visibleText(step, visible) || "all visible"}. Arrow keys go from event to event.`
             }
             shown={{

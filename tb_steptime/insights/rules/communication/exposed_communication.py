@@ -118,7 +118,8 @@ def exposed_communication(facts: Facts) -> Insight | None:
         return None
     advice, gain_ns, formula = _advice(facts, exposed)
     doubt = None if facts.overview.has_device else _SAME_CORES
-    if _mostly_waits(exposed) or advice.by_rank:
+    asks_ranks = _mostly_waits(exposed) or advice.by_rank
+    if asks_ranks:
         doubt = phrase("One rank's trace does not show what the others did meanwhile.")
     elif advice is NORMS:
         doubt = phrase("Whether the batch of a rank is large enough by itself is not recorded.")
@@ -135,6 +136,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
         formula=formula,
         certainty=low(doubt) if doubt else medium(_ONE_RANK),
         evidence=exposed.whole.waits if _mostly_waits(exposed) else exposed.whole.examples,
+        asks_ranks=asks_ranks,
     )
 
 
@@ -296,7 +298,8 @@ def between_layers(facts: Facts) -> Insight | None:
     title = "Shorten the collectives between layers"
     how: str | None = FEWER_RANKS
     why = _why_in_layers(facts, communication.exposed_ns, leading)
-    if communication.wait_ns >= MOSTLY_WAITS * communication.exposed_ns:
+    waits = communication.wait_ns >= MOSTLY_WAITS * communication.exposed_ns
+    if waits:
         title, how = "Find the rank that the others wait for", SEE_RANKS
         why = phrase(_WAITS, exposed=ns(communication.exposed_ns), wait=ns(communication.wait_ns))
     elif (last := leading.gathers_more) is not None:
@@ -316,6 +319,7 @@ def between_layers(facts: Facts) -> Insight | None:
         how=how,
         evidence=communication.examples,
         about_ns=communication.exposed_ns,
+        asks_ranks=waits,
     )
 
 

@@ -105,12 +105,12 @@ export function Settings({ device: { fit }, tab, name }: MemoryPart) {
   const chosen = settings.find(({ label }) => label === picked) ?? settings.find(({ best, code }) => best && code);
   return (
     <Picture
-      title="Which settings need less memory?"
+      title="How much memory do other settings need?"
       sub={settingsAt(fit)}
       name={`memory settings ${name}`}
       table={() => tableData(fileColumns(columns), settings)}
     >
-      {settings.filter(({ peak_bytes }) => peak_bytes !== null).length > 1 && (
+      {settings.filter(({ peak_bytes, step_ns }) => peak_bytes !== null && step_ns !== null).length > 1 && (
         <SettingsChart
           settings={settings}
           limit={fit.limit_bytes ?? null}

@@ -274,7 +274,7 @@ function tipOf({ tree, own, zoomed, text }: TipData, at: number): TipContent {
       ...(zoomed > 0 && pathTo(tree, at).includes(zoomed)
         ? [{ name: "of the zoomed frame", value: share(value / tree.value[zoomed]!) }]
         : []),
-      ...(tree.calls[at]! > 0 ? [{ name: "calls", value: count(tree.calls[at]!) }] : []),
+      ...(tree.calls[at]! > 0 ? [{ name: "calls in all steps", value: count(tree.calls[at]!) }] : []),
     ],
     act: at === zoomed ? "" : "Press to zoom.",
   };

@@ -3,11 +3,13 @@ import { useContext, useMemo, useRef } from "preact/hooks";
 import { AboutContext, fileStem } from "../../../components/about";
 import { Chips } from "../../../components/chips";
 import type { TableData } from "../../../components/data_table";
+import { factorOf, totalsText } from "../../../components/figures";
 import { SearchField } from "../../../components/filter";
 import { Picture } from "../../../components/picture";
 import { NotYet } from "../../../components/waiting";
 import { saveText } from "../../../dom/save";
 import { bytes, counted, ns, share } from "../../../format";
+import { readingOf } from "../../choices";
 import { knowsWhere, type OperatorPart } from "../tables";
 import { type FlameAnswer, useFlamePage, useSeen } from "./data";
 import { turned, without } from "./shapes";
@@ -102,17 +104,19 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
     const down = without(recorded, hidden);
     return up ? turned(down) : down;
   }, [recorded, hidden, up]);
-  const text = (value: number) => (measure === "bytes" ? bytes(value) : ns(value));
+  const reading = { ...readingOf(tab), steps: result.steps.length }; // the graph sums up whole steps
+  const factor = factorOf("recording", reading);
+  const text = (value: number) => (measure === "bytes" ? bytes : ns)(value * factor);
   const typed = tab.state.seek ?? "";
   const hits = useMemo(() => (tree ? hitsOf(tree, typed) : null), [tree, typed]);
   const whole = tree?.value[0] ?? 0;
   return (
     <Picture
       title={TITLES[measure]}
-      sub={tree ? summed(text(whole), result.steps.length) : undefined}
+      sub={tree ? `${text(whole)} ${totalsText(reading)}` : undefined}
       details={page && howToRead(page)}
       name={name}
-      table={() => flameTable(tree, measure)}
+      table={() => flameTable(tree, measure, factor)}
       entries={recorded ? savings(recorded, measure, stem) : []}
       tools={
         <div class="flame-tools">
@@ -168,9 +172,6 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
   );
 }
 
-/** The graph sums up whole steps, whatever tables show. */
-const summed = (whole: string, steps: number): string => (steps > 1 ? `${whole} in ${counted(steps, "step")}` : whole);
-
 const WHOLES: Readonly<Record<Measure, string>> = {
   device: "device time",
   host: "host time",
@@ -193,15 +194,15 @@ const savings = (tree: Tree, measure: Measure, name: string) => [
   },
 ];
 
-export function flameTable(tree: Tree | null, measure: Measure): TableData {
+export function flameTable(tree: Tree | null, measure: Measure, factor = 1): TableData {
   const unit = measure === "bytes" ? ("bytes" as const) : ("ns" as const);
   return {
     columns: [{ label: "Frame" }, { label: "Kind" }, { label: "Self", unit }, { label: "Total", unit }],
     rows: (tree ? largestOf(tree) : []).map(({ label, own, value }) => [
       tree!.names[label]!,
       tree!.kinds[label]!,
-      own,
-      value,
+      own * factor,
+      value * factor,
     ]),
   };
 }

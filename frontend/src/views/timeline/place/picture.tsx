@@ -105,7 +105,9 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
             <code>{line.whole}</code>
           </button>
         )}
-        {scene.chosen && lineName(scene.chosen.short_name) !== line?.whole && <Said detail={scene.chosen} />}
+        {scene.chosen && lineName(scene.chosen.short_name) !== line?.whole && (
+          <Said detail={scene.chosen} place={place} />
+        )}
       </p>
     </>
   );
@@ -115,8 +117,8 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
 const WORDS: Partial<Record<Track["kind"], string>> = { thread: "CPU", calls: "Launches", loader: "Loader" };
 
 /**
- * The tracks of the place, where its device waits, and the chosen event: the work that ends the longest wait; else what
- * the host does there, or right after it.
+ * The tracks of the place, where its device waits, and the chosen event: the work that fills it or ends the longest
+ * wait; else what the host does there, or right after it.
  */
 function useScene(
   span: string,
@@ -138,7 +140,7 @@ function useScene(
   const layers = useMemo(() => found.map((layer) => ({ ...layer, boxes: fromRow(layer.boxes, cast) })), [found, cast]);
   const layout = useMemo(() => layoutOf(cast.tracks, false, NO_CHOICES), [cast]);
   const { stream, thread, first_row } = cast;
-  const work = boxes && stream ? workAfterWait(boxes, stream, range, visible) : null;
+  const work = boxes && stream ? workAt(boxes, stream, range, visible) : null;
   const longest = (of: TimeRange) => (boxes && thread ? longestIn(boxes, thread, first_row, of) : null);
   const event = work ?? longest(range) ?? longest({ from: end_ns, to: visible.to });
   const detail = readyDetail(useDetail(tab.source, span, event, true));
@@ -162,16 +164,18 @@ function sourceOf({ facts }: EventDetail): { whole: string; name: string } | nul
   return { whole: lineName(fact.copied ?? name), name };
 }
 
-/** Which event is framed, how long the device waited for it, and why, for who asks. */
-function Said({ detail: { short_name, gap_start_ns, start_ns, why_gap } }: { detail: EventDetail }) {
+/** Which event is outlined; where the wait before it is in the place, how long the device waited, and why. */
+function Said({ detail, place }: { detail: EventDetail; place: Evidence }) {
+  const { short_name, gap_start_ns, start_ns, why_gap } = detail;
+  const waits = gap_start_ns !== null && start_ns > place.start_ns;
   const why = why_gap ? ` ${sentence(why_gap)}` : "";
   return (
     <>
       <span class="clip">
-        {gap_start_ns === null ? "Framed: " : "After the wait: "}
+        {waits ? "After the wait: " : "Outlined: "}
         {short_name}
       </span>
-      {gap_start_ns !== null && <Details text={`It begins after ${ns(start_ns - gap_start_ns)} of waiting.${why}`} />}
+      {waits && <Details text={`It begins after ${ns(start_ns - gap_start_ns)} of waiting.${why}`} />}
     </>
   );
 }
@@ -240,13 +244,14 @@ export const drawnIn = ({ thread, first_row }: Pick<Cast, "thread" | "first_row"
   event.track === thread?.id ? { ...event, row: event.row - first_row } : event;
 
 /**
- * The work that ends the longest wait of a stream within the place; null where the stream does not wait there, or where
- * the work is out of sight. A wait beside the place is another one, with another cause.
+ * The work that fills the place, else the one that ends the longest wait of a stream within it; null where the stream
+ * does not wait there, or where the work is out of sight. A wait beside the place is another one, with another cause.
  */
-export function workAfterWait(boxes: Boxes, stream: Track, place: TimeRange, visible: TimeRange): number | null {
+export function workAt(boxes: Boxes, stream: Track, place: TimeRange, visible: TimeRange): number | null {
   const { first, end } = inSight(boxes, boxes.rows.get(rowKey(stream.id, 0)), visible);
   let [longest, event, until]: [number, number | null, number] = [0, null, visible.from];
   for (let at = first; at < end; at++) {
+    if (boxes.from[at]! <= place.from && boxes.to[at]! >= place.to) return boxes.event[at]!;
     const wait = Math.min(boxes.from[at]!, place.to) - Math.max(until, place.from);
     if (wait > longest) [longest, event] = [wait, boxes.event[at]!];
     until = Math.max(until, boxes.to[at]!);

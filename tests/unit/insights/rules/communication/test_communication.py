@@ -210,6 +210,7 @@ def test_where_most_may_be_waits_for_other_ranks_the_ranks_come_first():
     """Three of four steps wait 3 ms; 1 ms of each is the exchange itself, which computation could hide."""
     insight = sure(drawn(LONGER, exchanges={"c": ALL_REDUCE}), "exposed_communication")
     assert (insight.gain_ns, plain(insight.title)) == (3_250 * US, "Find the rank that the others wait for")
+    assert insight.asks_ranks
     assert insight.confidence is Confidence.LOW
     assert card_sentence(insight) == (
         "For 3.2 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 308 MB/s. Est. 2.2 ms may be "
@@ -548,6 +549,7 @@ def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
     )
     insight = sure(trace, "exposed_communication")
     assert (insight.gain_ns, fired(trace)) == (2 * MS, ["exposed_communication"])
+    assert not insight.asks_ranks  # computation can hide it, whatever other ranks do
 
 
 def test_without_a_gpu_a_late_rank_is_asked_for_before_fewer_bytes():
@@ -562,6 +564,7 @@ def test_without_a_gpu_a_late_rank_is_asked_for_before_fewer_bytes():
     )
     insight = sure(trace, "exposed_communication")
     assert plain(insight.title) == "Find the late rank, or send less"
+    assert insight.asks_ranks
     assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
     assert insight.how is not None
     assert SEE_RANKS in insight.how
