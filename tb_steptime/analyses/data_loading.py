@@ -86,7 +86,9 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
 
 
 def analyse(trace: Trace) -> DataLoadingResult:
-    waits, recorded, main = loader_waits(trace), what_is_recorded(trace), main_loader(trace)
+    waits = loader_waits(trace)
+    recorded = what_is_recorded(trace)
+    main = main_loader(trace)
     found = step_waits(trace)
     if waits is None or found is None or (recorded is not None and main is None):
         return _unknown(trace, recorded)

@@ -163,7 +163,8 @@ def _step_rows(trace: Trace) -> list[StepRow]:
     steps = find_steps(trace)
     parts = step_breakdown(trace)
     device = main_device(trace)
-    outlier, excluded = slow_after_first(judged_ns(trace, device)), excluded_time(trace, device)
+    outlier = slow_after_first(judged_ns(trace, device))
+    excluded = excluded_time(trace, device)
     left_out = {f"{reason}_ns": steps.overlap_ns(getattr(excluded, reason)).tolist() for reason in EXCLUDED}
     busy = steps.overlap_ns(device_busy(trace)).tolist()
     on_device = has_device_activity(trace)

@@ -150,7 +150,8 @@ def _amount(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
     """Yields a note where kernels of both sides run at least OTHER_CALLS times as often per step on one of them, each
     call takes about as long, and these are at least half of the time of the kernels of both sides. Captured and
     compiled work has such kernels, too: its matrix products."""
-    common_ns, telling = 0.0, {"base": list[tuple[float, float]](), "candidate": list[tuple[float, float]]()}
+    common_ns = 0.0
+    telling = {"base": list[tuple[float, float]](), "candidate": list[tuple[float, float]]()}
     for name in base.kernels.keys() & candidate.kernels.keys():
         (calls, ns), (other_calls, other_ns) = base.kernels[name], candidate.kernels[name]
         least_ns, each_ns = min(ns, other_ns), (ns / calls, other_ns / other_calls)

@@ -108,7 +108,9 @@ def main(arguments: list[str]) -> None:
 
 
 def _make(arguments: list[str], say: Callable[[Message], None]) -> Message:
-    trace, makes, folder = any_path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
+    trace = any_path(arguments[0])
+    makes = _MAKERS[arguments[1]]
+    folder = Path(arguments[2])
     options = frozenset(arguments[3:])
     return _read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), options))
 

@@ -53,7 +53,8 @@ def basis_of(facts: Facts) -> Phrase | None:
         template = "Verdict, cards and steady step leave out {number} (step that runs|steps that run) no backward pass."
         sentences.append(phrase(agreeing(template, evaluating), number=count(evaluating)))
     if leaves_out(facts) and not little_is_judged(facts):
-        steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps) - evaluating
+        steps = len(overview.steps)
+        partial = len(overview.steps) - len(facts.judged_steps) - evaluating
         rest = f", without {{what}}: {{left}} of the {'mean' if steps > 1 else 'recorded'} step of {{mean}}."
         if facts.starts_longer and partial == 1:
             rest = ": the first step, which takes longer than all others, is left out."

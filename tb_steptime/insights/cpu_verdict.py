@@ -34,8 +34,12 @@ _COMPILED = "CompiledFxGraph"
 
 def cpu_sentence(facts: Facts) -> Phrase:
     """Returns a sentence that says what takes most of the step, and how much."""
-    bound, parts, on_gpu = facts.host.bound, facts.host_parts_ns, facts.job.device == "gpu"
-    exchanged, waited, share = facts.communication, facts.finding("work_waited_for"), fraction(None)
+    bound = facts.host.bound
+    parts = facts.host_parts_ns
+    on_gpu = facts.job.device == "gpu"
+    exchanged = facts.communication
+    waited = facts.finding("work_waited_for")
+    share = fraction(None)
     if has_only_calls(facts):
         template = "This recording holds no work: no op ran in this process while it was recorded."
     elif holds_no_work(facts):

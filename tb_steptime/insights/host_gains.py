@@ -213,6 +213,7 @@ def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
     A gap that is the longest of all may be of a site that costs little, such as the start of the step."""
     by_cost = sorted(rows, key=lambda row: -row.idle_ns.late_ns)
     gaps = [sorted(row.examples, key=lambda each: each.start_ns - each.end_ns) for row in by_cost]
-    first, others = [each for site in gaps for each in site[:1]], [each for site in gaps for each in site[1:]]
+    first = [each for site in gaps for each in site[:1]]
+    others = [each for site in gaps for each in site[1:]]
     others.sort(key=lambda each: each.start_ns - each.end_ns)
     return [*first, *others][:EVIDENCE]

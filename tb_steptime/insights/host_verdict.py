@@ -277,7 +277,9 @@ def _one_batch(facts: Facts, idle: IdleNs) -> tuple[str, int] | None:
     causes = facts.data_loading.causes if facts.has("data_loading") else None
     if causes is None:
         return None
-    least_ns, jitter, starts = LEADING_FRACTION * idle.total_ns, causes.jitter, causes.starts
+    least_ns = LEADING_FRACTION * idle.total_ns
+    jitter = causes.jitter
+    starts = causes.starts
     if jitter is not None and jitter.long_count == 1 and jitter.exposed_ns >= least_ns:
         return jitter.steps[0], jitter.long_ns
     if starts is not None and starts.batches == 1 and starts.exposed_ns >= least_ns:
@@ -297,7 +299,8 @@ def _long_steps(facts: Facts) -> list[str]:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    share, pace = facts.share(idle.total_ns), replace(_pace(facts, idle), exposed_communication_ns=0)
+    share = facts.share(idle.total_ns)
+    pace = replace(_pace(facts, idle), exposed_communication_ns=0)
     by_cause = causes(pace)
     first, second = sorted(by_cause.items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, (pause, _) = facts.figure("data_loading_exposed"), _pauses(facts, idle) or (None, False)
@@ -414,8 +417,11 @@ def notes_of_verdict(facts: Facts) -> frozenset[str]:
 
 def sentence_of_little(facts: Facts) -> Phrase:
     """Says what most of the recording is."""
-    costs, profiler_ns = facts.host.one_time, sum(step.profiler_ns for step in facts.overview.steps)
-    off, once, early = facts.finding("recordings_joined"), is_mostly_once(facts), ends_early(facts)
+    costs = facts.host.one_time
+    profiler_ns = sum(step.profiler_ns for step in facts.overview.steps)
+    off = facts.finding("recordings_joined")
+    once = is_mostly_once(facts)
+    early = ends_early(facts)
     values = {"time": ns(facts.once_ns), "recorded": ns(facts.all_steps_ns), "device": text(facts.job.accelerator)}
     if once:
         where = " in {name}" if costs[0].named_ns > _MOST_OF_ONCE * facts.once_ns else ", mostly {name}"

@@ -271,7 +271,9 @@ class _CostSums:
         own = own_costs(self.trace, self.ops, "host")
         calls, op, ns = runtime_in_ops(self.trace, self.ops)
         inside = self.ops.inside[op]
-        calls, op, ns = calls[inside], op[inside], ns[inside]
+        calls = calls[inside]
+        op = op[inside]
+        ns = ns[inside]
         events = self.trace.events
         label = self.labels.of("runtime", events.name[calls], self.trace.strings.strings, str)
         node = self.tree.children(self.paths.of_ops(self.ops.row[op]), label)

@@ -310,7 +310,9 @@ def by_phase(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
 
 @shared
 def _all_in_steps(trace: Trace) -> Bool:
-    events, activity, steps = trace.events, find_launches(trace).activity, find_steps(trace)
+    events = trace.events
+    activity = find_launches(trace).activity
+    steps = find_steps(trace)
     inside = np.empty(len(activity), bool)
     for first in range(0, len(activity), _AT_ONCE):
         start = events.start_ns[activity[first : first + _AT_ONCE]]
@@ -415,7 +417,9 @@ def _figure(whole: float | None, steps: list[float | None]) -> Figure:
 def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float | None]]:
     """Returns the median run-ahead and the starved share of the activities with a launch call that start in each
     step."""
-    steps, launches, events = find_steps(trace), find_launches(trace), trace.events
+    steps = find_steps(trace)
+    launches = find_launches(trace)
+    events = trace.events
     rows = np.flatnonzero((events.device[launches.activity] == device) & (launches.call >= 0))
     start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]
     first, end = (np.searchsorted(start, instants) for instants in (steps.start_ns, steps.end_ns))

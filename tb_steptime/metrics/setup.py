@@ -81,7 +81,8 @@ def _first_inputs(trace: Trace, step: int) -> list[OpInputs]:
 def _inputs_of(trace: Trace, row: int) -> OpInputs:
     events = trace.events
     assert events.shapes is not None and events.dtypes is not None
-    shapes, dtypes = trace.inputs[int(events.shapes[row])], trace.inputs[int(events.dtypes[row])]
+    shapes = trace.inputs[int(events.shapes[row])]
+    dtypes = trace.inputs[int(events.dtypes[row])]
     return OpInputs(trace.name_of(row), shapes, dtypes)
 
 

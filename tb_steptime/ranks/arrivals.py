@@ -91,7 +91,9 @@ def arrivals(matched: Sequence[MatchedGroup], ranks: int, steps: int) -> Arrival
 
 def _add(total: Arrivals, group: MatchedGroup, meeting: Bool) -> None:
     """Adds the collectives of a group to the total. meeting: (m,), which of the collectives count."""
-    length, members, step = group.length[meeting], group.members, group.step[meeting]
+    length = group.length[meeting]
+    members = group.members
+    step = group.step[meeting]
     if not len(length):
         return
     wait = group.wait_ns[meeting]

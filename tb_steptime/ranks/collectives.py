@@ -121,7 +121,8 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     length, exposed = group.length[each.rows], int(group.exposed[each.rows].sum())
     transfer, ranks = length.min(axis=1), len(group.members)
     size = bytes_of(group.classes)[group.of[each.rows]]
-    bus, rate = bus_factor(first.kind, group.group.size or len(group.group.ranks) or ranks), _rate(size, transfer)
+    bus = bus_factor(first.kind, group.group.size or len(group.group.ranks) or ranks)
+    rate = _rate(size, transfer)
     running = int(length.sum())
     peak = links.peak([spans[place].host for place in group.members.tolist()])
     beyond = _stalled(group, each.rows)
@@ -224,7 +225,8 @@ def exchange_time(
 ) -> ExchangeTime:
     """Returns the time that a step of the job spends in exchanges. rows: of the whole table, over this many steps."""
     cells = max(1, steps * len(spans))
-    exposed, waits = sum(row.exposed_ns for row in rows), int(arrivals.exposed_wait_ns.sum())
+    exposed = sum(row.exposed_ns for row in rows)
+    waits = int(arrivals.exposed_wait_ns.sum())
     hidden_ns = sum(row.hidden_ns for row in rows) // cells
     overview = spans[0].results.get("overview")
     communication = overview.communication if isinstance(overview, OverviewResult) else None

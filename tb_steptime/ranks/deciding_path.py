@@ -113,7 +113,9 @@ def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, li
     first = 0
     for group in matched:
         meeting = waited_for(group)
-        start, length, exposed = group.start[meeting], group.length[meeting], group.exposed[meeting]
+        start = group.start[meeting]
+        length = group.length[meeting]
+        exposed = group.exposed[meeting]
         if not len(length):
             continue
         rows, last = np.arange(len(length)), length.argmin(axis=1)
@@ -121,11 +123,13 @@ def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, li
         # What the others compute during the wait, they need not do later. The last rank's work in that time is no
         # lateness.
         others = np.sort(np.minimum(group.wait_ns[meeting], exposed), axis=1)[:, 1:]
-        wait, start_there = np.median(others, axis=1).astype(np.int64), start[rows, last]
+        wait = np.median(others, axis=1).astype(np.int64)
+        start_there = start[rows, last]
         meetings.append(_Meetings(group.members[last], transfer, wait, start_there, start_there + transfer))
         for member, place in enumerate(group.members.tolist()):
             waited = np.flatnonzero(exposed[:, member] > 0)
-            begin, end = start[waited, member], start[waited, member] + length[waited, member]
+            begin = start[waited, member]
+            end = start[waited, member] + length[waited, member]
             of_ranks[place].append(_RankMeetings(begin, end, waited + first))
         first += len(length)
     by_rank = [_by_end(*map(np.concatenate, zip(*own, strict=True))) for own in of_ranks]

@@ -63,7 +63,8 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
     """Returns what `job_ranks` does, and the waits of each step in the order of the job's ranks and steps, or None
     where nothing is matched."""
     job_members = members(spans)
-    step_ns, names = matrix_values(job_members.spans, "step_time"), step_names(job_members.spans)
+    step_ns = matrix_values(job_members.spans, "step_time")
+    names = step_names(job_members.spans)
     exchanged = _Exchanged.from_members(job_members, names)
     links = links or user_links()
     values = [[None if value != value else value for value in row] for row in step_ns.tolist()]
@@ -468,7 +469,8 @@ def _with_late(step: JobStep, exchanged: _Exchanged, place: int) -> JobStep:
 
 
 def _notes(exchanged: _Exchanged) -> list[Note]:
-    unlike, matched = exchanged.matching.unlike, sum(len(each.step) for each in exchanged.matching.matched)
+    unlike = exchanged.matching.unlike
+    matched = sum(len(each.step) for each in exchanged.matching.matched)
     notes = []
     if unlike:
         notes.append(Note("collectives_unlike", {"count": count(unlike), "all": count(unlike + matched)}))

@@ -368,5 +368,6 @@ def _agreement(classes: Sequence[ExchangeClass], numbers: Int64) -> tuple[Bool, 
     kind = np.array([kinds[one.kind] for one in classes], np.int64)[numbers]
     size = bytes_of(classes)[numbers]
     uneven = np.array([one.kind in UNEVEN for one in classes], bool)[numbers[:, 0]]
-    one_kind, same_size = (kind == kind[:, :1]).all(axis=1), (size == size[:, :1]).all(axis=1)
+    one_kind = (kind == kind[:, :1]).all(axis=1)
+    same_size = (size == size[:, :1]).all(axis=1)
     return one_kind & (same_size | uneven), size

@@ -190,7 +190,8 @@ def members(spans: Sequence[RankSpan]) -> Members:
 def _notes(chosen: Sequence[RankSpan], missing: int, twice: int) -> list[Note]:
     cut, gaps = sum(span.cut_short for span in chosen), sum(span.gap for span in chosen)
     names = {name for span in chosen for name in span.step_names}
-    other, all_ranks = sum(len(set(span.step_names)) < len(names) for span in chosen), count(len(chosen))
+    other = sum(len(set(span.step_names)) < len(names) for span in chosen)
+    all_ranks = count(len(chosen))
     counted = [
         (missing, Note("ranks_missing", {"count": count(missing), "all": count(len(chosen) + missing)})),
         (twice, Note("ranks_twice", {"count": count(twice)})),

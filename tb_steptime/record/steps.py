@@ -105,7 +105,9 @@ class StepClock:
         waiting = file.waiting
         if len(waiting) >= MAX_WAITING:
             return False
-        cpu_ns, waited, collected_ns = thread_time_ns(), waited_ns.get(self._thread, 0), self._collections.total_ns
+        cpu_ns = thread_time_ns()
+        waited = waited_ns.get(self._thread, 0)
+        collected_ns = self._collections.total_ns
         wait_ns = UNKNOWN if waited == self._waited_before_ns else waited - self._waited_ns
         facts = (0, step, end_ns, duration_ns, wait_ns, collected_ns - self._collected_ns, cpu_ns - self._cpu_ns)
         waiting.append(TimedStep._make(facts))
@@ -116,7 +118,8 @@ class StepClock:
     def end_step(self, step: int, flags: int) -> int:
         """Ends a step and returns its length in ns. is_slow and is_due describe this step until the next one ends."""
         end_ns, cpu_ns = now_ns(), thread_time_ns()
-        waited, collected_ns = waited_ns.get(self._thread, 0), self._collections.total_ns
+        waited = waited_ns.get(self._thread, 0)
+        collected_ns = self._collections.total_ns
         duration_ns = end_ns - self._begin_ns
         self.is_slow = not flags and self.slowness.add(duration_ns)
         timed = TimedStep(

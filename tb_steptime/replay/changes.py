@@ -99,14 +99,14 @@ def fused_optimizer(trace: Trace, step: SteadyStep) -> SteadyStep:
 def _on_cpu(trace: Trace) -> Int64:
     """Returns the ops that compute on the CPU, such as those that draw random numbers there. They take long and make no
     call of the device's runtime, so no graph contains them."""
-    events, ops, calls = trace.events, trace.events.rows(Kind.CPU_OP), trace.events.rows(*CALL_KINDS)
+    events = trace.events
+    ops = trace.events.rows(Kind.CPU_OP)
+    calls = trace.events.rows(*CALL_KINDS)
     ops = ops[events.dur_ns[ops] >= COMPUTES_NS]
     alone = np.ones(len(ops), bool)
     for thread in distinct(events.thread[ops]).tolist():
-        on_thread, begins = (
-            np.flatnonzero(events.thread[ops] == thread),
-            events.start_ns[calls[events.thread[calls] == thread]],
-        )
+        on_thread = np.flatnonzero(events.thread[ops] == thread)
+        begins = events.start_ns[calls[events.thread[calls] == thread]]
         within = np.searchsorted(begins, (events.start_ns[ops[on_thread]], events.ends(ops[on_thread])))
         alone[on_thread] = within[0] == within[1]
     return ops[alone].astype(np.int64)

@@ -93,7 +93,9 @@ def find_activities(trace: Trace, host: Host) -> Activities:
 
 def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     """Returns the edges that explain the start of each activity."""
-    start, has_call, follows = work.start_ns, work.item >= 0, work.previous >= 0
+    start = work.start_ns
+    has_call = work.item >= 0
+    follows = work.previous >= 0
     returned = host.end_ns[work.item] if len(host) else start
     ended = work.end_ns[work.previous] if len(work) else start
     gap = start - ended
@@ -171,14 +173,13 @@ def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> 
     """
     if not len(host):
         return np.zeros(len(work), np.int64)
-    after, launched = work.start_ns - returned, (work.item >= 0) & (host.role[work.item] == Role.CALL)
+    after = work.start_ns - returned
+    launched = (work.item >= 0) & (host.role[work.item] == Role.CALL)
     rests = (work.previous < 0) | (ended < host.start_ns[work.item])
     idle = (work.item >= 0) & rests & (after < LAG_NS)
     lag = np.full(len(work), round(median(after[idle])) if idle.any() else 0)
-    late, queued = (
-        after[launched & rests],
-        (work.start_ns - ended)[launched & (work.previous >= 0) & (returned < ended)],
-    )
+    late = after[launched & rests]
+    queued = (work.start_ns - ended)[launched & (work.previous >= 0) & (returned < ended)]
     if min(len(late), len(queued)) < ENOUGH_LAUNCHES or median(queued) > LAG_NS:
         return lag
     low, usual, high = np.sort(late)[np.arange(1, 4) * len(late) // 4].tolist()
@@ -278,7 +279,8 @@ def build_graph(trace: Trace) -> Graph:
     because of inaccurate clocks are left out."""
     columns, edges = _by_kind(trace)
     # host nodes at one instant keep the order of their lane: a stretch, its item, the next stretch
-    hosts, size = np.count_nonzero(columns["role"] != Role.ACTIVITY) // 2, len(columns["role"])
+    hosts = np.count_nonzero(columns["role"] != Role.ACTIVITY) // 2
+    size = len(columns["role"])
     sequence = np.concatenate((2 * np.arange(hosts), 2 * np.arange(hosts) + 1, np.full(size - 2 * hosts, 2 * hosts)))
     order = np.lexsort((sequence, columns["start_ns"]))
     del sequence
@@ -303,7 +305,8 @@ def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
     release = np.zeros(len(start), np.int64)
     start[count : 2 * count] += np.minimum(host.queue_ns, host.end_ns - host.start_ns)
     own = end - start
-    heads, orphans = np.flatnonzero(host.first), np.flatnonzero((work.item < 0) & (work.previous < 0)) + 2 * count
+    heads = np.flatnonzero(host.first)
+    orphans = np.flatnonzero((work.item < 0) & (work.previous < 0)) + 2 * count
     release[heads], release[orphans] = start[heads], start[orphans]
     of_workers = is_multiprocess(loader_iterators(trace)) is True
     paced, batches = batch_edges(host, of_workers)
@@ -395,7 +398,8 @@ def _hidden_waits(host: Host, work: Activities) -> tuple[Int64, Edges]:
     host     |l|............|l|............|l|     waits     |l|........|l|........|l|     works
     device      kkkkkkkkkkkk   kkkkkkkkkkkk                     kkkkkkkkkkkk kkkkkkkkkkkk
     """
-    works, ends = Intervals.union(work.start_ns, work.end_ns), np.argsort(work.end_ns, kind="stable")
+    works = Intervals.union(work.start_ns, work.end_ns)
+    ends = np.argsort(work.end_ns, kind="stable")
     long = np.flatnonzero(host.start_ns - host.begin_ns >= _LONG_NS)
     length = (host.start_ns - host.begin_ns)[long]
     beside = works.overlap_ns(host.begin_ns[long], host.start_ns[long]) >= _WORKING * length
@@ -457,9 +461,12 @@ def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
 def _room(host: Host, work: Activities) -> Edges:
     """Returns the edges from the work that ended last to a launch that then found room in the full queue."""
     calls = np.flatnonzero(host.queue_ns)
-    room_ns, ends = host.start_ns[calls] + host.queue_ns[calls], np.argsort(work.end_ns, kind="stable")
+    room_ns = host.start_ns[calls] + host.queue_ns[calls]
+    ends = np.argsort(work.end_ns, kind="stable")
     last = np.searchsorted(work.end_ns[ends], room_ns, side="right") - 1
-    calls, room_ns, work_row = calls[last >= 0], room_ns[last >= 0], ends[last[last >= 0]]
+    calls = calls[last >= 0]
+    room_ns = room_ns[last >= 0]
+    work_row = ends[last[last >= 0]]
     lag = room_ns - work.end_ns[work_row]
     near = lag < RETURN_NS
     return edges_of(EdgeKind.QUEUE, work_row[near] + 2 * len(host), calls[near] + len(host), lag[near])

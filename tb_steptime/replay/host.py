@@ -77,7 +77,8 @@ def find_host(trace: Trace) -> Host:
     items."""
     events, called = trace.events, find_launches(trace).call.astype(np.int64)
     block, loads = blocking_calls(trace), loader_rows(trace)
-    waiting, syncs = block.row[is_in(block.kind, WAITING)], block.row[block.kind == Blocks.SYNC]
+    waiting = block.row[is_in(block.kind, WAITING)]
+    syncs = block.row[block.kind == Blocks.SYNC]
     memory = block.row[block.kind == Blocks.ALLOCATOR]
     row = distinct_in(np.concatenate((called[called >= 0], waiting, loads, memory)))
     row = row[events.start_ns[row] < shown_until(trace)]

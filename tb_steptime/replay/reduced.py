@@ -89,7 +89,9 @@ class PathColumns(NamedTuple):
 
 def paths_of(paths: Paths) -> PathColumns:
     """Returns the columns of paths. Raises ValueError if a summary's columns have different lengths."""
-    before, after, lag = unpacked(paths.before), unpacked(paths.after), unpacked(paths.lag)
+    before = unpacked(paths.before)
+    after = unpacked(paths.after)
+    lag = unpacked(paths.lag)
     if not len(before) == len(after) == len(lag):
         raise ValueError("columns of paths have different lengths")
     return PathColumns(before, after, lag)
@@ -101,7 +103,8 @@ def reduced(trace: Trace) -> Reduced:
     if not len(rows) or not len(trace.events.rows(Kind.CPU_OP)):
         return Reduced()
     graph = less_time_off(trace, build_graph(trace))
-    nodes, on_device = np.full(len(trace.events), -1, np.int64), np.flatnonzero(graph.on_device)
+    nodes = np.full(len(trace.events), -1, np.int64)
+    on_device = np.flatnonzero(graph.on_device)
     nodes[graph.event[on_device]] = on_device
     nodes = nodes[rows]
     if (nodes < 0).any() or len(graph) > _MOST_NODES:
@@ -187,7 +190,9 @@ def _begins(graph: Graph, step: Int64, steps: int) -> Int64:
 def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
     """Returns the graph in which only the first nodes of tracks have fixed times. Other threads than the step's begin
     each step as long after it as recorded. A wait for a batch whose production is not visible keeps its length."""
-    edges, release, begin = graph.edges, graph.release_ns, np.where(step >= 0, begins[step], -1)
+    edges = graph.edges
+    release = graph.release_ns
+    begin = np.where(step >= 0, begins[step], -1)
     in_step = (begin >= 0) & (begin < np.arange(len(graph))) & ~graph.on_device
     beside = in_step & (graph.track != graph.track[np.maximum(begin, 0)])
     of_lane = edges.kind == EdgeKind.LANE

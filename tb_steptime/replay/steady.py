@@ -157,7 +157,8 @@ def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
     unexplained = np.array([each.graph.unexplained_ns.sum() for each in steps]) / np.maximum(lengths, 1)
     if max(unexplained[middle], unexplained.mean()) <= WIDER:
         return steps[middle]
-    away, is_last = np.abs(lengths - lengths[middle]), np.array([each.number == last for each in steps])
+    away = np.abs(lengths - lengths[middle])
+    is_last = np.array([each.number == last for each in steps])
     near = np.flatnonzero(away <= NEAR * lengths[middle])
     unlike = np.abs(unexplained[near] - unexplained.mean())
     return steps[int(near[np.lexsort((near != middle, away[near], is_last[near], unlike))[0]])]

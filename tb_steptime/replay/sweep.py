@@ -121,7 +121,9 @@ def _swept(columns: Sequence[Int32 | Int64], copies: int) -> Int64:
     lasts, release, first, before, lag, link_first, link_before, link_lag = (each.tolist() for each in columns)
     rows, ends = list[list[int]](), list[int]()
     for copy in range(copies):
-        row, earlier, ends = list(release), ends, [0] * len(lasts)
+        row = list(release)
+        earlier = ends
+        ends = [0] * len(lasts)
         for node, own in enumerate(lasts):
             start = row[node]
             for edge in range(first[node], first[node + 1]):

@@ -205,7 +205,9 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     unseen, wait = unlinked(graph), wait_error(trace, graph)
     del graph, undisturbed  # the changes are made to one step, and a graph takes a third of a trace's columns
     give_back_freed()
-    length, replayed, recorded = step.length_ns, as_recorded.length_ns, recorded_length(trace, as_recorded)
+    length = step.length_ns
+    replayed = as_recorded.length_ns
+    recorded = recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
     lengths = sensitivity(trace, step)
     pace = pace_of(trace, step, length, lengths)
@@ -220,7 +222,8 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     trusted = trusted and _shows_batches(trace, judged, length, lengths)
     chosen = {each: known_changes[each] for each in ids} if ids else known_changes
     alone = {id: change(for_ranks) for id, change in chosen.items()} if unexplained <= NO_GAIN else {}
-    gains, combined = [Gain(id, None, None, None, None, []) for id in chosen], list[Combined]()
+    gains = [Gain(id, None, None, None, None, []) for id in chosen]
+    combined = list[Combined]()
     if alone:
         bases = _bases(for_ranks, observed_step_ns(trace))
         wider = error + (unexplained if unexplained > WIDER else 0.0)
@@ -296,11 +299,14 @@ def _pauses_alone_ns(trace: Trace, as_recorded: SteadyStep) -> int | None:
     if len(find_steps(trace).steps) > 1:
         return None
     for_ranks = held_by_ranks(trace, as_recorded)
-    graph, device, lanes = for_ranks.graph, main_device(trace), host_lanes(trace)
+    graph = for_ranks.graph
+    device = main_device(trace)
+    lanes = host_lanes(trace)
     if device is None:
         return None
     training = lanes[[*step_threads(trace)]]
-    nodes, own = np.flatnonzero(~graph.on_device & is_in(graph.track, training)), graph.own_ns.copy()
+    nodes = np.flatnonzero(~graph.on_device & is_in(graph.track, training))
+    own = graph.own_ns.copy()
     own[nodes] -= np.minimum(overlap_ns(pause_intervals(trace, device), graph, nodes), own[nodes])
     return max(0, for_ranks.length_ns - for_ranks.with_own(own).length_ns)
 
@@ -365,7 +371,10 @@ def _gains(
     """Returns the gains by a greedy choice: first the change that helps most, then the one that helps most after that.
     wider: by which share of a gain its range is widened; alone: the step with each change alone."""
     base_ns = {name: base.length_ns for name, base in bases.items()}
-    so_far, combined, now, now_ns = list[Gain](), list[Combined](), step, length
+    so_far = list[Gain]()
+    combined = list[Combined]()
+    now = step
+    now_ns = length
     gains = {id: length - changed.length_ns for id, changed in alone.items()}
     left = [id for id in chosen if gains[id] > 0 or keep_all]
     while left:
@@ -394,7 +403,8 @@ def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> Stea
 def _gain(id: str, gain: int, after: int, others: dict[str, int], length: int, wider: float) -> Gain:
     """Returns a gain with its range. others: the gain without each thing on which it may rest."""
     rests = [base for base, other in others.items() if abs(other - gain) > RESTS_ON_FRACTION * length]
-    possible, margin = [gain, *(others[base] for base in rests)], round(wider * abs(gain))
+    possible = [gain, *(others[base] for base in rests)]
+    margin = round(wider * abs(gain))
     return Gain(id, gain, min(possible) - margin, max(possible) + margin, after, rests)
 
 
@@ -423,7 +433,9 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
     last_of_group = in_turn[np.append(np.flatnonzero(first)[1:] - 1, len(in_turn) - 1)]
     before[first] = last_of_group
     waits = wait[in_turn] > 0
-    after, before, first = nodes[in_turn[waits]], nodes[before[waits]], first[waits]
+    after = nodes[in_turn[waits]]
+    before = nodes[before[waits]]
+    first = first[waits]
     lag = arrived[in_turn[waits]] - ended[np.where(first, max(copies - 2, 0), copies - 1), before]
     edges = joined([graph.edges, edges_of(EdgeKind.RANKS, before[~first], after[~first], lag[~first])])
     links = step.links

@@ -125,7 +125,8 @@ def _type(schema: Schema) -> str:
 
 def _record(schema: Schema) -> str:
     """A key type with a title is the union of that name, and any of its keys may be absent."""
-    value, keys = _type(schema.get("additionalProperties", {})), schema.get("propertyNames", {}).get("title")
+    value = _type(schema.get("additionalProperties", {}))
+    keys = schema.get("propertyNames", {}).get("title")
     return f"Partial<Record<{keys}, {value}>>" if keys else f"Record<string, {value}>"
 
 

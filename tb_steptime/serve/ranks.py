@@ -270,7 +270,8 @@ class Ranks:
 def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     """Builds the page from the ranks that are read so far. Raises OSError, DamagedSummary, KeyError where a summary
     lacks the results of this release."""
-    spans, read = [span.found.id for span in job.spans], sum(span.measured is not None for span in job.spans)
+    spans = [span.found.id for span in job.spans]
+    read = sum(span.measured is not None for span in job.spans)
     simulated = next((span.measured.facts.simulated for span in job.spans if span.measured), None)
     known_job = jobs.get(job) if job.recorded else None
     ranks = known_job.ranks if known_job else None

@@ -65,7 +65,8 @@ def categories(snapshot: Snapshot, usage: Usage, allocations: Allocations) -> UI
     """Returns for each allocation the place in `CATEGORIES`. Every stack of the device is examined, so a caller that
     needs several moments keeps the result."""
     entries, code = usage.entries, _Codes(snapshot)
-    allocating, is_never_freed = code.of_stacks(allocations.stack), allocations.end >= len(entries)
+    allocating = code.of_stacks(allocations.stack)
+    is_never_freed = allocations.end >= len(entries)
     freeing = code.of_stacks(np.append(entries.stack, np.int32(-1))[np.minimum(allocations.end, len(entries))])
     marks = _marks(usage, code)
     after_begin = np.searchsorted(marks, allocations.begin, side="right")

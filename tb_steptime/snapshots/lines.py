@@ -119,10 +119,12 @@ def by_line(blocks: Allocations, use: Usage, lines: Lines) -> list[LineRow]:
     """Returns the lines, those with the most memory at the peak first, then those with the most at the end."""
     rows = []
     peak, end = blocks.alive_after(use.peak), blocks.alive_after(len(use.entries))
-    own, freed = blocks.begin >= 0, (blocks.begin >= 0) & (blocks.end < len(use.entries))
+    own = blocks.begin >= 0
+    freed = (blocks.begin >= 0) & (blocks.end < len(use.entries))
     for key, of_line in lines.groups(blocks).items():
         lived = of_line[freed[of_line]]
-        start_us, end_us = use.entries.time_us[blocks.begin[lived]], use.entries.time_us[blocks.end[lived]]
+        start_us = use.entries.time_us[blocks.begin[lived]]
+        end_us = use.entries.time_us[blocks.end[lived]]
         timed = len(lived) > 0 and bool((start_us >= 0).all())
         line, function = key or (None, None)
         rows.append(

@@ -121,7 +121,8 @@ def summarize_snapshot(snapshot: Snapshot, since: Snapshot | None = None) -> Sna
 
 def _device(snapshot: Snapshot, device: int, lines: Lines) -> DeviceSnapshot:
     device_usage = usage(snapshot, device)
-    device_allocations, free = allocations(snapshot, device_usage, device), _free(snapshot, device)
+    device_allocations = allocations(snapshot, device_usage, device)
+    free = _free(snapshot, device)
     times = device_usage.entries.time_us
     timed = bool(len(times)) and int(times[0]) >= 0
     return DeviceSnapshot(
@@ -203,7 +204,9 @@ def _out_of_memory(snapshot: Snapshot, device_usage: Usage, free: _Free, lines: 
     failures = []
     for row in np.flatnonzero(entries.action == Action.OOM).tolist():
         shown = not len(changes) or int(changes[-1]) < row
-        requested, device_free, time = int(entries.size[row]), int(entries.address[row]), int(entries.time_us[row])
+        requested = int(entries.size[row])
+        device_free = int(entries.address[row])
+        time = int(entries.time_us[row])
         free_bytes = free.releasable + int(free.kept.sum())
         in_pages = free.releasable + int((free.kept // PAGE).sum()) * PAGE
         # if the GPU had room, a limit of the process was reached, and that room was not available

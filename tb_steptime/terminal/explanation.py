@@ -82,7 +82,8 @@ def _host_rows(trace: Trace, thread: int | None, start_ns: int, end_ns: int) -> 
     events, rows = trace.events, trace.events.rows(*_HOST_KINDS)
     thread_rows = rows if thread is None else rows[events.thread[rows] == thread]
     covers = np.minimum(events.ends(thread_rows), end_ns) - np.maximum(events.start_ns[thread_rows], start_ns)
-    whole, part = thread_rows[covers == end_ns - start_ns], (covers > 0) & (covers < end_ns - start_ns)
+    whole = thread_rows[covers == end_ns - start_ns]
+    part = (covers > 0) & (covers < end_ns - start_ns)
     innermost = whole[np.argsort(events.dur_ns[whole], kind="stable")[:AROUND]]
     longest = thread_rows[part][np.argsort(-covers[part], kind="stable")[:WITHIN]]
     return np.sort(np.concatenate((innermost, longest)))

@@ -172,7 +172,8 @@ class _IndexBar(StatusLine):
         if not self.is_due():
             return
         read = {id: count for id, count in read_bytes.items() if id in self.left}
-        ended, seconds = self.bytes - sum(self.left.values()), time.monotonic() - self.began
+        ended = self.bytes - sum(self.left.values())
+        seconds = time.monotonic() - self.began
         done = ended + sum(read.values())
         work = (ended + _READING_SHARE * sum(read.values())) / max(1, self.bytes)
         files = f"{self.files - len(self.left)} of {counted(self.files, 'file')}"

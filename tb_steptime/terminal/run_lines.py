@@ -184,7 +184,8 @@ class Runs:
 
     def _advice(self, key: _Key) -> RunAdvice:
         spans = self.found[key][1]
-        own, of_job = run_advice([span.advice for span in spans]), self._of_jobs.get(key)
+        own = run_advice([span.advice for span in spans])
+        of_job = self._of_jobs.get(key)
         if of_job is None or is_surer(own.card, of_job[0]):
             return own
         card, step_ns = of_job

@@ -111,7 +111,9 @@ def _lines(events: EventFile, thread: int) -> Iterator[int]:
 
 def self_ns(events: EventFile, place: int) -> int:
     """Returns the length of an event minus that of the events directly inside it, on its track."""
-    line, start, end = events.line_of(place), int(events.start[place]), events.end_of(place)
+    line = events.line_of(place)
+    start = int(events.start[place])
+    end = events.end_of(place)
     track = events.head.line_track[line]
     if line + 1 not in events.lines(track):
         return end - start
@@ -122,7 +124,9 @@ def self_ns(events: EventFile, place: int) -> int:
 
 def calls_in(events: EventFile, place: int) -> Int64:
     """Returns the places of the runtime calls that begin within an event of a thread, in time order."""
-    thread, start, end = thread_of(events, place), int(events.start[place]), events.end_of(place)
+    thread = thread_of(events, place)
+    start = int(events.start[place])
+    end = events.end_of(place)
     lines = [line for line in _lines(events, thread) if _kind(events, line) == "calls"] if thread >= 0 else []
     ranges = [events.within(line, start, end) for line in lines]
     return np.sort(np.concatenate([np.arange(0), *(np.arange(each.start, each.stop) for each in ranges)]))

@@ -139,7 +139,9 @@ class _Writing:
 
     def _add_block(self, table: Table, rows: Int32, names_from: int, place: Int32) -> None:
         first, add = self.count[0], self.columns.add
-        start, length, colour = table.start[rows], table.dur[rows], table.colour[rows]
+        start = table.start[rows]
+        length = table.dur[rows]
+        colour = table.colour[rows]
         place[table.first + rows] = np.arange(first, first + len(rows), dtype=np.int32)
         add("start", start)
         add("length", length)

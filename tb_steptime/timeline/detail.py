@@ -174,7 +174,8 @@ def _tied(events: EventFile, place: int, call: int | None, outer: Sequence[int])
 
 
 def _link(events: EventFile, role: str, place: int, folded: bool) -> EventLink:
-    track, row = events.head.line_track[events.line_of(place)], events.row_of(place, folded=folded)
+    track = events.head.line_track[events.line_of(place)]
+    row = events.row_of(place, folded=folded)
     start, end = int(events.start[place]), events.end_of(place)
     return EventLink(role, _number(events, place), _shown(events, place), track, row, start, end)
 

@@ -202,7 +202,8 @@ class EventFile:
     @functools.cached_property
     def lower_strings(self) -> list[str]:
         """The strings in lower case, for searching."""
-        text, ends = bytes(self.column("strings.text")), self.column("strings.end").tolist()
+        text = bytes(self.column("strings.text"))
+        ends = self.column("strings.end").tolist()
         return [text[first:end].decode("utf-8").lower() for first, end in itertools.pairwise([0, *ends])]
 
     def shown_name(self, number: int) -> str:

@@ -83,7 +83,8 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
         )
         columns.add(f"memory.{number}.facts", np.array([device_curve.first_bytes, device_curve.whole], np.int64))
     blocks, made_by = allocations(trace), births(trace)
-    kind, device = trace.memory.device_type[blocks.born], trace.memory.device[blocks.born]
+    kind = trace.memory.device_type[blocks.born]
+    device = trace.memory.device[blocks.born]
     device_of = np.full(len(blocks), -1, np.int8)
     for number, place in enumerate(places):
         device_of[(kind == place.type) & (device == place.device)] = number

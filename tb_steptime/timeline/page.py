@@ -55,7 +55,8 @@ def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, d
 
 def _names(events: EventFile, numbers: Sequence[int]) -> tuple[list[str], list[str]]:
     """Returns the names as shown on boxes, and as in the trace, "" where these are equal."""
-    full, shown = [events.string(number) for number in numbers], [events.shown_name(number) for number in numbers]
+    full = [events.string(number) for number in numbers]
+    shown = [events.shown_name(number) for number in numbers]
     differing = [name if name != other else "" for name, other in zip(full, shown, strict=True)]
     return _cut(shown), _cut(differing)
 

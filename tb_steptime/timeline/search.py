@@ -100,6 +100,7 @@ def _hits(events: EventFile, places: Int64, folded: bool) -> Hits:
 
 def _bins(events: EventFile, starts: Int64) -> list[int]:
     """Returns the number of hits that begin in each of equal parts of the events' time span."""
-    first, length = events.head.first_ns, max(1, events.head.last_ns - events.head.first_ns)
+    first = events.head.first_ns
+    length = max(1, events.head.last_ns - events.head.first_ns)
     part = np.minimum((starts - first) * BINS // length, BINS - 1)
     return np.bincount(part, minlength=BINS).tolist()

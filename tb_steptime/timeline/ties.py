@@ -73,7 +73,9 @@ def _write_launches(trace: Trace, columns: Columns) -> None:
 
 
 def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
-    kernels, filled, answers = trace.kernels, filling(trace), kernel_answers(trace)
+    kernels = trace.kernels
+    filled = filling(trace)
+    answers = kernel_answers(trace)
     columns.add("kernel.event", kernels.event.astype(np.int32))
     reasons = [f"{answer.answer.capitalize()}: {answer.reason}" for answer in answers.distinct]
     columns.add("kernel.tensor_cores", strings.numbers_of(answers.place, reasons))

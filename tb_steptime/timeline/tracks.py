@@ -187,7 +187,8 @@ def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int3
     if (kinds == Kind.OVERHEAD).all():
         yield TrackEvents("thread", RECORDER_GROUP, "Its overhead", table, rows, thread=thread)
         return
-    group, calls = process_name(trace.threads[thread].pid), f"Calls of {label[:1].lower()}{label[1:]}"
+    group = process_name(trace.threads[thread].pid)
+    calls = f"Calls of {label[:1].lower()}{label[1:]}"
     is_call = (kinds == Kind.RUNTIME) | (kinds == Kind.DRIVER)
     own = ~is_call
     own[np.searchsorted(rows, np.intersect1d(rows, loader_rows(trace)))] = False
@@ -267,7 +268,8 @@ def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
 
 def _lanes(trace: Trace, rows: Int32) -> Int32:
     """Returns the lane on which the file shows each row: its stream, or the lane to which the profiler moved it."""
-    lanes, moved = trace.events.stream[rows].astype(np.int32), trace.annotations.lane >= 0
+    lanes = trace.events.stream[rows].astype(np.int32)
+    moved = trace.annotations.lane >= 0
     place = np.searchsorted(rows, trace.annotations.event[moved])
     matches = place < len(rows)
     matches[matches] = rows[place[matches]] == trace.annotations.event[moved][matches]

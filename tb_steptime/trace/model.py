@@ -340,7 +340,8 @@ def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[
         if isinstance(result, _Promised):
             result = trace.memo[key] = _stored(trace, result.take())
         if result is _ABSENT:
-            here, other = functools.partial(measure, trace, *args, **kwargs), trace.memo.get(_OTHER)
+            here = functools.partial(measure, trace, *args, **kwargs)
+            other = trace.memo.get(_OTHER)
             result = trace.memo[key] = _stored(trace, here() if other is None else other.measured(repr(key), here))
         return cast(T, result)
 

@@ -113,7 +113,8 @@ def self_times(trace: Trace, rows: Int64, left_out: Intervals | None = None) -> 
     on, own = trace.events.thread[rows], np.empty(len(rows), np.int64)
     for thread in distinct_in(on).tolist():
         on_thread = np.flatnonzero(on == thread)
-        start, end = trace.events.start_ns[rows[on_thread]], trace.events.ends(rows[on_thread])
+        start = trace.events.start_ns[rows[on_thread]]
+        end = trace.events.ends(rows[on_thread])
         length = end - start if left_out is None else end - start - left_out.overlap_ns(start, end)
         own[on_thread] = less_children(length, parents(start, end))
     return own
@@ -125,7 +126,8 @@ def parent_places(trace: Trace, rows: Int32 | Int64) -> Int32:
     on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int32)
     for thread in distinct_in(on).tolist():
         on_thread = np.flatnonzero(on == thread).astype(np.int32)
-        start, end = trace.events.start_ns[rows[on_thread]], trace.events.ends(rows[on_thread])
+        start = trace.events.start_ns[rows[on_thread]]
+        end = trace.events.ends(rows[on_thread])
         trace.let_go()
         parent = parents(start, end)
         place[on_thread] = np.where(parent >= 0, on_thread[parent], -1)
@@ -138,7 +140,8 @@ _AT_ONCE = 2**20
 
 def _depth(start_ns: Int64, end_ns: Int64) -> Int32:
     """Returns how many rows are open when a row starts. An empty row is open for rows that start with it."""
-    ends, depth = _sorted_ends(start_ns, end_ns), np.arange(len(start_ns), dtype=np.int32)
+    ends = _sorted_ends(start_ns, end_ns)
+    depth = np.arange(len(start_ns), dtype=np.int32)
     for first in range(0, len(depth), _AT_ONCE):
         chunk = slice(first, first + _AT_ONCE)
         depth[chunk] -= np.searchsorted(ends, start_ns[chunk], side="right")
@@ -286,7 +289,8 @@ def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
     for thread in distinct_in(at).tolist():
         on_thread = has_row[at == thread]
         if callable(around):
-            thread_lane, parent = lane(trace, around, thread), _lane_parents(trace, around, thread)
+            thread_lane = lane(trace, around, thread)
+            parent = _lane_parents(trace, around, thread)
             result[on_thread] = thread_lane.rows.take(
                 _top(parent, np.searchsorted(thread_lane.rows, rows[on_thread].astype(np.int32)))
             )

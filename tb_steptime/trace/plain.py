@@ -98,7 +98,10 @@ class _Walk:
 
     def value(self) -> Any:
         """Walks the opcodes, and returns the value. The frequent opcodes are tested first."""
-        data, memo, stack, marks = self._data, self._memo, list[Any](), list[list[Any]]()
+        data = self._data
+        memo = self._memo
+        stack = list[Any]()
+        marks = list[list[Any]]()
         position, run_of = 0, _RUN.match
         u16, i32, u32, f64 = (struct.Struct(each).unpack_from for each in ("<H", "<i", "<I", ">d"))
         while True:

@@ -45,7 +45,9 @@ def mean_nothing(trace: Trace, marks: Int64) -> bool:
     events, launches = trace.events, find_launches(trace)
     if not len(launches.activity):
         return False
-    start, end, linked = events.start_ns[marks], events.ends(marks), launches.call >= 0
+    start = events.start_ns[marks]
+    end = events.ends(marks)
+    linked = launches.call >= 0
     if not linked.any():
         work = Intervals.of_events(events, launches.activity)
         return int((work & Intervals.union(start, end)).total_ns) < MEANINGLESS_FRACTION * work.total_ns

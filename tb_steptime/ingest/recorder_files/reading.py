@@ -138,7 +138,8 @@ def _ahead_ns(rows: Rows) -> Int64:
 def added(trace: Trace, folder: AnyPath, file_names: Sequence[str]) -> tuple[Trace, list[SeenFile]]:
     """Returns the trace with what these files of the folder recorded, and the state of each file as it was read."""
     steps = find_steps(trace).steps
-    low, high = min(each.host_start_ns for each in steps), max(each.host_end_ns for each in steps)
+    low = min(each.host_start_ns for each in steps)
+    high = max(each.host_end_ns for each in steps)
     of_loaders = [name for name in file_names if name.endswith(LOADER_SUFFIX)]
     of_steps = [name for name in file_names if name not in of_loaders]
     stamps = {name: finding.stamp_of(folder / name) for name in file_names}
@@ -288,7 +289,8 @@ def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:
 def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[ProducedBatches, ReceivedBatches]:
     """Returns the batches that were produced, or that the loop waited for, between these times. A batch that has both
     rows is returned with both."""
-    produced, received = _produced(read), _received([each for each in read if each.header.get("process") == "main"])
+    produced = _produced(read)
+    received = _received([each for each in read if each.header.get("process") == "main"])
     is_produced = (produced.end_ns > low) & (produced.start_ns < high)
     is_received = (received.returned_ns > low) & (received.next_called_ns < high)
     is_produced, is_received = (

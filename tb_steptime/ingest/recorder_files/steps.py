@@ -68,7 +68,8 @@ def read_steps(path: AnyPath) -> TimedSteps:
 
 def decode_steps(content: bytes) -> TimedSteps:
     """Decodes the content of a file of steps. Raises FormatError where the header cannot be used."""
-    header, rows_at = layout.STEPS.decode_header(content), layout.STEPS.rows_begin(content)
+    header = layout.STEPS.decode_header(content)
+    rows_at = layout.STEPS.rows_begin(content)
     body = content[rows_at:]
     rows: Rows = np.frombuffer(body, _ROW, len(body) // _ROW.itemsize)
     valid = _valid(body, rows)

@@ -93,7 +93,8 @@ def _activities_title(rows: list[Activity]) -> Phrase:
 
 def _recorded_titles(recorded: Recorded) -> Titles:
     workers = [each for each in recorded.workers if each.loader == recorded.main and each.worker >= 0]
-    number, title = len({each.worker for each in workers}), phrase("What does the loader do, and when?")
+    number = len({each.worker for each in workers})
+    title = phrase("What does the loader do, and when?")
     if number:
         busy = min(1.0, sum(each.busy_share for each in workers) / number)
         template = agreeing("{workers} (worker produces|workers produce) batches for {busy} of the time", number)
@@ -188,17 +189,20 @@ def _late_burst_titles(result: DataLoadingResult, curve: WorkerCurve) -> tuple[P
     title, end = "Batches come late", "batches come late, {needed} workers would end it."
     values = {"needed": needed, "workers": count(workers), "cores": count(curve.cores)}
     if curve.needed <= workers:
-        title, end = agreeing("{needed} (worker|workers) would keep up", curve.needed), "{needed} would keep up."
+        title = agreeing("{needed} (worker|workers) would keep up", curve.needed)
+        end = "{needed} would keep up."
     elif curve.recommended < curve.needed:
         end = "{needed} workers would keep up, if they had more than {cores} cores."
     elif burst is not None and burst.period == workers and burst.long_wait_ns is not None:
         template, values["wait"] = _which_wait(curve), ns(burst.long_wait_ns)
-        title, end = template[0].upper() + template[1:], template + "; {needed} workers would end it."
+        title = template[0].upper() + template[1:]
+        end = template + "; {needed} workers would end it."
     return filled(title, values), joined(pace(result, curve, end=":"), filled(end, values))
 
 
 def _which_wait(curve: WorkerCurve) -> str:
-    unit, often = "step" if is_one_per_step(curve.batches) else "batch", _OFTEN.get(curve.measured_workers)
+    unit = "step" if is_one_per_step(curve.batches) else "batch"
+    often = _OFTEN.get(curve.measured_workers)
     return (f"{often} {unit}" if often else f"one {unit} in {{workers}}") + " waits {wait}"
 
 

@@ -222,5 +222,7 @@ def unrecorded_sentence(facts: Facts, before: str = "") -> Phrase:
         template = _BY_FUNCTIONS if by_others(facts) else _BY_NODES
     else:
         template = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING
-    gpu, waits, step = text(facts.job.accelerator), ns(facts.unrecorded_ns), ns(facts.step_ns)
+    gpu = text(facts.job.accelerator)
+    waits = ns(facts.unrecorded_ns)
+    step = ns(facts.step_ns)
     return phrase(before + template, gpu=gpu, unrecorded=waits, step=step)

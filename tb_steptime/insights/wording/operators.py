@@ -120,10 +120,8 @@ _FOLDERS = re.compile(r"^[^(:]*/")
 
 def _lines(result: OperatorsResult, lines: LineTable) -> Phrase:
     """Returns the line before whose launches the GPU is idle longest; without a GPU that with most time of its own."""
-    steps, most = (
-        max(1, len(result.steps)),
-        max(lines.rows, key=lambda row: (row.idle_ns or 0, row.host_self_ns), default=None),
-    )
+    steps = max(1, len(result.steps))
+    most = max(lines.rows, key=lambda row: (row.idle_ns or 0, row.host_self_ns), default=None)
     if most is None:
         return phrase("Which lines take the time?")
     line = code(_FOLDERS.sub("", most.source))

@@ -158,7 +158,9 @@ def ranks_name(group: LateGroup) -> str:
     >>> ranks_name(LateGroup([1, 2, 5], 1, None, 0, 0, 0.0, 0, 0, 0))
     'ranks 1, 2 and 5'
     """
-    first, last, number = group.ranks[0], group.ranks[-1], len(group.ranks)
+    first = group.ranks[0]
+    last = group.ranks[-1]
+    number = len(group.ranks)
     if group.host is not None:
         return f"host {group.host}"
     if number > 2 and last - first == number - 1:
@@ -187,7 +189,8 @@ def _why(causes: Sequence[Cause], late_ns: int) -> Phrase:
     rank."""
     if not causes:
         return phrase(CAUSE_WORDS["unknown"])
-    first, rest = cause_words(causes[0]), late_ns - sum(cause.own_ns - cause.others_ns for cause in causes)
+    first = cause_words(causes[0])
+    rest = late_ns - sum(cause.own_ns - cause.others_ns for cause in causes)
     if rest <= (1 - EXPLAINED) * late_ns:
         return first
     return joined(first, phrase("; for the other {rest} its trace does not show why", rest=ns(rest)), by="")

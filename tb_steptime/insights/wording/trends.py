@@ -136,7 +136,8 @@ _OF_RUNS = "The mean step is {a} in {first} and {b} in {last}."
 
 def _range(groups: list[Means]) -> Phrase:
     """Many runs have no first and last: the shortest and the longest mean step."""
-    short, long = min(groups, key=lambda group: group.mean), max(groups, key=lambda group: group.mean)
+    short = min(groups, key=lambda group: group.mean)
+    long = max(groups, key=lambda group: group.mean)
     return phrase(
         f"The mean {_kind(groups)} of {{number}} runs is between {{a}} in {{short}} and {{b}} in {{long}}.",
         number=count(len(groups)),
@@ -230,7 +231,8 @@ def _steps(result: OverviewResult) -> Phrase:
     if len(result.steps) == 1:
         return phrase("Where does the step go?")
     columns = list(zip(*(msgspec.structs.astuple(step.parts_ns) for step in result.steps), strict=True))
-    ranges, sums = [max(column) - min(column) for column in columns], [sum(column) for column in columns]
+    ranges = [max(column) - min(column) for column in columns]
+    sums = [sum(column) for column in columns]
     widest, longest = ranges.index(max(ranges)), sums.index(max(sums))
     steady_ns = STEADY_PART * result.mean_duration_ns
     labels = [text(part.label) for part in PART_MEANINGS]

@@ -172,14 +172,16 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     """Returns the collectives of whole steps from the first step on, at most `most` of them."""
     collectives, (chosen, steps, left_out) = find_collectives(trace), kept_collectives(trace, most)
     calls = launching_calls(trace)
-    site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
+    site = site_of(trace, calls).astype(np.int64)
+    by_fsdp = launched_by_fsdp(trace, calls)
     groups, group = _groups(trace, collectives, chosen)
     rows = routed_rows(trace)
     alike = Groups.of(collectives.kind[chosen], group, collectives.bytes[chosen], collectives.dtype[chosen],
                       site[chosen], by_fsdp[chosen].astype(np.uint8), collectives.peer[chosen],
                       collectives.sends[chosen].astype(np.uint8), collectives.batched[chosen].astype(np.uint8),
                       rows.sent[chosen], rows.received[chosen], rows.width[chosen])  # fmt: skip
-    length, exposed = (collectives.end - collectives.start)[chosen], exposure(trace).exposed_ns[chosen]
+    length = (collectives.end - collectives.start)[chosen]
+    exposed = exposure(trace).exposed_ns[chosen]
     return Exchanges(
         groups=groups,
         classes=[
@@ -393,7 +395,8 @@ def _rows_in_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
     events = trace.events
     if events.shapes is None or events.settings is None or not len(rows):
         return []
-    calls, ops = launching_calls(trace), rows_named(trace, (Kind.CPU_OP,), lambda name: name == _REQUEST)
+    calls = launching_calls(trace)
+    ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _REQUEST)
     op = (innermost(trace, ops, calls) if has_device_activity(trace) else np.where(is_in(calls, ops), calls, -1))[rows]
     with_inputs = np.flatnonzero((op >= 0) & (events.settings[op] >= 0) & (events.shapes[op] >= 0))
     return [

@@ -457,7 +457,8 @@ def _last_before(trace: Trace, collectives: Collectives, groups: BlockingGroups)
     launching = calls_that_launch(trace)
     last = np.full(len(groups), -1, np.int64)
     for number in distinct_in(thread[call[small]]).tolist():
-        own, small_here = launching[thread[launching] == number], small[thread[call[small]] == number]
+        own = launching[thread[launching] == number]
+        small_here = small[thread[call[small]] == number]
         on_thread = np.flatnonzero(thread[groups.call] == number)
         before = np.searchsorted(call[small_here], groups.call[on_thread]) - 1
         on_thread, before = on_thread[before >= 0], small_here[before[before >= 0]]

@@ -143,7 +143,10 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
     step = np.searchsorted(np.sort(events.ends(update)), requested_ns)
     before = Intervals.of_events(events, update).overlap_ns(requested_ns, requested_ns + 1) == 0
     counts = (place >= 0) & (requested_ns >= events.ends(forward)[place]) & (step < len(update))
-    reduces, place, step, before = reduces[counts], place[counts], step[counts], before[counts]
+    reduces = reduces[counts]
+    place = place[counts]
+    step = step[counts]
+    before = before[counts]
     order = np.lexsort((reduces, step))
     for rows in np.split(order, np.flatnonzero(np.diff(step[order])) + 1):
         passes = distinct_in(place[rows])

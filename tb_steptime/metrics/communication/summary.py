@@ -184,16 +184,19 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
     shown = exposure(trace) if chosen is None else exposure_within(trace, chosen.intervals)
     collectives, chosen = find_collectives(trace), chosen or find_steps(trace)
     steps, within = len(chosen.steps), judged_windows(trace) & chosen.intervals
-    running, computing = Intervals.union(collectives.start, collectives.end) & within, computing_times(trace) & within
+    running = Intervals.union(collectives.start, collectives.end) & within
+    computing = computing_times(trace) & within
     if not len(running):
         return None
     wait = np.minimum(est_wait_ns(trace), shown.exposed_ns)
     waits, exposed_ns = np.flatnonzero(wait), int(shown.exposed_ns.sum())
-    parts, places = step_breakdown(trace), find_steps(trace).begun_at(chosen.start_ns).tolist()
+    parts = step_breakdown(trace)
+    places = find_steps(trace).begun_at(chosen.start_ns).tolist()
     total_ns = sum(parts[each].communication for each in places)
     free = computing - running
     reduces = _reduces_gradients(trace, collectives)
-    free_backward, too_early = backward_computing(trace, reduces), before_gradients(trace, reduces)
+    free_backward = backward_computing(trace, reduces)
+    too_early = before_gradients(trace, reduces)
     return Communication(
         running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns // steps,

@@ -106,7 +106,8 @@ class BatchProduction(msgspec.Struct, frozen=True):
             return None
         on_average = self.mean_ns / consumer_ns
         likely = on_average + self.spread_ns / consumer_ns / math.sqrt(max(1.0, on_average))
-        workers, most = max(1, math.ceil(likely)), min(MOST_TIMES * math.ceil(on_average), _MOST_WORKERS)
+        workers = max(1, math.ceil(likely))
+        most = min(MOST_TIMES * math.ceil(on_average), _MOST_WORKERS)
         while workers < most and self.blocked_ns(workers, consumer_ns) > BLOCKED_FRACTION * consumer_ns:
             workers += 1
         return workers
@@ -148,7 +149,9 @@ def simulated_waits(production: Float64, consumer: float, workers: Int64, prefet
     (batches, loops)."""
     before = int(workers.max()) * prefetch  # these rows stay 0, because the first batches are requested at once
     shape = (before + len(production), production.shape[1], len(workers))
-    ready, taken, waits = np.zeros(shape), np.zeros(shape), np.zeros((len(production), *shape[1:]))
+    ready = np.zeros(shape)
+    taken = np.zeros(shape)
+    waits = np.zeros((len(production), *shape[1:]))
     each = np.arange(len(workers))
     now = np.zeros(shape[1:])
     for batch in range(len(production)):
@@ -350,14 +353,16 @@ def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | Non
 def _late_share(trace: Trace, loader: int) -> float:
     """Returns the share of the steps that is spent in exposed waits, without the part of each wait that remains if its
     batch is ready."""
-    batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
+    batches = find_batches(trace)
+    total = sum(step.duration_ns for step in find_steps(trace).steps)
     late_ns = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
     return int(np.maximum(late_ns, 0).sum()) / total if total else 0.0
 
 
 def _is_of_workers(waits: Waits, period: int) -> bool:
     """Returns whether only the number of workers can cause this period."""
-    capped, rest = capped_waits(waits.wait_ns), np.diff(waits.arrived_ns) - waits.wait_ns[1:]
+    capped = capped_waits(waits.wait_ns)
+    rest = np.diff(waits.arrived_ns) - waits.wait_ns[1:]
     parts = [part for part in range(2, period) if period % part == 0]
     multiple = any((correlation(capped, part) or 0.0) >= ALIKE_IN_PART for part in parts)
     enough = len(capped) >= ENOUGH_WAITS and period <= MOST_LIKELY

@@ -92,7 +92,9 @@ def batch_time(trace: Trace) -> Figure:
 
 
 def needed_workers(trace: Trace) -> Figure:
-    batch, throughput, main = batch_time(trace), find_throughput(trace), main_loader(trace)
+    batch = batch_time(trace)
+    throughput = find_throughput(trace)
+    main = main_loader(trace)
     if main is None and batch.reason is None:
         return _no_waits(trace)
     if batch.value is None or throughput is None:

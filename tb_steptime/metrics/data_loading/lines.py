@@ -66,7 +66,8 @@ def loader_work(trace: Trace) -> LoaderWork:
     is the user's innermost one inside the loader or, if there is none, torch's, such as `default_collate`."""
     batches, main = find_batches(trace), main_loader(trace)
     several = main is not None and len(batches.loaders) > 1
-    events, marks = trace.events, batches.row[batches.loader == main.loader] if main and several else loader_rows(trace)
+    events = trace.events
+    marks = batches.row[batches.loader == main.loader] if main and several else loader_rows(trace)
     ops = _inside_waits(trace, marks, events.rows(Kind.CPU_OP))
     ops = ops[~loader_names(trace)[events.name[ops]]]
     frames = _inside_waits(trace, marks, events.rows(Kind.PYTHON))

@@ -125,7 +125,11 @@ def find_batches(trace: Trace) -> Batches:
     marks, trains = marks.of(training), trains[training]
     kind = _kinds(trace, marks, trains)
     ends, first, usual = _epochs(marks, kind)
-    marks, kind, trains, first, usual = marks.of(~ends), kind[~ends], trains[~ends], first[~ends], usual[~ends]
+    marks = marks.of(~ends)
+    kind = kind[~ends]
+    trains = trains[~ends]
+    first = first[~ends]
+    usual = usual[~ends]
     opens = np.unique(kind, return_index=True)[1]
     start, end = trace.events.start_ns[marks.row], trace.events.ends(marks.row)
     return Batches(
@@ -176,7 +180,8 @@ def most_waited(batches: Batches) -> int | None:
     steps = len(distinct(batches.step))
     cost = []
     for number in range(len(batches.loaders)):
-        rows, asks = batches.of(number), len(distinct(batches.step[batches.loader == number]))
+        rows = batches.of(number)
+        asks = len(distinct(batches.step[batches.loader == number]))
         exposed, wait = int(batches.exposed_ns[rows].sum()), int(batches.wait_ns[rows].sum())
         cost.append((2 * asks >= steps and wait > 0, exposed, wait, -number))
     return -max(cost)[-1] if cost else None
@@ -214,7 +219,8 @@ def shows_iterable(trace: Trace) -> bool:
     frame     |- fetch.py: fetch -----|
     frame      |next| |next| |collate|
     """
-    batches, fetches = find_batches(trace), rows_named(trace, (Kind.PYTHON,), _FETCHES.match)
+    batches = find_batches(trace)
+    fetches = rows_named(trace, (Kind.PYTHON,), _FETCHES.match)
     number = most_waited(batches)
     if number is None or not len(fetches):
         return False
@@ -353,7 +359,9 @@ class EpochStarts(msgspec.Struct, frozen=True):
 
 def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts | None:
     """Returns the starts of epochs in some steps; None if no epoch begins in these. chosen: None for all steps."""
-    batches, steps, among = find_batches(trace), find_steps(trace).steps, chosen or find_steps(trace)
+    batches = find_batches(trace)
+    steps = find_steps(trace).steps
+    among = chosen or find_steps(trace)
     first = np.flatnonzero(batches.first)
     first = first[among.holding_on_host(trace.events.start_ns[batches.row[first]]) >= 0]
     if not len(first):
@@ -393,9 +401,11 @@ def _exposed(trace: Trace, others: Int64) -> Intervals:
 def setup_intervals(trace: Trace) -> Intervals:
     """Returns when new iterators are set up while no device works: from an iterator's first seed until a batch is
     requested from it, if the loop does no other work in between, and while a recorder saw the setup."""
-    batches, works = find_batches(trace), np.sort(trace.events.start_ns[work_rows(trace)])
+    batches = find_batches(trace)
+    works = np.sort(trace.events.start_ns[work_rows(trace)])
     new = np.flatnonzero(batches.first & (batches.seed_ns != NO_SEED))
-    seed_ns, requested_ns = batches.seed_ns[new], trace.events.start_ns[batches.row[new]]
+    seed_ns = batches.seed_ns[new]
+    requested_ns = trace.events.start_ns[batches.row[new]]
     alone = np.searchsorted(works, seed_ns) == np.searchsorted(works, requested_ns)
     setup = Intervals.union(seed_ns[alone], requested_ns[alone])
     if trace.loader_records is not None:

@@ -135,7 +135,8 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     steps = find_steps(trace).steps
     window = find_steps(trace).host_window
     main, loaders = _main_loader(trace, timings), _loaders(trace, records, timings)
-    of_loader, main_batches = timings.take(timings.loader == main), _of_main(records, timings, main)
+    of_loader = timings.take(timings.loader == main)
+    main_batches = _of_main(records, timings, main)
     settled = settled_batches(records, timings, main)
     shares = sampled_shares(records.produced, main_batches.timings.produced)
     consumer, late_ns, per_step = _pace(trace, of_loader.step, main_batches)
@@ -234,7 +235,8 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
     # any case.
     memory_ns = produced.returned_ns - np.maximum(produced.arrived_ns, produced.next_called_ns) - _copied_ns(nbytes)
     memory_ns = np.where(memory_ns < produced.dataset_ns + produced.collate_ns, memory_ns, 0)
-    held_ns, there_ns = np.maximum(sent, memory_ns), np.where(memory_ns > sent, produced.returned_ns, end_ns + sent)
+    held_ns = np.maximum(sent, memory_ns)
+    there_ns = np.where(memory_ns > sent, produced.returned_ns, end_ns + sent)
     is_held = (held_ns >= HELD_NS) & computes
     workers = _workers(records, main)
     often = len(produced) > 0 and is_held.sum() >= HELD_FRACTION * len(produced)

@@ -70,7 +70,8 @@ def producers(records: LoaderRecords) -> Int64:
 def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
     """Returns when each received batch was ready. That is when it was pinned or, without a pinning thread, when its
     worker handed it over, because the message stays in the queue until the loop reads it."""
-    pinned, end_ns = records.received.pinned_ns, _values_of(records.produced.end_ns, produced, UNKNOWN_TIME)
+    pinned = records.received.pinned_ns
+    end_ns = _values_of(records.produced.end_ns, produced, UNKNOWN_TIME)
     return np.where(pinned != UNKNOWN_TIME, pinned, end_ns)
 
 
@@ -92,7 +93,9 @@ def sampler_ns(timings: BatchTimings) -> int | None:
 
 
 def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> BatchTimings:
-    received_batches, produced_batches, every = records.received.take(rows), records.produced, producers(records)
+    received_batches = records.received.take(rows)
+    produced_batches = records.produced
+    every = producers(records)
     produced, there = every[rows], ready_at(records, every)[rows]
     columns = (
         *received_batches.columns,
@@ -261,7 +264,8 @@ def sampled_shares(batches: ProducedBatches, rows: Int64) -> SampledShares:
     rows of `batches`."""
     sampled = rows[batches.dataset_cpu_ns[rows] >= 0]
     waited = sampled[batches.core_wait_ns[sampled] >= 0]
-    cpu, length = batches.dataset_cpu_ns + batches.collate_cpu_ns, batches.end_ns - batches.start_ns
+    cpu = batches.dataset_cpu_ns + batches.collate_cpu_ns
+    length = batches.end_ns - batches.start_ns
     return SampledShares(
         batches=len(sampled),
         cpu=_share(cpu[sampled], length[sampled]),
@@ -374,7 +378,9 @@ def _lane(
 ) -> ProductionLane:
     batches = records.produced
     rows = np.flatnonzero((batches.loader == loader) & (batches.worker == worker))
-    start, collate, end = batches.start_ns[rows], batches.collate_ns[rows], batches.end_ns[rows]
+    start = batches.start_ns[rows]
+    collate = batches.collate_ns[rows]
+    end = batches.end_ns[rows]
     following = np.append(start[1:], max(window[1], int(end.max(initial=window[0]))))
     arrived = np.clip(np.where(there[rows] == UNKNOWN_TIME, end, there[rows]), end, np.maximum(following, end))
     edges = np.stack((start, collate, end, arrived, np.maximum(following, arrived)))

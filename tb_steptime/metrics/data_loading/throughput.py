@@ -128,7 +128,9 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
 
 def production_ns(trace: Trace) -> int | None:
     """Returns one process's time for one batch; None if nothing shows it."""
-    main, recorded, burst = main_loader(trace), recorded_of_main(trace), find_burst(trace)
+    main = main_loader(trace)
+    recorded = recorded_of_main(trace)
+    burst = find_burst(trace)
     if recorded is not None and recorded.production_ns is not None:
         return recorded.production_ns
     if main is not None and main.multiprocess is False:
@@ -139,7 +141,9 @@ def production_ns(trace: Trace) -> int | None:
 def consumer_ns(trace: Trace) -> int | None:
     """Returns the time of the steps without late batches, per batch; None if it is uncertain how many batches of a
     loader a step takes."""
-    main, recorded, burst = main_loader(trace), recorded_of_main(trace), find_burst(trace)
+    main = main_loader(trace)
+    recorded = recorded_of_main(trace)
+    burst = find_burst(trace)
     if recorded is not None:
         return recorded.consumer_ns
     if main is None or main.in_a_row > 1:
@@ -338,7 +342,8 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
     The unexplained rest falls evenly and ends at the number of workers that leaves room for it. If that number is
     already in use and batches come late all the same, more workers do not help.
     """
-    short, blocked = _short_ns(loader, mean, workers), loader.blocked_ns(workers, mean.rest_ns)
+    short = _short_ns(loader, mean, workers)
+    blocked = loader.blocked_ns(workers, mean.rest_ns)
     left = _unexplained_ns(loader, mean)
     if loader.workers < workers and loader.workers < loader.needed:
         left = left * max(0, loader.needed - workers) // (loader.needed - loader.workers)

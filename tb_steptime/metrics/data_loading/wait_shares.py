@@ -132,7 +132,9 @@ def step_waits(trace: Trace, chosen: Steps | None = None) -> StepWaits | None:
 
 
 def _causes(trace: Trace, mean: LoaderStep, steps: Steps) -> WaitCauses:
-    burst, throughput, starts = find_burst(trace), find_throughput(trace), find_epoch_starts(trace, steps)
+    burst = find_burst(trace)
+    throughput = find_throughput(trace)
+    starts = find_epoch_starts(trace, steps)
     enough = throughput is None or throughput.needed <= throughput.workers
     jitter = find_jitter(trace, burst, enough, steps)
     overhead = find_overhead(trace, burst, recorded_of_main(trace), steps)
@@ -177,12 +179,10 @@ def find_overhead(
 ) -> Overhead | None:
     """Returns the overhead of the loader with the longest total wait; None if the main process makes its batches.
     chosen: the steps over which the waits are averaged; None for all."""
-    batches, main, late_intervals, steps = (
-        find_batches(trace),
-        main_loader(trace),
-        late_waits(trace),
-        chosen or find_steps(trace),
-    )
+    batches = find_batches(trace)
+    main = main_loader(trace)
+    late_intervals = late_waits(trace)
+    steps = chosen or find_steps(trace)
     if main is None or main.multiprocess is False:
         return None
     of_loader = batches.of(main.loader)
@@ -198,7 +198,8 @@ def find_overhead(
         return Overhead(None, None, 0, None, Reason("overhead_hidden_by_late_batches"))
     exposed = np.minimum(batches.exposed_ns[of_loader], each_ns)
     if source == "recorder" and late_intervals is not None:
-        start, end = trace.events.start_ns[batches.row[of_loader]], trace.events.ends(batches.row[of_loader])
+        start = trace.events.start_ns[batches.row[of_loader]]
+        end = trace.events.ends(batches.row[of_loader])
         exposed = batches.exposed_ns[of_loader] - (exposed_waits(trace) & late_intervals).overlap_ns(start, end)
     gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
     sampler = recorded.sampler_ns if recorded and source == "recorder" else None

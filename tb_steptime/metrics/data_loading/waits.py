@@ -106,7 +106,8 @@ class LoaderStep(msgspec.Struct, frozen=True):
 
 def loader_steps(trace: Trace, waits: LoaderWaits, chosen: Steps) -> list[LoaderStep]:
     columns = (waits.wait_ns.tolist(), waits.exposed_ns.tolist(), waits.hidden_ns.tolist())
-    rows, starts = zip(find_steps(trace).steps, *columns, strict=True), set(chosen.start_ns.tolist())
+    rows = zip(find_steps(trace).steps, *columns, strict=True)
+    starts = set(chosen.start_ns.tolist())
     return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in rows if step.start_ns in starts]
 
 
@@ -292,7 +293,9 @@ def _without_batch(trace: Trace, marks: Marks) -> Bool:
     op receives or makes a tensor in these marks, although ops do in most marks of their iterator, and no training
     follows before the next mark."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
-    start, end, name = events.start_ns[marks.row], events.ends(marks.row), events.name[marks.row]
+    start = events.start_ns[marks.row]
+    end = events.ends(marks.row)
+    name = events.name[marks.row]
     filled = np.zeros(len(marks.row), bool)
     for thread in distinct_in(events.thread[marks.row]).tolist():
         begins = events.start_ns[ops[events.thread[ops] == thread]]
@@ -318,7 +321,9 @@ def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
 def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
     """Returns two columns for the time between each mark and the one before it: whether its thread works, and when it
     draws a first seed."""
-    events, is_op, is_work = trace.events, trace.events.kind == Kind.CPU_OP, _is_work(trace)
+    events = trace.events
+    is_op = trace.events.kind == Kind.CPU_OP
+    is_work = _is_work(trace)
     is_seed = np.array([name == SEED for name in trace.strings.strings], bool)
     works, seed_ns = np.zeros(len(rows), bool), np.full(len(rows), NO_SEED, np.int64)
     begin = np.append(0, events.ends(rows))[: len(rows)]
@@ -353,7 +358,9 @@ def _is_work(trace: Trace) -> Bool:
 def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
     """Finds the batch for which each mark waits: of the recorded requests that are nearest to the mark's start, the
     longest one."""
-    start, end, taken = trace.events.start_ns[marks.row], trace.events.ends(marks.row), records.received
+    start = trace.events.start_ns[marks.row]
+    end = trace.events.ends(marks.row)
+    taken = records.received
     mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.next_called_ns), 0, len(start) - 1)
     meets = np.argsort(taken.returned_ns - taken.next_called_ns, kind="stable")
     next_called_ns, mark = taken.next_called_ns[meets], mark[meets]
@@ -369,7 +376,9 @@ def _ends(trace: Trace, marks: Marks, records: LoaderRecords) -> Bool:
     """Returns which marks only find their loader at its end: the recorder does not know them, but knows the batch
     before, once in each pass. If there are more of them than passes, they are batches of a loader that is not
     recorded."""
-    name, taken, unknown = trace.events.name[marks.row], records.received, marks.recorded == NOT_RECORDED
+    name = trace.events.name[marks.row]
+    taken = records.received
+    unknown = marks.recorded == NOT_RECORDED
     after = np.append(False, ~unknown[:-1] & (name[1:] == name[:-1]))
     ends = unknown & (marks.seed_ns == NO_SEED) & after
     passes = len(np.unique(np.stack((taken.loader, taken.pass_number)), axis=1).T)

@@ -217,7 +217,8 @@ def _left_out(trace: Trace, id: str, when: Intervals, more: Mapping[str, Quantit
     steps = find_steps(trace)
     left_ns = int(steps.overlap_ns(when).sum())
     share = left_ns / max(1, int(steps.duration_ns.sum()))
-    values, ranges = {"time": ns(left_ns), "share": fraction(share), **more}, longest_ranges(when.start, when.end)
+    values = {"time": ns(left_ns), "share": fraction(share), **more}
+    ranges = longest_ranges(when.start, when.end)
     return Finding(id, "left_out", (), share=share, values=values, ranges=ranges)
 
 
@@ -330,12 +331,15 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
     """Returns the one-time costs of every cause within the steps, as far as they lengthen the steps for this device.
     Waits for the loader are not included."""
     steps, excess = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
-    on_host, on_device = is_in(excess.track, step_threads(trace)), trace.events.device[excess.event] == device
+    on_host = is_in(excess.track, step_threads(trace))
+    on_device = trace.events.device[excess.event] == device
     excess = excess.where(on_host | (is_in(excess.event, trials(trace).event) & on_device))
     tried = trial_intervals(trace, device) if device is not None else Intervals.empty()
     exposed = exposed_excess(trace, device)[ExcessKind.ONCE]
     rest = steps.intervals & ((on_host_once(trace, device) | exposed) - loader_intervals(trace))
-    row, costs, left = named_rows(trace, excess), [], np.ones(len(excess), bool)
+    row = named_rows(trace, excess)
+    costs = []
+    left = np.ones(len(excess), bool)
     for cause, of_cause in _causes(trace, excess, row):
         selected = excess.where(of_cause & left)
         when = (selected.intervals() | tried if cause == "first_call" else selected.intervals()) & rest
@@ -356,7 +360,8 @@ def warm_up(trace: Trace, device: int) -> Intervals:
     device             k k k k        m m      qqqqqqkkkkkkkkkkkkkkkkkkkkkk
     head    ###################################
     """
-    costs, busy = [cost for cost in one_time_costs(trace, device) if len(cost.when)], busy_intervals(trace, device)
+    costs = [cost for cost in one_time_costs(trace, device) if len(cost.when)]
+    busy = busy_intervals(trace, device)
     if len(find_steps(trace).steps) > 1 or find_steps(trace).by != "recording" or not costs or not len(busy):
         return Intervals.empty()
     first = min(costs, key=lambda cost: int(cost.when.start[0]))
@@ -371,7 +376,9 @@ def warm_up(trace: Trace, device: int) -> Intervals:
 
 def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
     """Returns whether enough of the device's work comes later, and hardly waits for its launches once it has begun."""
-    events, launches, busy = trace.events, find_launches(trace), busy_intervals(trace, device)
+    events = trace.events
+    launches = find_launches(trace)
+    busy = busy_intervals(trace, device)
     rows = np.flatnonzero(events.device[launches.activity] == device)
     started = events.start_ns[launches.activity[rows]]
     later = started[started >= instant_ns]

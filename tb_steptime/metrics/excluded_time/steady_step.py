@@ -119,7 +119,9 @@ def steady_step_ns(trace: Trace, device: int | None) -> int:
 
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
     """Returns a row for every kind that makes a step longer, longest first."""
-    within, rows, activity = find_steps(trace).intervals, [], find_launches(trace).activity
+    within = find_steps(trace).intervals
+    rows = []
+    activity = find_launches(trace).activity
     activity = activity[trace.events.device[activity] == device] if device is not None else activity[:0]
     for kind, id in KINDS.items():
         when = excess_by_kind(trace, device)[kind] & within

@@ -257,7 +257,8 @@ def backward_convolution(op: str) -> Callable[[Call], Work | None]:
         output, source, weight = (call.shapes[place] for place in BACKWARD_CONVOLUTIONS[op])
         if not len(output) == len(source) == len(weight):
             return None
-        each, gradients = _convolved(source, weight, output), _gradients(call, _MASK.get(op))
+        each = _convolved(source, weight, output)
+        gradients = _gradients(call, _MASK.get(op))
         moved = prod(output) + min(prod(source), prod(weight)) + max(prod(source), prod(weight))
         least = each.least_flops * (1 if gradients is None else gradients)
         count = next(number for number in (gradients, call.gradients, 2) if number is not None)
@@ -443,10 +444,14 @@ def attention(op: str) -> Callable[[Call], Work | None]:
         if kind.heads_last and any(len(shape) == 1 for shape in rest):
             return None  # several sequences in one; their starts are an input, so their lengths are unknown
         rows, columns = (query[1], key[1]) if kind.heads_last else (query[-2], key[-2])
-        batch, size, value_size = prod(query) // max(1, rows * query[-1]), query[-1], value[-1]
+        batch = prod(query) // max(1, rows * query[-1])
+        size = query[-1]
+        value_size = value[-1]
         each = 3 * size + 2 * value_size if kind.backward else size + value_size
         moved = prod(query) + prod(key) + prod(value) + prod(query[:-1]) * value_size
-        causal, pairs, square = _causal(call, kind), rows * columns, min(rows, columns)
+        causal = _causal(call, kind)
+        pairs = rows * columns
+        square = min(rows, columns)
         # A causal mask keeps the first i + 1 columns of row i, counting from 0.
         least = pairs if causal is False else square * (square + 1) // 2 + (rows - square) * columns
         return Work(2 * batch * pairs * each, 2 * batch * least * each, moved, (size, value_size), causal=causal)

@@ -96,7 +96,8 @@ def kernel_intervals(trace: Trace, device: int) -> Intervals:
 @shared
 def busy_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when kernels, copies or memsets of any stream run on the device, over the whole recording."""
-    kernels, copies = kernel_intervals(trace, device), activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
+    kernels = kernel_intervals(trace, device)
+    copies = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return kernels | copies if len(copies) else kernels
 
 

@@ -104,7 +104,9 @@ def _tree(trace: Trace) -> _Tree:
     around, labels, label = _around(trace, rows), *_labels(trace, rows)
     phase = SITE_PHASE[site_of(trace, rows)].astype(np.int64)
     key = label * len(PHASES) + phase
-    path, parent, keys = np.full(len(rows), -1, np.int64), [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    path = np.full(len(rows), -1, np.int64)
+    parent = [np.empty(0, np.int64)]
+    keys = [np.empty(0, np.int64)]
     size = len(labels) * len(PHASES)
     level, path_count = around < 0, 0
     while level.any():
@@ -116,7 +118,8 @@ def _tree(trace: Trace) -> _Tree:
         path_count += len(distinct)
         level = (around >= 0) & level[around]
     of_path = np.concatenate(keys).tolist()
-    names, phases = [labels[k // len(PHASES)] for k in of_path], [PHASES[k % len(PHASES)] for k in of_path]
+    names = [labels[k // len(PHASES)] for k in of_path]
+    phases = [PHASES[k % len(PHASES)] for k in of_path]
     return _Tree(rows, path, np.concatenate(parent), names, phases)
 
 

@@ -118,7 +118,8 @@ def _waited_copies(trace: Trace) -> Int64:
         return calls
     events, launches = trace.events, find_launches(trace)
     copied = launches.call >= 0
-    call, ends = launches.call[copied].astype(np.int64), events.ends(launches.activity[copied])
+    call = launches.call[copied].astype(np.int64)
+    ends = events.ends(launches.activity[copied])
     return distinct_in(call[is_in(call, calls) & (ends <= events.ends(call))])
 
 
@@ -275,7 +276,8 @@ def _opens(trace: Trace, calls: _Calls) -> Bool:
 
 
 def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> BlockingGroups:
-    events, number = trace.events, np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
+    events = trace.events
+    number = np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
     length = events.dur_ns[calls.row]
     copy, nbytes = _copied(trace, calls.row)
     known = np.where(np.maximum.reduceat(nbytes, first) >= 0, np.add.reduceat(np.maximum(nbytes, 0), first), -1)
@@ -362,7 +364,8 @@ def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace
     in_steps = np.flatnonzero(step >= 0)
     if not len(in_steps):
         return []
-    around, blocked = _Surroundings(trace, in_steps), blocking_groups(trace).blocked_ns[in_steps]
+    around = _Surroundings(trace, in_steps)
+    blocked = blocking_groups(trace).blocked_ns[in_steps]
     alike = Groups.of(*around.keys())
     figures = zip(alike.count().tolist(), alike.sum(blocked).tolist(),
                   alike.deviation(blocked, step[in_steps], steps).tolist(), strict=True)  # fmt: skip

@@ -126,15 +126,18 @@ def _made_by(trace: Trace, rows: Int64) -> str | None:
     thread   [loader][index_select]  [copy]        nothing else is launched in between
     """
     events, launches = trace.events, find_launches(trace)
-    call, nbytes = launches.call[rows], np.maximum(copied_bytes(trace, launches.activity[rows]), 0)
+    call = launches.call[rows]
+    nbytes = np.maximum(copied_bytes(trace, launches.activity[rows]), 0)
     thread = np.where(call >= 0, events.thread[call], -1)  # a copy without a launch call has no thread
     ops = events.rows(Kind.CPU_OP)
     ops = ops[events.dur_ns[ops] >= MAKES_NS]
     ops = ops[loader_intervals(trace).overlap_ns(events.start_ns[ops], events.start_ns[ops] + 1) == 0]
-    ops, made = ops[np.argsort(events.ends(ops), kind="stable")], np.full(len(rows), -1, np.int64)
+    ops = ops[np.argsort(events.ends(ops), kind="stable")]
+    made = np.full(len(rows), -1, np.int64)
     calls = events.rows(*CALL_KINDS)
     for number in distinct(events.thread[ops]).tolist():
-        here, copies = ops[events.thread[ops] == number], np.flatnonzero(thread == number)
+        here = ops[events.thread[ops] == number]
+        copies = np.flatnonzero(thread == number)
         begins = np.sort(events.start_ns[calls[events.thread[calls] == number]])
         last = np.searchsorted(events.ends(here), events.start_ns[call[copies]], side="right") - 1
         copies, maker = copies[last >= 0], here[last[last >= 0]]
@@ -203,7 +206,9 @@ def is_created(trace: Trace, rows: Int64) -> Bool:
     """
     copying = outermost(trace, op_rows, op_at(trace, find_launches(trace).call[rows].astype(np.int64)))
     starts = np.sort(trace.events.start_ns[calls_that_launch(trace)])
-    created, at, left = np.zeros(len(rows), bool), copying.copy(), np.flatnonzero(copying >= 0)
+    created = np.zeros(len(rows), bool)
+    at = copying.copy()
+    left = np.flatnonzero(copying >= 0)
     for _ in range(_OPS_BEFORE):
         at[left] = _before(trace, at[left])
         left = left[at[left] >= 0]
@@ -221,7 +226,8 @@ def _before(trace: Trace, op: Int64) -> Int64:
     before = np.full(len(op), -1, np.int64)
     thread = trace.events.thread[op]
     for number in distinct(thread).tolist():
-        on_thread, ops = np.flatnonzero(thread == number), lane(trace, op_rows, number).rows
+        on_thread = np.flatnonzero(thread == number)
+        ops = lane(trace, op_rows, number).rows
         before[on_thread] = values_at(ops, np.searchsorted(ops, op[on_thread]) - 1)
     return outermost(trace, op_rows, before)
 
@@ -282,15 +288,16 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
     activity = find_launches(trace).activity[rows]
     step = step_at(trace.events.start_ns[activity])
     in_steps = step >= 0
-    rows, number, activity, step = rows[in_steps], number[in_steps], activity[in_steps], step[in_steps]
+    rows = rows[in_steps]
+    number = number[in_steps]
+    activity = activity[in_steps]
+    step = step[in_steps]
     if not len(rows):
         return []
     maker, phase = copy_makers(trace, rows), SITE_PHASE[activity_sites(trace)[rows]]
-    alike, nbytes, dur_ns = (
-        Groups.of(number, maker, phase),
-        copied_bytes(trace, activity),
-        trace.events.dur_ns[activity],
-    )
+    alike = Groups.of(number, maker, phase)
+    nbytes = copied_bytes(trace, activity)
+    dur_ns = trace.events.dur_ns[activity]
     unknown = alike.sum((nbytes < 0).astype(np.int64)).tolist()
     known = [None if lacks else total for total, lacks in zip(alike.sum(nbytes).tolist(), unknown, strict=True)]
     figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), known,

@@ -243,7 +243,8 @@ def _op_rows(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuOpRow]:
     total = np.bincount(names, weights=own_ns, minlength=len(trace.strings))
     number = np.bincount(names, minlength=len(trace.strings))
     most = [name for name in np.argsort(-total, kind="stable")[:OP_ROWS].tolist() if total[name] > 0]
-    dtypes, allocated = _dtypes(trace, rows, own_ns, most), _allocated_bytes(trace, rows)
+    dtypes = _dtypes(trace, rows, own_ns, most)
+    allocated = _allocated_bytes(trace, rows)
     usual = _usual_by_name(trace, rows, own_ns, most)
     return [
         CpuOpRow(

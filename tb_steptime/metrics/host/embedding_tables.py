@@ -80,7 +80,8 @@ def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> Tabl
     fills = np.flatnonzero(node >= 0)
     if not len(fills):
         return TableTimes(0, None)
-    fill_ns, spared = _usual_ns(trace, rows[fills], own_ns[fills]), spared_rows(trace, rows, updates)
+    fill_ns = _usual_ns(trace, rows[fills], own_ns[fills])
+    spared = spared_rows(trace, rows, updates)
     if spared is None:
         return TableTimes(fill_ns, None)
     own = own_ns[spared.written]
@@ -149,7 +150,8 @@ def _table_nodes(trace: Trace, rows: Int64) -> Int64:
 def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
     """Returns for each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for
     none."""
-    ops, each_node = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), distinct(nodes)
+    ops = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match)
+    each_node = distinct(nodes)
     around = innermost(trace, each_node, ops)
     index_shape = np.full(len(each_node), -1, np.int64)
     index_shape[np.searchsorted(each_node, around[around >= 0])] = shapes[ops[around >= 0]]

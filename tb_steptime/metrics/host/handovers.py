@@ -44,7 +44,8 @@ class Handovers(msgspec.Struct, frozen=True, eq=False):
 @shared
 def background_waits(trace: Trace) -> Int64:
     """Returns the rows of the calls that wait for a device in threads that launch no kernels, in time order."""
-    waits, launching = blocking_calls(trace).of(*WAITING), calls_that_launch(trace, Kind.KERNEL)
+    waits = blocking_calls(trace).of(*WAITING)
+    launching = calls_that_launch(trace, Kind.KERNEL)
     launch = distinct_in(trace.events.thread[launching])
     return waits[is_in(trace.events.thread[waits], launch, invert=True)] if len(launch) else waits[:0]
 

@@ -36,7 +36,10 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, median
 #: Cost per event in ns, as (low, high). These are medians of a chain of ops and of a training on a 2-core x86-64
 #: machine with torch 2.13, as `python -m benchmarks.profiler_cost` printed them (docs/recording.md). The cost of shapes
 #: is added to that of an op.
-OP_NS, SHAPES_NS, ALLOCATION_NS, PYTHON_NS = (290, 500), (180, 290), (70, 80), (300, 460)
+OP_NS = (290, 500)
+SHAPES_NS = (180, 290)
+ALLOCATION_NS = (70, 80)
+PYTHON_NS = (300, 460)
 
 
 #: Ops that compute nothing. They only describe a tensor in another way.
@@ -176,7 +179,8 @@ def anomaly_checks(trace: Trace, chosen: Steps | None = None) -> AnomalyChecks |
     if not len(rows_named(trace, (Kind.CPU_OP,), lambda name: name == _CHECK)):
         return None
     ops = events.rows(Kind.CPU_OP)
-    parent, tests = parent_places(trace, ops), (_NODE.match, _OF_CHECK.__contains__, _CHECK.__eq__)
+    parent = parent_places(trace, ops)
+    tests = (_NODE.match, _OF_CHECK.__contains__, _CHECK.__eq__)
     node, of_check, check = (are_named(trace, ops, each) for each in tests)
     of_node = (parent >= 0) & node[parent]
     checked = np.zeros(len(ops), bool)
@@ -186,7 +190,8 @@ def anomaly_checks(trace: Trace, chosen: Steps | None = None) -> AnomalyChecks |
     stacks = rows_named(trace, (Kind.PYTHON,), _KEPT_STACK.match)
     rows = np.sort(np.concatenate((ops[of_check & of_node], stacks)))
     steps, taken = chosen or find_steps(trace), Intervals.of_events(events, rows)
-    number, checks = len(steps.steps), check & of_node & (steps.holding(events.start_ns[ops]) >= 0)
+    number = len(steps.steps)
+    checks = check & of_node & (steps.holding(events.start_ns[ops]) >= 0)
     return AnomalyChecks(
         checks=round(int(checks.sum()) / number),
         ns=int(steps.overlap_ns(taken).sum()) // number,

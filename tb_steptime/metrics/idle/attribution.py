@@ -80,7 +80,8 @@ def idle_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
 @shared
 def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
     """Returns all segments if they are few enough to keep; otherwise none."""
-    room, segments = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1), list[IdleSegments]()
+    room = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1)
+    segments = list[IdleSegments]()
     if len(find_gaps(trace, device).start) > room:
         return ()
     for segments_found in _all_segments(trace, device):
@@ -93,7 +94,8 @@ def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
 
 def _all_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
     gaps = find_gaps(trace, device)
-    threads, reached = _Threads(trace, unrecorded_work(trace, device)), reached_ns(trace, gaps)
+    threads = _Threads(trace, unrecorded_work(trace, device))
+    reached = reached_ns(trace, gaps)
     for begin in range(0, len(gaps.start), _GAPS_AT_ONCE):
         chunk = slice(begin, begin + _GAPS_AT_ONCE)
         piece = Gaps(gaps.start[chunk], gaps.end[chunk], gaps.launch[chunk])
@@ -161,7 +163,8 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     for a call that still runs when a gap between queued work would be over, because a slow driver takes longer for a
     launch than the device for a kernel. A graph's call has launched its first kernels by then."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
-    launched_ns, blocking = trace.events.start_ns[call], is_in(call, blocking_calls(trace).row)
+    launched_ns = trace.events.start_ns[call]
+    blocking = is_in(call, blocking_calls(trace).row)
     slow = (launched_ns < gaps.start) & (trace.events.ends(call) > gaps.start + HARDWARE_GAP_NS) & ~blocking
     if slow.any():
         slow &= is_in(call, _launching_several(trace), invert=True)

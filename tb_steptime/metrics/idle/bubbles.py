@@ -171,7 +171,8 @@ def bubbles(trace: Trace, device: int, steps: Steps | None = None) -> Bubbles:
 def _bounds(trace: Trace, device: int) -> tuple[Intervals, Int64, Int64]:
     """Returns when the device is idle in a way that a call can cause, and when the bubble of each group starts and
     ends."""
-    groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
+    groups = blocking_groups(trace)
+    idle = idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     end = np.minimum(end, _next_pause(trace, device, start))
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
@@ -210,7 +211,8 @@ def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, I
     rows = in_order_of_calls(trace, launch_rows(trace, device))
     if not len(rows) or not len(groups):
         return groups.start, groups.start
-    call_starts, activity = events.start_ns.take(launches.call.take(rows)), launches.activity[rows]
+    call_starts = events.start_ns.take(launches.call.take(rows))
+    activity = launches.activity[rows]
     reach = np.maximum.accumulate(events.ends(activity))
     coming = np.minimum.accumulate(events.start_ns[activity][::-1])[::-1]
     drained = np.append(BEFORE_ALL, reach)[np.searchsorted(call_starts, groups.start)]
@@ -259,7 +261,8 @@ def blocking_rows(
     ends = np.maximum(groups.end, np.where(idle > 0, bubble.end, 0))
     result, number = [], len((steps or find_steps(trace)).steps)
     for row, sums_of_row in zip(worst[order].tolist(), totals[order].tolist(), strict=True):
-        place, texts = SITES[int(site[row])], {name: words[row] for name, words in around.items()}
+        place = SITES[int(site[row])]
+        texts = {name: words[row] for name, words in around.items()}
         result.append(_row(trace, device, row, place, texts, sums_of_row, int(ends[row]), number))
     return result
 
@@ -301,7 +304,8 @@ def _checks_read(trace: Trace, groups: BlockingGroups, outer_op: Int64) -> Int64
                                          the norm  what the check found
     """
     result = np.full(len(groups), -1, np.int64)
-    events, checks = trace.events, rows_named(trace, (Kind.CPU_OP,), _CHECKS_GRADIENTS.match)
+    events = trace.events
+    checks = rows_named(trace, (Kind.CPU_OP,), _CHECKS_GRADIENTS.match)
     if not len(checks):
         return result
     marks, ops = optimizer_marks(trace), events.rows(Kind.CPU_OP)
@@ -397,7 +401,9 @@ def _unmarked(trace: Trace) -> Intervals:
     start = groups.end[rows]
     end = _next_weights(trace, start)
     long = (end - start >= LEAST_UPDATE_NS) & (loader_intervals(trace).overlap_ns(start, end) == 0)
-    rows, start, end = rows[long], start[long], end[long]
+    rows = rows[long]
+    start = start[long]
+    end = end[long]
     threads = trace.events.thread[groups.call[rows]]
     places = zip(threads.tolist(), start.tolist(), end.tolist(), strict=True)
     doing = [activity_in(trace, *each) for each in places]
@@ -413,15 +419,19 @@ def _next_weights(trace: Trace, waited: Int64) -> Int64:
     """Returns for the end of each wait when the next launch begins; the end of the wait unless that launch copies to
     the device in the same step, and about as many bytes are copied to the host before it as to the device from it
     on."""
-    events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
+    events = trace.events
+    launches = find_launches(trace)
+    steps = find_steps(trace)
     rows = in_order_of_calls(trace, np.arange(len(launches.call)))
-    call_starts, activity = events.start_ns[launches.call[rows]], launches.activity[rows]
+    call_starts = events.start_ns[launches.call[rows]]
+    activity = launches.activity[rows]
     to_host, to_device = (_copied(trace, activity, direction) for direction in ("DtoH", "HtoD"))
     step = steps.holding_on_host(waited)
     low, following, high = (
         np.searchsorted(call_starts, bound) for bound in (steps.host_start_ns[step], waited, steps.host_end_ns[step])
     )
-    out, back = to_host[following] - to_host[low], to_device[high] - to_device[following]
+    out = to_host[following] - to_host[low]
+    back = to_device[high] - to_device[following]
     alike = (np.minimum(out, back) >= LEAST_BYTES) & (np.maximum(out, back) <= MOST_TIMES * np.minimum(out, back))
     follows = np.minimum(following + 1, high)
     copies = to_device[follows] > to_device[following]

@@ -135,11 +135,13 @@ def _within_graphs(trace: Trace, device: int) -> Intervals:
     if not len(rows):
         return Intervals.empty()
     order = np.argsort(launches.call[rows], kind="stable")  # the activities of each launch, in time order
-    activity, call = launches.activity[rows[order]].astype(np.int64), launches.call[rows[order]]
+    activity = launches.activity[rows[order]].astype(np.int64)
+    call = launches.call[rows[order]]
     first = np.append(True, call[1:] != call[:-1])
     launch = np.cumsum(first) - 1
     place = np.arange(len(call)) - np.flatnonzero(first)[launch]
-    start, reach = trace.events.start_ns[activity], np.append(0, trace.events.ends(activity)[:-1])
+    start = trace.events.start_ns[activity]
+    reach = np.append(0, trace.events.ends(activity)[:-1])
     size = np.bincount(launch)[launch]
     alike = Groups.of(size, place)
     waits = ~first & (start - reach > REACHED_NS)
@@ -159,7 +161,9 @@ def _behind_host_functions(trace: Trace, device: int) -> Intervals:
     calls = rows_named(trace, CALL_KINDS, _HOST_FUNCTION.match)
     if not len(calls):
         return Intervals.empty()
-    gaps, launches, rows = find_gaps(trace, device), find_launches(trace), launch_rows(trace, device)
+    gaps = find_gaps(trace, device)
+    launches = find_launches(trace)
+    rows = launch_rows(trace, device)
     starts, call = trace.events.start_ns[launches.activity[rows]], launches.call[rows]
     ends = np.flatnonzero((gaps.launch >= 0) & (gaps.start > starts[0]))
     place = np.searchsorted(starts, gaps.end[ends])
@@ -173,7 +177,8 @@ def _behind_host_functions(trace: Trace, device: int) -> Intervals:
 def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
     """Returns for each gap the latest time at which its launch must have reached the device; the gap's end if no launch
     is known."""
-    calls, plain = _calls(trace, gaps), _found_idle(trace, gaps) & ~_begun_by(trace, gaps, *WAITING)
+    calls = _calls(trace, gaps)
+    plain = _found_idle(trace, gaps) & ~_begun_by(trace, gaps, *WAITING)
     launched = np.flatnonzero(calls >= 0)
     returned = gaps.end.copy()
     returned[launched] = trace.events.ends(calls[launched])
@@ -239,7 +244,8 @@ def _before_copies(trace: Trace, device: int, gaps: Gaps) -> Intervals:
     """Returns the time in blocking copies beyond the usual delay before the copy begins."""
     before_copy = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
     call_starts = trace.events.start_ns[_calls(trace, gaps)[before_copy]]
-    copies, nbytes = find_launches(trace).activity[gaps.launch[before_copy]], trace.events.bytes
+    copies = find_launches(trace).activity[gaps.launch[before_copy]]
+    nbytes = trace.events.bytes
     # Copies to the device are staged if they have more bytes than fit into a command, or their bytes are not recorded.
     staged = are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
     staged &= (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES) if nbytes is not None else True

@@ -186,7 +186,9 @@ def _behind_copies_ns(trace: Trace, device: int, pauses: Intervals) -> int:
     device  kkkkk cccccc cccccc              kkkkk     c: to the host, 4 GB
     pause                      |------------|          written in 900 ms
     """
-    events, steps, activity = trace.events, find_steps(trace), find_launches(trace).activity
+    events = trace.events
+    steps = find_steps(trace)
+    activity = find_launches(trace).activity
     if events.bytes is None:
         return 0
     rows = np.sort(activity[events.device[activity] == device])
@@ -220,7 +222,9 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
     none = np.empty(0, np.int64)
     if len(steps.steps) < LEAST_STEPS or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
         return none, none
-    nothing, low, parts = REASONS.index("nothing_recorded"), steps.window[0], []
+    nothing = REASONS.index("nothing_recorded")
+    low = steps.window[0]
+    parts = []
     for segments in idle_segments(trace, device):
         long = (segments.reason == nothing) & (segments.end - segments.start >= UNEXPLAINED_NS) & (segments.start > low)
         parts.append((segments.start[long], segments.end[long], segments.step[long]))
@@ -229,7 +233,9 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
     if len(distinct_in(step)) > most:  # usual stops must not hide rare ones that are far longer
         excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
         longer = 2 * excess.where(~_is_in_code(trace, excess)).intervals().overlap_ns(start, end) >= end - start
-        start, end, step = start[longer], end[longer], step[longer]
+        start = start[longer]
+        end = end[longer]
+        step = step[longer]
     if len(distinct_in(step)) > most:
         return none, none
     explained = np.array([is_explained(trace, *each) for each in zip(start.tolist(), end.tolist(), strict=True)], bool)

@@ -215,8 +215,10 @@ def long_gaps(trace: Trace, device: int, steps: Steps | None = None) -> list[Lon
     """Returns the long gaps by place, most late time first; places without any are left out. steps: those in which the
     gaps begin; None for all."""
     gaps, (late_ns, is_long) = find_gaps(trace, device), late_gaps(trace, device)
-    long, number = np.flatnonzero(is_long & _begin_in(gaps, steps)), len((steps or find_steps(trace)).steps)
-    site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
+    long = np.flatnonzero(is_long & _begin_in(gaps, steps))
+    number = len((steps or find_steps(trace)).steps)
+    site = activity_sites(trace)[gaps.launch[long]]
+    compiled = _compiled(trace, gaps, long)
     # This time has another cause, or occurs once.
     not_late = _claimed(trace, device) | excluded_time(trace, device).total
     places = [site == number for number in distinct_in(site).tolist()]
@@ -291,7 +293,8 @@ def _claimed(trace: Trace, device: int) -> Intervals:
 def _late_ns(trace: Trace, device: int) -> tuple[Int64, Intervals]:
     """Returns for each row of `find_launches` how much of the gap that it ended is late, and when the device is idle
     for one such reason for at least PIECE_NS."""
-    total, lasting = np.zeros(len(find_launches(trace).activity), np.int64), [Intervals.empty()]
+    total = np.zeros(len(find_launches(trace).activity), np.int64)
+    lasting = [Intervals.empty()]
     claimed = _claimed(trace, device)
     for segments in idle_segments(trace, device):
         rows = np.flatnonzero(is_in(segments.reason, _LATE) & (segments.launch >= 0))
@@ -325,7 +328,8 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
     # This is the host's part of the gap.
     launched_ns = int(trace.events.start_ns[call] + trace.events.dur_ns[call]) + REACHED_NS - start
     if late_ns - launched_ns >= MOSTLY * late_ns:
-        doing, compiled = HostActivity(doing.kind, None, None, compiles=False, unusual=True), False
+        doing = HostActivity(doing.kind, None, None, compiles=False, unusual=True)
+        compiled = False
     return LongGap(
         step=find_steps(trace).at((start + end) // 2).name,
         start_ns=start,
@@ -368,14 +372,17 @@ def _by_site_ns(trace: Trace, device: int, chosen: Bool, steps: Steps | None) ->
     if steps is not None:
         counts &= steps.holding(gaps.end) >= 0
     counts[counts] = chosen[gaps.launch[counts]]
-    site, number = activity_sites(trace)[gaps.launch[counts]].astype(np.int64), len((steps or find_steps(trace)).steps)
+    site = activity_sites(trace)[gaps.launch[counts]].astype(np.int64)
+    number = len((steps or find_steps(trace)).steps)
     return [ns // number for ns in exact_sums(site, late_ns[counts], len(SITES)).tolist()]
 
 
 def _is_split(trace: Trace) -> Bool:
     """Returns for each row of `find_launches` whether few activities are launched between its thread's waiting calls
     before and after it. A graph's launch counts as many."""
-    events, call, waits = trace.events, find_launches(trace).call, blocking_calls(trace).of(*WAITING)
+    events = trace.events
+    call = find_launches(trace).call
+    waits = blocking_calls(trace).of(*WAITING)
     is_split = np.zeros(len(call), bool)
     for thread in distinct(events.thread[waits]).tolist():
         on_thread = np.flatnonzero((call >= 0) & (events.thread[call] == thread))

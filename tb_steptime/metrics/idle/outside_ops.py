@@ -153,7 +153,9 @@ def outside_range(trace: Trace) -> OutsideRange | None:
     op           |mm| |add|                    |add|
     outside  oooo    o     oooooooooooooooooooo     oooooo
     """
-    threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
+    threads = training_threads(trace)
+    events = trace.events
+    steps = find_steps(trace)
     if not threads:
         return None
     outside = steps.intervals - loader_intervals(trace) - recorded(trace, threads[0])

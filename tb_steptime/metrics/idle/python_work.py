@@ -344,7 +344,9 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
     nothing is known of a thread until something on it returns, and nothing at all of a thread that waits from beginning
     to end.
     """
-    threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
+    threads = training_threads(trace)
+    events = trace.events
+    steps = find_steps(trace)
     rows = events.rows(Kind.PYTHON)
     if not threads or not len(rows):
         return None

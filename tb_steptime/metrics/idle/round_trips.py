@@ -32,7 +32,9 @@ def computes_between(trace: Trace, groups: BlockingGroups, others: Intervals) ->
     """Returns for each group that copies to the host the row of the longest op that computes before the next launch of
     the thread, if that is a copy to the device; -1 for all others. others: when the CPU does something else with
     copies, such as an optimizer's step."""
-    result, events, steps = np.full(len(groups), -1, np.int64), trace.events, find_steps(trace)
+    result = np.full(len(groups), -1, np.int64)
+    events = trace.events
+    steps = find_steps(trace)
     words = directions(trace, groups.copy)
     is_result = np.array([*(text == "DtoH" for text in words.texts), False], bool)[words.number]
     candidates = np.flatnonzero(is_result & (groups.bytes >= LEAST_BYTES))
@@ -43,7 +45,8 @@ def computes_between(trace: Trace, groups: BlockingGroups, others: Intervals) ->
     known = known[np.argsort(events.start_ns[launches.call[known]], kind="stable")]
     threads = events.thread[launches.call[known]]
     for thread in distinct_in(events.thread[groups.call[candidates]]).tolist():
-        on_thread, here = candidates[events.thread[groups.call[candidates]] == thread], known[threads == thread]
+        on_thread = candidates[events.thread[groups.call[candidates]] == thread]
+        here = known[threads == thread]
         call_starts, begin = events.start_ns[launches.call[here]], groups.end[on_thread]
         following = np.searchsorted(call_starts, begin)
         on_thread, begin, following = (each[following < len(here)] for each in (on_thread, begin, following))

@@ -114,7 +114,9 @@ def _blocked_ns(trace: Trace, groups: BlockingGroups, by: Int64, device: int) ->
 
 def group_devices(trace: Trace) -> Int64:
     """Returns for each of `blocking_groups` the device for which it waits; -1 if its thread had launched nothing."""
-    groups, events, launches = blocking_groups(trace), trace.events, find_launches(trace)
+    groups = blocking_groups(trace)
+    events = trace.events
+    launches = find_launches(trace)
     linked = in_order_of_calls(trace, np.arange(len(launches.call)))
     call, device = launches.call[linked], events.device[launches.activity[linked]]
     thread, of_call = events.thread[call], np.full(len(groups), -1, np.int64)

@@ -127,7 +127,8 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
 
 
 def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
-    op, dur = np.maximum(kernel_op_names(trace, rows), -1), trace.events.dur_ns[trace.kernels.event[rows]]
+    op = np.maximum(kernel_op_names(trace, rows), -1)
+    dur = trace.events.dur_ns[trace.kernels.event[rows]]
     makers = kernel_makers(trace)
     module, line = (words.at(rows) for words in (makers.module, makers.line))
     groups = Groups.of(op, module.number, line.number)

@@ -121,7 +121,8 @@ def stream_kernels(trace: Trace, device: int) -> StreamKernels:
 
 
 def _kinds(trace: Trace, rows: Int64) -> UInt8:
-    event, op = trace.kernels.event[rows], kernel_origins(trace).op[rows].astype(np.int64)
+    event = trace.kernels.event[rows]
+    op = kernel_origins(trace).op[rows].astype(np.int64)
     matmul = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows]
     kind = np.full(len(rows), KernelKind.OTHER, np.uint8)
     for pattern, its_kind in _BY_NAME:
@@ -372,7 +373,8 @@ def fusible_chains(trace: Trace, device: int, steps: Steps | None = None) -> Fus
     """Finds the fusible chains among the device's kernels that start in the steps. steps: None for all."""
     kernels, chosen = stream_kernels(trace, device), steps or find_steps(trace)
     chains = _chains(trace, kernels, in_attention(trace, device) | ~begin_in(trace, chosen, kernels.row))
-    kind, number = chain_kinds(trace, _op_names(trace, chains.row), chains.first), len(chosen.steps)
+    kind = chain_kinds(trace, _op_names(trace, chains.row), chains.first)
+    number = len(chosen.steps)
     kinds_found = [
         _chains_of_kind(trace, chains, kind == place, KINDS[place], number) for place in distinct_in(kind).tolist()
     ]
@@ -396,7 +398,8 @@ def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
     number, row = number[fusible], kernels.row[fusible]
     passes_on = np.bincount(number, kernels.kind[fusible] != KernelKind.CONCATENATION)
     several = ((np.bincount(number) > 1) & (passes_on > 0))[number] if len(number) else np.zeros(0, bool)
-    number, row = np.unique(number[several], return_inverse=True)[1].reshape(-1), row[several]
+    number = np.unique(number[several], return_inverse=True)[1].reshape(-1)
+    row = row[several]
     first = np.flatnonzero(np.diff(number, prepend=-1))
     dur = steady_activity_ns(trace, trace.kernels.event[row])
     total = exact_sums(number, dur, len(first))
@@ -407,7 +410,8 @@ def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
 def _repeats(trace: Trace, kernels: StreamKernels) -> Bool:
     """Returns which kernels are in a row of many with the same name and the same name of their op."""
     op = kernel_origins(trace).op[kernels.row].astype(np.int64)
-    kernel_name, op_name = trace.events.name[trace.kernels.event[kernels.row]], trace.events.name[op]
+    kernel_name = trace.events.name[trace.kernels.event[kernels.row]]
+    op_name = trace.events.name[op]
     differs = (np.diff(kernel_name, prepend=-1) != 0) | (np.diff(op_name, prepend=-1) != 0) | (op < 0) | kernels.broken
     number = np.cumsum(differs) - 1
     return np.bincount(number)[number] >= _REPEATED if len(number) else differs

@@ -73,10 +73,8 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
     order[np.argsort(groups.first)] = np.arange(len(groups))
     largest = np.lexsort((order, -total))[:PLACES]
     count, total_blocks = groups.count(), groups.sum(np.maximum(keys.blocks, 0))
-    has_blocks, deviation = (
-        groups.extremes(keys.blocks)[0] >= 0,
-        groups.deviation(keys.dur_ns, keys.step, int(steps.sum())),
-    )
+    has_blocks = groups.extremes(keys.blocks)[0] >= 0
+    deviation = groups.deviation(keys.dur_ns, keys.step, int(steps.sum()))
     first, names = groups.first[largest], kernel_names(trace)
     places = [
         LaunchPlace(
@@ -121,7 +119,8 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
         events, event = trace.events, trace.kernels.event
         step = step_at(trace, events.start_ns[event], steps)
         rows = np.flatnonzero((step >= 0) & (events.device[event] == device))
-        op, labels = kernel_origins(trace).op[rows].astype(np.int64), kernel_labels(trace)
+        op = kernel_origins(trace).op[rows].astype(np.int64)
+        labels = kernel_labels(trace)
         modules = _launching_modules(trace)
         recorded_blocks = blocks(trace)
         shapes = np.full(len(op), -1, np.int64) if events.shapes is None else values_at(events.shapes, op)
@@ -143,7 +142,8 @@ def _launching_modules(trace: Trace) -> Words:
     eager backward pass launches outside of modules, so its kernels in a graph get no module either; both then have the
     same place."""
     recorded = values_at(trace.events.name, kernel_modules(trace)).astype(np.int32)
-    names, labels = words_of(recorded, trace.strings.strings, module_name), kernel_labels(trace)
+    names = words_of(recorded, trace.strings.strings, module_name)
+    labels = kernel_labels(trace)
     if labels is None:
         return names
     forward = np.where(kernel_phases(trace) == PHASES.index("backward"), -1, labels.modules).astype(np.int32)

@@ -266,11 +266,9 @@ def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[
 
 
 def _times(parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
-    total, count, device = (
-        groups.sum(parts.total_ns),
-        groups.sum(parts.count),
-        parts.device[groups.first],
-    )
+    total = groups.sum(parts.total_ns)
+    count = groups.sum(parts.count)
+    device = parts.device[groups.first]
     shortest, longest = groups.extremes(parts.shortest_ns, parts.longest_ns)
     whole = {each: int(total[device == each].sum()) for each in distinct(device).tolist()}
     return {
@@ -293,7 +291,8 @@ def _means(groups: Groups, weighted: Float64, weight: Float64) -> list[float | N
 
 
 def _tensor_cores(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
-    leading, eligible = _leading_answers(trace, parts, groups), _eligible(trace, parts, groups)
+    leading = _leading_answers(trace, parts, groups)
+    eligible = _eligible(trace, parts, groups)
     why_not = _leading_reasons(trace, parts, groups, eligible)
     gain = groups.sum(parts.gain_ns).tolist()
     return {

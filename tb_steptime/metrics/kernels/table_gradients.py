@@ -54,7 +54,8 @@ class TableGradients(msgspec.Struct, frozen=True):
 def table_gradients(trace: Trace, device: int, steps: Steps | None = None) -> TableGradients | None:
     """Returns the kernels that start in the steps; None without such gradients, without recorded shapes, and if a norm
     or the update needs all rows. steps: None for all."""
-    needs_all_rows, chosen = _NEEDS_ALL_ROWS.get(optimizer_class(trace) or ""), steps or find_steps(trace)
+    needs_all_rows = _NEEDS_ALL_ROWS.get(optimizer_class(trace) or "")
+    chosen = steps or find_steps(trace)
     if needs_all_rows is None or trace.events.shapes is None or not has_tables(trace) or _takes_norms(trace):
         return None
     rows, origins = kernel_rows_in_window(trace, device), kernel_origins(trace)
@@ -64,7 +65,8 @@ def table_gradients(trace: Trace, device: int, steps: Steps | None = None) -> Ta
     spared = spared_rows(trace, ops, updates)
     if spared is None or are_named(trace, ops[updates], needs_all_rows.match).any():
         return None
-    share, dur = spared.share[place], steady_activity_ns(trace, trace.kernels.event[rows])
+    share = spared.share[place]
+    dur = steady_activity_ns(trace, trace.kernels.event[rows])
     if not share.any():
         return None
     saved_ns = float((share * dur).sum()) / len(chosen.steps)

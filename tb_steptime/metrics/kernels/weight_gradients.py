@@ -22,7 +22,9 @@ from tb_steptime.trace.table import Bool, Int64, values_at
 def of_weights(trace: Trace, rows: Int64) -> Bool:
     """Returns which of these rows of the kernel table make the gradient of weights; none without recorded shapes. If
     the batch has as many rows as the weights, sizes do not show it, and the result is False."""
-    chosen, shapes, products = np.zeros(len(rows), bool), trace.events.shapes, find_products(trace)
+    chosen = np.zeros(len(rows), bool)
+    shapes = trace.events.shapes
+    products = find_products(trace)
     if shapes is None:
         return chosen
     op = products.op[rows].astype(np.int64)

@@ -123,7 +123,9 @@ def curve(trace: Trace, place: Place) -> Curve:
     """Returns the curve of one of `memory_devices`."""
     table = trace.memory
     row = np.flatnonzero((table.device_type == place.type) & (table.device == place.device))
-    size, allocated, reserved = table.bytes[row], table.allocated[row], table.reserved[row]
+    size = table.bytes[row]
+    allocated = table.allocated[row]
+    reserved = table.reserved[row]
     whole = bool((allocated >= 0).all())
     if whole and place.type == CPU:
         allocated = _with_mapped(size, allocated, table.addr[row])
@@ -388,11 +390,13 @@ def _during_ops(trace: Trace) -> tuple[_During, ...]:
     events, table, during = trace.events, trace.memory, list[_During]()
     on = events.thread.take(op_rows(trace))
     for thread in distinct_in(table.thread).tolist():
-        rows, thread_lane = np.flatnonzero(table.thread == thread), lane(trace, op_rows, thread)
+        rows = np.flatnonzero(table.thread == thread)
+        thread_lane = lane(trace, op_rows, thread)
         first, end = (
             np.searchsorted(table.ts.take(rows), edge).astype(np.int32) for edge in (thread_lane.start, thread_lane.end)
         )
-        not_empty, op = np.flatnonzero(first < end), np.flatnonzero(on == thread).astype(np.int32)
+        not_empty = np.flatnonzero(first < end)
+        op = np.flatnonzero(on == thread).astype(np.int32)
         during.append(_During(op.take(not_empty), rows, first.take(not_empty), end.take(not_empty)))
     return tuple(during)
 
@@ -412,7 +416,9 @@ def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, .
 def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
     """Returns the memory by op name, for names that allocate or free anything; most bytes of their own first."""
     bytes_of_ops, names = op_bytes(trace, place), trace.events.name
-    name, number, outer = names.take(bytes_of_ops.op), len(trace.strings), _outermost_of_name(trace)
+    name = names.take(bytes_of_ops.op)
+    number = len(trace.strings)
+    outer = _outermost_of_name(trace)
     outer_name = name[outer]
     calls = np.bincount(outer_name, minlength=number)
     sums = [_by_name(name, column, number) for column in (bytes_of_ops.count, bytes_of_ops.allocated)]
@@ -437,7 +443,9 @@ def _outermost_of_name(trace: Trace) -> Bool:
     events, ops = trace.events, op_rows(trace)
     key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
     order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")
-    start, end, group = events.start_ns.take(ops[order]), events.ends(ops[order]), key.take(order)
+    start = events.start_ns.take(ops[order])
+    end = events.ends(ops[order])
+    group = key.take(order)
     offset = group * (int(end.max(initial=0)) + 1)  # with this offset, groups do not overlap
     reach = np.maximum.accumulate(end + offset)
     outer = np.ones(len(ops), bool)
@@ -457,7 +465,9 @@ class ChurnRow(msgspec.Struct, frozen=True):
 
 def churn(trace: Trace, place: Place) -> list[ChurnRow]:
     """Returns the allocations that are made and freed in the same step, by op."""
-    lives, made_by, table = allocations(trace), births(trace), trace.memory
+    lives = allocations(trace)
+    made_by = births(trace)
+    table = trace.memory
     on_device = are_on(trace, place)
     freed_in = np.where(lives.died >= 0, steps_at(trace, ends_ns(trace)), -1)
     short_lived = np.flatnonzero(on_device & (made_by.step >= 0) & (freed_in == made_by.step))

@@ -150,7 +150,8 @@ class _AllocationColumns:
         inside: Bool = np.zeros(len(self.start), bool)
         threads = trace.memory.thread[allocations(trace).born]
         for thread in distinct_in(trace.events.thread[frames]).tolist():
-            rows, on_thread = frames[trace.events.thread[frames] == thread], threads == thread
+            rows = frames[trace.events.thread[frames] == thread]
+            on_thread = threads == thread
             inside[on_thread] = (
                 open_at(trace.events.start_ns[rows], trace.events.ends(rows), self.start[on_thread]) >= 0
             )

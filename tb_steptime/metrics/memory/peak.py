@@ -119,8 +119,11 @@ def largest(trace: Trace, row: int) -> list[AllocationRow]:
 
 def rows_of(trace: Trace, chosen: Int64) -> list[AllocationRow]:
     """Returns table rows for these of `allocations`."""
-    table_rows, made_by, end = allocations(trace).born[chosen], births(trace), ends_ns(trace)[chosen]
-    names_of_makers, names = makers(trace, made_by.op[chosen]), [step.name for step in find_steps(trace).steps]
+    table_rows = allocations(trace).born[chosen]
+    made_by = births(trace)
+    end = ends_ns(trace)[chosen]
+    names_of_makers = makers(trace, made_by.op[chosen])
+    names = [step.name for step in find_steps(trace).steps]
     died, later = allocations(trace).died[chosen], later_steps(trace, chosen).tolist()
     rows = []
     for place, row in enumerate(chosen.tolist()):

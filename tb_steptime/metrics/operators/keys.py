@@ -112,7 +112,8 @@ def stacks_of(trace: Trace, rows: Rows) -> Words:
 
 def _paths(trace: Trace, frames: Int64, frame: Int64) -> tuple[Int64, list[str]]:
     """Returns for each of these frames the number of its stack, and the texts of the stacks, in time order."""
-    parent, name = parent_places(trace, frames), trace.events.name[frames].astype(np.int64)
+    parent = parent_places(trace, frames)
+    name = trace.events.name[frames].astype(np.int64)
     place = np.searchsorted(frames, frame)
     places = distinct_in(place)
     alike = Groups.of(_numbers(parent, name)[places])

@@ -178,7 +178,9 @@ def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
         frames, allocated = allocated_outside_ops(trace, source_frames(trace))
         return sums + _by_text(_lines_around(trace, frames), allocated)
     assert cost in DEVICE_COSTS
-    outside, work, labels = outside_ops(trace), labelled_work(trace), kernel_labels(trace)
+    outside = outside_ops(trace)
+    work = labelled_work(trace)
+    labels = kernel_labels(trace)
     sums += _by_text(_lines_around(trace, outside.call), outside.costs(trace, cost))
     if labels is not None:
         sums += _by_text(label_keys(trace, labels, "line").at(work.kernel), work.costs(trace, cost))

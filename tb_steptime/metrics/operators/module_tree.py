@@ -79,7 +79,8 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
     slowest_ns = _largest(at, each.each_ns(), len(paths))
     counted = (sums.occurrences > 0) | (sums.backward_ns() > 0)
     order = depth_first(paths.parent, np.flatnonzero(among_largest(sums.total_ns(), counted, MODULE_ROWS)))
-    place, named = {path: row for row, path in enumerate(order)}, module_class if folded else module_name
+    place = {path: row for row, path in enumerate(order)}
+    named = module_class if folded else module_name
     rows = [
         msgspec.structs.replace(
             sums.row(path),

@@ -260,13 +260,15 @@ def host_window(trace: Trace) -> tuple[int, int]:
 def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetail:
     name = trace.name_of(rows[0])
     longest = run_of(trace, int(rows[trace.events.dur_ns[rows].argmax()]))
-    spread, times = lengths(trace.events.dur_ns[rows]), launch_times(trace, rows, host_window(trace))
+    spread = lengths(trace.events.dur_ns[rows])
+    times = launch_times(trace, rows, host_window(trace))
     return OperatorDetail(name, spread, times, longest, kernels[:KERNELS], len(kernels[KERNELS:]))
 
 
 def _kernels(trace: Trace, tree: OpTree, keys: Sequence[int]) -> dict[int, list[OpKernel]]:
     """Returns the kernels of each op name, most time first."""
-    name, shorter = distinct_in(trace.events.name[trace.kernels.event]), kernel_names(trace)
+    name = distinct_in(trace.events.name[trace.kernels.event])
+    shorter = kernel_names(trace)
     count, total = _launched(trace, tree, keys, name)
     by_op: dict[int, list[OpKernel]] = {}
     for op, counts, totals in zip(keys, count, total, strict=True):

@@ -250,7 +250,9 @@ def _forward_again(trace: Trace, start: Int64, until: Int64, end: Int64) -> Inte
     ops        [mm][mm]  |backward|  [optimizer]  [copy] [mm][mm] [mm][mm]
     again                                                |---------------|
     """
-    events, passes, updates = trace.events, backward_passes(trace), optimizer_marks(trace)
+    events = trace.events
+    passes = backward_passes(trace)
+    updates = optimizer_marks(trace)
     layers = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match)
     layers = layers[is_in(events.thread[layers], training_threads(trace)) & ~in_nodes(trace, layers)]
     layers = layers[innermost(trace, updates, layers) < 0]
@@ -325,7 +327,9 @@ def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int
 def _site_ranges(trace: Trace, phase: PhaseId, site: int) -> list[tuple[int, int, int]]:
     """Returns (step, start, end) of each range from where the phase begins to the end of the last launch call from the
     site in it."""
-    events, steps, times = trace.events, find_steps(trace), host_phases(trace)[phase]
+    events = trace.events
+    steps = find_steps(trace)
+    times = host_phases(trace)[phase]
     calls = find_launches(trace).call[activity_sites(trace) == site]
     calls = distinct_in(calls[calls >= 0])
     start, end = events.start_ns[calls], np.maximum.accumulate(events.ends(calls))

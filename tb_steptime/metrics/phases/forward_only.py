@@ -27,7 +27,8 @@ def forward_only(trace: Trace) -> Bool:
     sequence numbers, which ops lack under `no_grad`. A step that only saves a checkpoint calls no layer, and one that
     launches graphs may hold its backward pass in them. A step that only accumulates gradients has a backward pass.
     """
-    layers, nodes = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match), engine_nodes(trace)
+    layers = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match)
+    nodes = engine_nodes(trace)
     numbered = layers[is_in(layers, trace.sequences.event)]
     trains = _holds(trace, nodes) | _holds(trace, optimizer_marks(trace))
     if not trains.any():

@@ -326,12 +326,15 @@ def inputs_prepared(trace: Trace, marks: Int64) -> dict[int, Intervals]:
     ops       mul add flip mul ... [convolution][relu]...      |nodes|
     inputs   |--------------------|
     """
-    events, passes, steps = trace.events, backward_passes(trace), find_steps(trace)
+    events = trace.events
+    passes = backward_passes(trace)
+    steps = find_steps(trace)
     creators = backward_nodes(trace).forward
     creators = creators[creators >= 0]
     if not len(creators) or not len(passes):
         return {}
-    layers, users = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match), events.rows(Kind.USER)
+    layers = rows_named(trace, (Kind.CPU_OP,), LAYER_OP.match)
+    users = events.rows(Kind.USER)
     users = users[range_sites(trace)[events.name[users]] == SITE["forward.model"]]
     begins_model = distinct_in(np.concatenate((creators, layers, users)))
     calls = calls_that_launch(trace, Kind.KERNEL)
@@ -340,7 +343,8 @@ def inputs_prepared(trace: Trace, marks: Int64) -> dict[int, Intervals]:
     by_thread = {}
     for thread in training_threads(trace):
         first = np.append(events.start_ns[begins_model[events.thread[begins_model] == thread]], NEVER)
-        end, until = first[np.searchsorted(first, start)], np.append(passes.start, NEVER)
+        end = first[np.searchsorted(first, start)]
+        until = np.append(passes.start, NEVER)
         inside = (end < until[np.searchsorted(until, start)]) & (steps.holding_on_host(start) >= 0)
         inside &= steps.holding_on_host(start) == steps.holding_on_host(end)
         begun = events.start_ns[calls[events.thread[calls] == thread]]
@@ -377,7 +381,8 @@ def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
 
 def _buffer_sync_end(trace: Trace, row: int) -> int | None:
     """Returns where the buffer synchronization at the start of this forward ends; None if there is none."""
-    events, end_ns = trace.events, int(trace.events.start_ns[row] + trace.events.dur_ns[row])
+    events = trace.events
+    end_ns = int(trace.events.start_ns[row] + trace.events.dur_ns[row])
     inside = np.arange(row + 1, int(np.searchsorted(events.start_ns, end_ns)))
     is_host = (events.kind[inside] == Kind.CPU_OP) | (events.kind[inside] == Kind.USER)
     inside = inside[is_host & (events.thread[inside] == events.thread[row])]

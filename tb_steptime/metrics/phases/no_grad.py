@@ -50,7 +50,9 @@ def without_gradients(trace: Trace) -> NoGrad:
     products of an optimizer, such as Muon, are no part of a forward pass. Steps that run a forward pass alone do not
     count.
     """
-    events, nodes, threads = trace.events, engine_nodes(trace), training_threads(trace)
+    events = trace.events
+    nodes = engine_nodes(trace)
+    threads = training_threads(trace)
     if not len(nodes):
         return NoGrad()
     numbered = trace.sequences.event[trace.sequences.forward_thread == 0].astype(np.int64)
@@ -75,7 +77,8 @@ def _enclose_any(trace: Trace, rows: Int64, inner: Int64) -> Bool:
     events, result = trace.events, np.zeros(len(rows), bool)
     for thread in distinct_in(events.thread[rows]).tolist():
         on_thread = np.flatnonzero(events.thread[rows] == thread)
-        begun, own = events.start_ns[inner[events.thread[inner] == thread]], rows[on_thread]
+        begun = events.start_ns[inner[events.thread[inner] == thread]]
+        own = rows[on_thread]
         within = (np.searchsorted(begun, at) for at in (events.start_ns[own], events.ends(own)))
         result[on_thread] = np.not_equal(*within)
     return result

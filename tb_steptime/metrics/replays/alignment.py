@@ -87,7 +87,8 @@ def align(eager: Sequence, replay: Sequence) -> Alignment:
     sure = _matches(eager, replay, pairing) >= Match.KIND
     pairing = np.where(sure, pairing, -1)
     for _ in range(_MOST_ROUNDS):
-        ours, theirs = np.setdiff1d(np.arange(len(eager)), pairing), np.flatnonzero(pairing < 0)
+        ours = np.setdiff1d(np.arange(len(eager)), pairing)
+        theirs = np.flatnonzero(pairing < 0)
         more = _in_one_order(eager.rows(ours), replay.rows(theirs))
         same = _matches(eager.rows(ours), replay.rows(theirs), more) >= Match.NAME
         if not same.any():
@@ -143,7 +144,9 @@ def _without_equal_ends(
     unequal = eager.shape[first : first + most] != replay.shape[start : start + most]
     equal = int(unequal.argmax()) if unequal.any() else most
     pairing[start : start + equal] = np.arange(first, first + equal)
-    first, start, most = first + equal, start + equal, most - equal
+    first = first + equal
+    start = start + equal
+    most = most - equal
     unequal = eager.shape[last - most : last][::-1] != replay.shape[end - most : end][::-1]
     equal = int(unequal.argmax()) if unequal.any() else most
     pairing[end - equal : end] = np.arange(last - equal, last)

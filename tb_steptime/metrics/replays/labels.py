@@ -112,7 +112,9 @@ def _units(trace: Trace) -> list[Int64]:
 def _by_step(trace: Trace) -> list[Int64]:
     """Returns the kernels that the host launches in each step. Kernels without a recorded launch belong to the step in
     which they begin."""
-    events, call, steps = trace.events, kernel_origins(trace).call, find_steps(trace)
+    events = trace.events
+    call = kernel_origins(trace).call
+    steps = find_steps(trace)
     rows = _in_order(trace, np.arange(len(trace.kernels)))
     launch = call[rows]
     start = events.start_ns[np.where(launch >= 0, launch, trace.kernels.event[rows])]
@@ -183,7 +185,9 @@ def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace
     row      for each kernel the row of the eager kernel table, -1 for none
     is_same  whether that is the same kernel in the same launch shape
     """
-    strings, inputs, texts = _Texts(trace.strings.strings), _Texts(trace.inputs.strings), _Texts([])
+    strings = _Texts(trace.strings.strings)
+    inputs = _Texts(trace.inputs.strings)
+    texts = _Texts([])
     op = values_at(kernel_origins(eager).op, row)
 
     def of_op(column: Int32 | None, into: _Texts, texts: list[str]) -> Int32:

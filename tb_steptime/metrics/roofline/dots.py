@@ -144,7 +144,8 @@ def roofline(trace: Trace, device: int) -> Roofline:
     rows, work = kernel_rows_in_window(trace, device), kernel_work(trace)
     usable = [each.work is not None and bool(each.work.least_bytes) for each in work.distinct]
     is_usable = np.array([*usable, False], bool)[work.place[rows]]
-    dur, peaks = trace.events.dur_ns[trace.kernels.event[rows]], device_peaks(trace, device)
+    dur = trace.events.dur_ns[trace.kernels.event[rows]]
+    peaks = device_peaks(trace, device)
     calls = _calls(trace, rows[is_usable])
     groups = Groups.of(calls.place, calls.kernel)
     total = groups.sum(calls.total_ns)
@@ -167,7 +168,9 @@ def roofline(trace: Trace, device: int) -> Roofline:
 
 
 def _calls(trace: Trace, rows: Int64) -> _Calls:
-    events, event, work = trace.events, trace.kernels.event[rows], kernel_work(trace)
+    events = trace.events
+    event = trace.kernels.event[rows]
+    work = kernel_work(trace)
     groups, dur = Groups.of(work.op[rows]), events.dur_ns[event]
     order = np.argsort(dur, kind="stable")
     longest = np.zeros(len(groups), np.int64)
@@ -190,13 +193,16 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
 
 def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks | None) -> RooflineDot:
     members = np.flatnonzero(groups.place == group)
-    first, product = int(members[0]), kernel_work(trace).distinct[int(calls.place[members[0]])]
-    name, total_ns = trace.strings[int(calls.kernel[first])], int(calls.total_ns[members].sum())
+    first = int(members[0])
+    product = kernel_work(trace).distinct[int(calls.place[members[0]])]
+    name = trace.strings[int(calls.kernel[first])]
+    total_ns = int(calls.total_ns[members].sum())
     assert product.work is not None
     roof = peaks.roof(product.work.dtype, int(calls.products[first])) if peaks else None
     at_roof = _at_roof_ns(product.work, roof, peaks)
     efficiency = None if at_roof is None or not total_ns else at_roof * len(members) / total_ns
-    fewer, computes = bool(calls.fewer[members].any()), _computes(product.work, roof, peaks)
+    fewer = bool(calls.fewer[members].any())
+    computes = _computes(product.work, roof, peaks)
     gain_ns = 0
     if at_roof is not None:  # up to GOOD_FRACTION of the roof; no kernel is shorter than an empty one
         gain_ns = max(0, round(total_ns - len(members) * max(at_roof / GOOD_FRACTION, EMPTY_NS)))

@@ -188,7 +188,8 @@ def _why_not(trace: Trace, device: int) -> Reason | None:
 def known_products(trace: Trace, device: int) -> float | None:
     """Returns the share of the time of product kernels whose operations are known; None without any such kernel."""
     rows = kernel_rows(trace, device)
-    dur, on_cores = trace.events.dur_ns.take(trace.kernels.event.take(rows)), kernel_bins(trace).take(rows)
+    dur = trace.events.dur_ns.take(trace.kernels.event.take(rows))
+    on_cores = kernel_bins(trace).take(rows)
     is_product = (on_cores == BINS.index("tensor_core")) | (on_cores == BINS.index("matmul_like"))
     whole = int(dur[is_product].sum())
     part = int(dur[is_product & (product_calls(trace).op[rows] >= 0)].sum())
@@ -317,7 +318,9 @@ def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
 def validated_traffic(trace: Trace, device: int) -> Validation | None:
     """Returns the time that reading inputs and writing results once each takes at the peak bandwidth, and the measured
     use of the bandwidth; None if one of the two is unknown."""
-    counter, rows, peaks = samples(trace, device, DRAM.id), kernel_rows(trace, device), device_peaks(trace, device)
+    counter = samples(trace, device, DRAM.id)
+    rows = kernel_rows(trace, device)
+    peaks = device_peaks(trace, device)
     if counter is None or peaks is None:
         return None
     rows, work = rows[~exchanging(trace, rows)], kernel_work(trace)
@@ -334,10 +337,12 @@ def _validated(trace: Trace, counter: Samples, rows: Int64, ops: Products, at_pe
                 unknown
     """
     event = trace.kernels.event[rows]
-    length, has_bound = trace.events.dur_ns[event], (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
+    length = trace.events.dur_ns[event]
+    has_bound = (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
     if not has_bound.any() or length[has_bound].sum() < LEAST_VALIDATED * length.sum():
         return None
-    begin, finish = trace.events.start_ns[event[has_bound]], trace.events.ends(event[has_bound])
+    begin = trace.events.start_ns[event[has_bound]]
+    finish = trace.events.ends(event[has_bound])
     groups = Groups.of(ops.op[rows[has_bound]].astype(np.int64))
     rate = at_peak_ns[has_bound] / np.maximum(groups.sum(length[has_bound]).astype(np.float64)[groups.place], 1)
 

@@ -35,14 +35,17 @@ def excess_on_devices(trace: Trace) -> Excess:
         return no_excess()
     start, end = events.start_ns[launches.activity], events.ends(launches.activity)
     launched_ns = np.where(launches.call >= 0, events.start_ns[launches.call], start)
-    step, exchanges = step_at(trace, launched_ns), collective_names(trace)[events.name[launches.activity]]
+    step = step_at(trace, launched_ns)
+    exchanges = collective_names(trace)[events.name[launches.activity]]
     judged = judge(end - start, step, *activity_sites(trace))
     tried = is_in(launches.activity, trials(trace).event)
     waits = exchanges & _shows_no_cause(step, recording_at(trace, launched_ns), judged.kind)
     excess = np.where(tried, end - start, judged.excess_ns)
     kind = np.where(tried, ExcessKind.ONCE, np.where(waits, ExcessKind.UNKNOWN, judged.kind))
     long = np.flatnonzero(tried | (excess > 0) & ~_contended(trace, start, end))
-    row, excess, kind = launches.activity[long], excess[long], kind[long]
+    row = launches.activity[long]
+    excess = excess[long]
+    kind = kind[long]
     sure = (kind == ExcessKind.UNKNOWN) & (end[long] - start[long] >= TIMES_SURE * (end[long] - start[long] - excess))
     sure &= ~exchanges[long] & ~are_named(trace, row, ANY_SIZE.search)
     kind = np.where(sure, ExcessKind.INTERRUPTED, kind).astype(np.uint8)
@@ -96,7 +99,8 @@ def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
         if len(tracks) < 2:
             continue
         for own_track in tracks:
-            on_track, others = on_device & (track == own_track), on_device & (track != own_track)
+            on_track = on_device & (track == own_track)
+            others = on_device & (track != own_track)
             shared = Intervals.union(start[others], end[others]).overlap_ns(start[on_track], end[on_track])
             is_contended[on_track] = 2 * shared > end[on_track] - start[on_track]
     return is_contended

@@ -61,7 +61,8 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     launches = find_launches(trace)
     rows = np.flatnonzero(trace.events.device[launches.activity] == device)
     linked = rows[launches.call[rows] >= 0]
-    low, started = int(trace.events.start_ns[0]), trace.events.start_ns[launches.activity[rows]]
+    low = int(trace.events.start_ns[0])
+    started = trace.events.start_ns[launches.activity[rows]]
     if not len(linked):
         first = int(started.min(initial=NEVER))
         unknown = len(rows) and first - low >= HEAD_WAIT_NS and not has_launches(trace)
@@ -107,7 +108,8 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
     """Returns the heads after pauses of the recording: the time in which work runs that was launched during the pause,
     as its numbers show."""
     events, launches = trace.events, find_launches(trace)
-    number, start = events.correlation_id.take(launches.activity), events.start_ns.take(launches.activity)
+    number = events.correlation_id.take(launches.activity)
+    start = events.start_ns.take(launches.activity)
     lost = rows[(launches.call[rows] < 0) & (number[rows] > number[linked].min())]
     if not len(lost):
         return Intervals.empty()
@@ -116,7 +118,8 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
     working = Intervals.union(events.start_ns[:], events.ends(np.arange(len(events))))
     gaps = working.gaps(int(working.start[0]), int(working.end[-1]))
     for resumed in gaps.end[gaps.end - gaps.start >= PAUSE_NS].tolist():
-        before, after = linked[start[linked] < resumed], linked[start[linked] >= resumed]
+        before = linked[start[linked] < resumed]
+        after = linked[start[linked] >= resumed]
         if len(before) and len(after):
             meanwhile = (number[lost] > number[before].max()) & (number[lost] < number[after].min())
             seen = launches.activity[lost[meanwhile & (start[lost] >= resumed)]]
@@ -126,7 +129,9 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
 
 def _awaited(trace: Trace, low: int) -> Intervals:
     """Returns the time up to the end of the last synchronize that waits although no earlier launch is recorded."""
-    events, call, syncs = trace.events, find_launches(trace).call, blocking_calls(trace).of(Blocks.SYNC)
+    events = trace.events
+    call = find_launches(trace).call
+    syncs = blocking_calls(trace).of(Blocks.SYNC)
     before = syncs[events.ends(syncs) <= events.start_ns[call[call >= 0]].min()]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
     return Intervals.of((low, int(events.ends(waiting).max()))) if len(waiting) else Intervals.empty()

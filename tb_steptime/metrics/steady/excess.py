@@ -176,7 +176,8 @@ def judge(length: Int64, step: Int64, sites: SiteColumns, like: Likeness) -> Cal
     fixed, shaped = like
     may = _may_be_long(length, step, sites[0](ALL_ROWS), fixed)
     rows = _compared(may, sites, fixed)
-    excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
+    excess = np.zeros(len(length), np.int64)
+    kind = np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
     if not len(rows):
         return CallExcess(excess, kind)
     one_step = bool(step.min() == step.max())
@@ -286,7 +287,9 @@ def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64)
     same_site = _calls_of_sites(site, site[rows[long]])  # few sites have any long call
     if not len(same_site):
         return long
-    number, later, first = numbered(site[same_site]), length[same_site], is_in(same_site, rows[begins])
+    number = numbered(site[same_site])
+    later = length[same_site]
+    first = is_in(same_site, rows[begins])
     later[first] = 0
     ranked, count = later[np.lexsort((later, number))], np.bincount(number)
     most = np.maximum(1, RARE_FRACTION * (count - np.bincount(number, first))).astype(np.int64)

@@ -52,7 +52,8 @@ def exposed_excess(trace: Trace, device: int | None) -> Mapping[ExcessKind, Inte
 def _uncovered(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
     """Returns for each kind when there is excess while the device has no other work. The intervals of different kinds
     are disjoint."""
-    by_kind, rest = {}, Intervals.of((np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2))
+    by_kind = {}
+    rest = Intervals.of((np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2))
     for kind in _ORDER:
         by_kind[kind] = _excess_times(trace, device, kind) & rest
         rest = rest - by_kind[kind]

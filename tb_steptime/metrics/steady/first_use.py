@@ -71,7 +71,8 @@ def first_uses(trace: Trace) -> tuple[tuple[int, Intervals], ...]:
     events = trace.events
     captured, begin_ns = _captures(trace)
     scripted, idle_ns, next_ns = _scripted(trace)
-    loads, only = _while_warm(trace, loading_calls(trace)), _first_uses_in_only_step(trace)
+    loads = _while_warm(trace, loading_calls(trace))
+    only = _first_uses_in_only_step(trace)
     rows = np.concatenate((compilations(trace), loads, set_up_calls(trace), _first_memory(trace), only))
     root, engine = backward_start(trace)
     thread = np.concatenate([events.thread[each] for each in (rows, captured, scripted, root)])
@@ -96,7 +97,8 @@ def _scripted(trace: Trace) -> tuple[Int64, Int64, Int64]:
     rows = _while_warm(trace, ops[is_default])
     start, end = events.start_ns[rows].copy(), events.ends(rows)
     for thread in distinct_in(events.thread[rows]).tolist():
-        own, others = events.thread[rows] == thread, ops[~is_default & (events.thread[ops] == thread)]
+        own = events.thread[rows] == thread
+        others = ops[~is_default & (events.thread[ops] == thread)]
         begun, ended = events.start_ns[others], np.sort(events.ends(others))
         before, after = np.searchsorted(ended, start[own], side="right"), np.searchsorted(begun, end[own])
         start[own] = np.where(before > 0, np.append(0, ended)[before], start[own])
@@ -137,7 +139,8 @@ def _captures(trace: Trace) -> tuple[Int64, Int64]:
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     start = events.start_ns[ends].copy()
     for thread in distinct(events.thread[ends]).tolist():
-        on_thread, begins_here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
+        on_thread = events.thread[ends] == thread
+        begins_here = begins[events.thread[begins] == thread]
         place = np.searchsorted(begins_here, ends[on_thread]) - 1
         start[on_thread] = np.where(
             place >= 0, events.start_ns[begins_here[place]] if len(begins_here) else start[on_thread], start[on_thread]
@@ -251,7 +254,8 @@ def _first_launch(trace: Trace) -> Int64:
 def _first_tensor(trace: Trace) -> Int64:
     """Returns the row of the first op that creates a tensor, if it is far longer than all later ones or the only one,
     and no call in it shows what takes the time. No later step takes so long for it."""
-    events, rows = trace.events, rows_named(trace, (Kind.CPU_OP,), _MAKES_TENSOR.__contains__)
+    events = trace.events
+    rows = rows_named(trace, (Kind.CPU_OP,), _MAKES_TENSOR.__contains__)
     first, length = rows[:1], events.dur_ns[rows]
     if not len(rows) or length[0] < max(LONG_NS, TIMES_LONGER * length[1:].max(initial=0)):
         return rows[:0]

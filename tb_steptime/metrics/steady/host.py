@@ -216,13 +216,16 @@ def _excess_of_ops(
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
     first, end = _segments_within(trace, segments, host.row[ops])
     not_empty = end > first
-    ops, first, end = ops[not_empty], first[not_empty], end[not_empty]
+    ops = ops[not_empty]
+    first = first[not_empty]
+    end = end[not_empty]
     if not len(ops):
         return excess, kind
     sites, like = op_sites(trace, ops)
     sums = np.zeros(len(own) + 1, np.int64)
     np.cumsum(own, out=sums[1:])
-    length, step = sums.take(end) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
+    length = sums.take(end) - sums.take(first)
+    step = step_at(trace, trace.events.start_ns[host.row[ops]])
     del sums
     judged = judge(length, step, sites, like)
     long = np.flatnonzero(judged.excess_ns)
@@ -244,7 +247,9 @@ def _excess_of_ops(
 def _segments_within(trace: Trace, segments: HostSegments, rows: Int32) -> tuple[Int64, Int64]:
     """Returns, for each of these rows of the event table, the first of its thread's segments that begins in it, and the
     first one after its end. The rows must be sorted by thread."""
-    thread, start, end = trace.events.thread[rows], trace.events.start_ns[rows], trace.events.ends(rows)
+    thread = trace.events.thread[rows]
+    start = trace.events.start_ns[rows]
+    end = trace.events.ends(rows)
     first, behind = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     for number in distinct_in(thread).tolist():
         on_thread, (low, high) = slice(*_range_of(thread, number)), _range_of(segments.thread, number)
@@ -333,7 +338,9 @@ def _excess_of_first_use(
     as a first use, which is excess as a whole. The profiler writes the loading of code on a track of its own, and the
     launch that loads is the call at that time."""
     loads = Intervals.of_events(trace.events, loading_overheads(trace))
-    start, end, named = segments.start_ns, segments.end_ns, np.zeros(len(segments), np.int64)
+    start = segments.start_ns
+    end = segments.end_ns
+    named = np.zeros(len(segments), np.int64)
     ends = end.copy()
     if len(loads):
         is_call = is_in(trace.events.kind.take(host.row), CALL_KINDS)

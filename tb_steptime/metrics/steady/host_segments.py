@@ -88,7 +88,10 @@ def host_events(trace: Trace) -> HostEvents:
     rows = trace.events.rows(*_HOST_KINDS)
     rows = rows[trace.events.dur_ns[rows] > 0]
     thread = trace.events.thread[rows]
-    row, enclosing, depth, first = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)], 0
+    row = [np.empty(0, np.int64)]
+    enclosing = [np.empty(0, np.int32)]
+    depth = [np.empty(0, np.int32)]
+    first = 0
     for each in distinct_in(thread).tolist():
         thread_rows = rows[thread == each]
         nested = nesting(trace.events.start_ns[thread_rows], trace.events.ends(thread_rows))
@@ -110,7 +113,8 @@ def host_places(trace: Trace, rows: Int32 | Int64) -> Int64:
 def host_segments(trace: Trace) -> HostSegments:
     """Divides the time of each thread into segments."""
     host = host_events(trace)
-    thread, start = trace.events.thread[host.row].astype(np.int32), trace.events.start_ns[host.row]
+    thread = trace.events.thread[host.row].astype(np.int32)
+    start = trace.events.start_ns[host.row]
     if columns := one_pass("stretches", _TYPES, start, trace.events.ends(host.row), thread, host.parent, for_each=2):
         return HostSegments(*columns)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
@@ -138,7 +142,8 @@ def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first:
     ends = place[::-1][np.argsort(end[first:end_row][::-1], kind="stable")]  # at equal ends inner ones first
     at = np.concatenate((end[ends], start[place]))
     order = np.argsort(at, kind="stable")
-    event, begins = np.concatenate((ends, place))[order], np.repeat([False, True], len(place))[order]
+    event = np.concatenate((ends, place))[order]
+    begins = np.repeat([False, True], len(place))[order]
     at = at[order]
     inside = np.where(begins, event, host.parent[event])[:-1]
     before = np.where(begins, -1, event)[:-1]

@@ -170,7 +170,9 @@ def _activity_columns(trace: Trace) -> tuple[list[Int64], Likeness]:
     only the name in common may have any size. Even those of one launch shape may loop over different lengths: only the
     shapes of the op, or the bytes that are copied or exchanged, show that their work is the same."""
     events, launches = trace.events, find_launches(trace)
-    host, code, activity = host_events(trace), host_code(trace), launches.activity
+    host = host_events(trace)
+    code = host_code(trace)
+    activity = launches.activity
     call = host_places(trace, launches.call)
     sites_of_calls = [values_at(column, call) for column in (code.exact, code.path)]
     name = events.name[activity].astype(np.int64)

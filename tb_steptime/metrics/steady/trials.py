@@ -56,7 +56,9 @@ def trials(trace: Trace) -> Trials:
 def _are_trials_of_ops(trace: Trace, op: Int64) -> Bool:
     """Returns which activities are trials of ops. `op` is the place in `host_events` of the event around each one's
     call, or -1."""
-    events, host, is_trial = trace.events, host_events(trace), np.zeros(len(op), bool)
+    events = trace.events
+    host = host_events(trace)
+    is_trial = np.zeros(len(op), bool)
     rows = np.flatnonzero(op >= 0)
     rows = rows[events.kind[host.row[op[rows]]] == Kind.CPU_OP]
     if not len(rows):
@@ -77,7 +79,9 @@ def _are_trials_of_ops(trace: Trace, op: Int64) -> Bool:
 
 def trial_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when a device runs trials, or waits for the next trial of the same call, and does nothing else."""
-    events, tried, activity = trace.events, trials(trace), find_launches(trace).activity
+    events = trace.events
+    tried = trials(trace)
+    activity = find_launches(trace).activity
     on_device = np.flatnonzero(events.device[tried.event] == device)
     if not len(on_device):
         return Intervals.empty()

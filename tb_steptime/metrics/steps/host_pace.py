@@ -147,12 +147,16 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
     launched = by_site(trace, device, steps)
     runs = _device_ns(trace, device, activity_sites(trace), len(SITES), steps or find_steps(trace))
     gaps, each = longest_gaps(trace, device, EXAMPLES, steps), _each_ns(trace, device)
-    split, paused = split_late_ns(trace, device, steps), paused_late_ns(trace, device, steps)
-    rows, labels, model = [], {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
+    split = split_late_ns(trace, device, steps)
+    paused = paused_late_ns(trace, device, steps)
+    rows = []
+    labels = {site.id: site.label for site in SITES}
+    model = phase_labels(trace)["forward"]
     if model != PHASE_LABELS["forward"]:  # the trace shows no forward pass
         labels["forward.model"] = model
     for place, site in enumerate(SITES):
-        idle, own = IdleNs(*mean.idle[0, place].tolist()), launched.get(site.id, _NOTHING)
+        idle = IdleNs(*mean.idle[0, place].tolist())
+        own = launched.get(site.id, _NOTHING)
         if idle.total_ns or own.launches:
             rows.append(
                 SiteRow(
@@ -177,7 +181,9 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
 
 def _each_ns(trace: Trace, device: int) -> dict[int, int]:
     """Returns the median length, by place in SITES, of the device's activities that are not exchanges between ranks."""
-    events, activity, sites = trace.events, find_launches(trace).activity, activity_sites(trace)
+    events = trace.events
+    activity = find_launches(trace).activity
+    sites = activity_sites(trace)
     works = (events.device.take(activity) == device) & ~collective_names(trace)[events.name.take(activity)]
     return {
         place: int(median(events.dur_ns.take(activity[works & (sites == place)])))
@@ -296,7 +302,8 @@ def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> t
     bins = -(-(high - low) // bin_ns)
     count, total = np.zeros(bins, np.int64), np.zeros(bins, np.int64)
     for first in range(0, len(launches.activity), _AT_ONCE):
-        activity, call = launches.activity[first : first + _AT_ONCE], launches.call[first : first + _AT_ONCE]
+        activity = launches.activity[first : first + _AT_ONCE]
+        call = launches.call[first : first + _AT_ONCE]
         start = events.start_ns[activity]
         shown = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
         place = (start[shown] - low) // bin_ns

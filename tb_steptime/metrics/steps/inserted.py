@@ -247,7 +247,8 @@ def _recurring(trace: Trace, device: int | None) -> RecurringWork | None:
     if _are_updates(trace, recurs):
         return None
     of_found = recurs[step]
-    names, sign = trace.events.name[rows], np.where(of_found, 1 / recurs.sum(), -1 / (~recurs).sum())
+    names = trace.events.name[rows]
+    sign = np.where(of_found, 1 / recurs.sum(), -1 / (~recurs).sum())
     more, longer = np.bincount(names, sign), np.bincount(names, sign * self_times(trace, rows))
     most = int(np.where(np.rint(more) >= 1, longer, 0).argmax())
     steps = find_steps(trace).steps

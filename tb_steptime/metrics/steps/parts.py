@@ -254,7 +254,8 @@ def mean_host_ns(trace: Trace) -> dict[str, int]:
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
     """Returns when the device computes, when only a collective runs, and when only a copy or memset runs. The intervals
     are disjoint and not limited to the steps."""
-    compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
+    compute = computing_intervals(trace, device)
+    kernels = kernel_intervals(trace, device)
     memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels
 

@@ -184,11 +184,15 @@ def _recomputed_rows(trace: Trace) -> Int64:
 
 def recomputed(trace: Trace, device: int | None) -> Recomputed | None:
     """Returns what is computed again within the steps; None if nothing is."""
-    events, ops, steps = trace.events, checkpointed(trace), len(find_steps(trace).steps)
+    events = trace.events
+    ops = checkpointed(trace)
+    steps = len(find_steps(trace).steps)
     within = steps_at(trace, events.start_ns[ops.rows]) >= 0
     if not within.any():
         return None
-    rows, node, work = ops.rows[within], ops.node[within], again_activities(trace)
+    rows = ops.rows[within]
+    node = ops.node[within]
+    work = again_activities(trace)
     repeated = work if len(work) else rows
     return Recomputed(
         calls=round(len(distinct_in(node)) / steps),

@@ -171,7 +171,8 @@ def eligibility(trace: Trace) -> Eligibility:
     peaks = _distinct([rates for _, rates in judged])
     why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int32)[place]
     rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)[place]
-    bins, double = kernel_bins(trace), np.array([_is_double(case) for case in cases], bool)[place]
+    bins = kernel_bins(trace)
+    double = np.array([_is_double(case) for case in cases], bool)[place]
     return Eligibility(is_in(bins, _PRODUCTS), why, _gains(trace, rates, peaks), rates, double, reasons, peaks)
 
 
@@ -185,9 +186,12 @@ def _distinct(values: list[T | None]) -> list[T]:
 
 def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
     answers, bins = kernel_answers(trace), kernel_bins(trace)
-    products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
+    products = find_products(trace)
+    layout = kernel_answers(trace).where(lambda answer: answer.family == "layout")
     converting = distinct_in(products.op[layout & (products.op >= 0)])
-    converted, attention, tf32 = is_in(products.op, converting), _in_math_attention(trace), _runs_as_tf32(trace)
+    converted = is_in(products.op, converting)
+    attention = _in_math_attention(trace)
+    tf32 = _runs_as_tf32(trace)
     decomposes = in_decompositions(trace)
     flags = converted.astype(np.uint8), decomposes.astype(np.uint8)
     groups = Groups.of(answers.place, bins, products.place, *flags, attention)
@@ -223,7 +227,8 @@ def _in_math_attention(trace: Trace) -> UInt8:
     attention widens these to FP32. On a CPU, torch 2.13 runs the products on FP32 with and without autocast, and on 16
     bits with the setting of `WIDENED`."""
     events, op = trace.events, find_products(trace).op.astype(np.int64)
-    attention, inside = rows_named(trace, (Kind.CPU_OP,), _MATH_ATTENTION.match), np.zeros(len(op), np.uint8)
+    attention = rows_named(trace, (Kind.CPU_OP,), _MATH_ATTENTION.match)
+    inside = np.zeros(len(op), np.uint8)
     if not len(attention) or events.dtypes is None:
         return inside
     places = events.dtypes[attention].astype(np.int64)
@@ -259,7 +264,9 @@ def _judge(trace: Trace, case: _Case) -> tuple[Ineligibility | None, Rates | Non
         return NO_KERNEL, None
     if case.bin != _MATMUL_LIKE:
         return None, None
-    properties, listed, dtype = trace.devices.get(case.device), device_peaks(trace, case.device), _dtype(case)
+    properties = trace.devices.get(case.device)
+    listed = device_peaks(trace, case.device)
+    dtype = _dtype(case)
     missing = _missing_types(properties.compute_capability if properties else None, listed)
     peaks = listed
     if listed is None and device_has_tensor_cores(trace, case.device):

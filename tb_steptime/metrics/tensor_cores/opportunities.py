@@ -119,7 +119,8 @@ def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Oppo
     dur = trace.events.dur_ns[trace.kernels.event[rows]]
     steady = steady_activity_ns(trace, trace.kernels.event[rows])
     totals, lengths, gains = (groups.sum(values).tolist() for values in (dur, steady, judged.gain_ns[rows]))
-    counts, bounded = groups.count().tolist(), (memory_share(trace, judged.rates >= 0)[rows] > 0)[groups.first]
+    counts = groups.count().tolist()
+    bounded = (memory_share(trace, judged.rates >= 0)[rows] > 0)[groups.first]
     table = [
         _opportunity(trace, row, counts[i], totals[i], gains[i], _formula(judged, row, lengths[i], bool(bounded[i])))
         for i, row in enumerate(rows[groups.first].tolist())
@@ -192,7 +193,9 @@ def _formula(judged: Eligibility, row: int, total_ns: int, bounded: bool) -> Rea
     if judged.rates[row] < 0:
         return Reason("no_gain_computed")
     rates = judged.peaks[judged.rates[row]]
-    time, plain, tensor = ns(total_ns), Quantity(rates.plain, Unit.NUMBER), Quantity(rates.tensor, Unit.NUMBER)
+    time = ns(total_ns)
+    plain = Quantity(rates.plain, Unit.NUMBER)
+    tensor = Quantity(rates.tensor, Unit.NUMBER)
     if not rates.listed:
         return Reason("gain_by_ratio", {"time": time, "ratio": Quantity(rates.ratio, Unit.NUMBER)})
     if bounded:

@@ -134,7 +134,8 @@ def _groups(trace: Trace, rows: Int64) -> list[_Group]:
         product = products.distinct[products.place[in_group[0]]]
         if product.work is not None and not product.work.depthwise:
             names = distinct_in(trace.events.name[trace.kernels.event[in_group]]).tolist()
-            has_sizes, calls = len(product.work.lengths) == 3, len(distinct_in(products.op[in_group]))
+            has_sizes = len(product.work.lengths) == 3
+            calls = len(distinct_in(products.op[in_group]))
             why = why_slow(product.work, [trace.strings[name] for name in names]) if has_sizes else None
             groups.append(_Group(product, product.work, in_group, calls, int(dur[in_group].sum()), why))
     return groups

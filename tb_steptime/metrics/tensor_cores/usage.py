@@ -71,7 +71,8 @@ def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
     rows = np.flatnonzero(unknown & (find_products(trace).place >= 0))
     if not len(rows):
         return named
-    products, device = find_products(trace), trace.events.device[trace.kernels.event[rows]]
+    products = find_products(trace)
+    device = trace.events.device[trace.kernels.event[rows]]
     names = ["" if product.work is None else product.work.dtype for product in products.distinct]
     dtypes, dtype_of = np.unique(np.array(names, str), return_inverse=True)
     dtype_of = dtype_of.reshape(-1)
@@ -80,7 +81,8 @@ def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
     np.maximum.at(best, groups.place, np.nan_to_num(rates(trace, named)[rows]))
     proved = []
     for i, rate in zip(groups.first.tolist(), best.tolist(), strict=True):
-        answer, dtype = named.distinct[named.place[rows[i]]], str(dtypes[dtype_of[products.place[rows[i]]]])
+        answer = named.distinct[named.place[rows[i]]]
+        dtype = str(dtypes[dtype_of[products.place[rows[i]]]])
         proved.append(_proved(trace, answer, int(device[i]), dtype, rate))
     place = named.place.copy()
     place[rows] = len(named.distinct) + groups.place
@@ -114,7 +116,8 @@ def rates(trace: Trace, named: KernelAnswers) -> Float64:
     The rate is a lower bound: the minimum number of operations of the op over the time of all its product and unknown
     kernels, as a mean over the launches of the same kernel for the same shapes.
     """
-    products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event] + TICK_NS
+    products = find_products(trace)
+    dur = trace.events.dur_ns[trace.kernels.event] + TICK_NS
     computes = named.where(lambda answer: answer.answer == "unknown" or answer.role == "matmul")
     products_run = np.flatnonzero(computes & (products.place >= 0))
     result = np.full(len(dur), np.nan)
@@ -370,7 +373,8 @@ def only_compared(trace: Trace) -> Bool:
     records events to order its own streams, but does not wait for them.
     """
     events, op = trace.events, find_products(trace).op.astype(np.int64)
-    tried, waits = np.zeros(len(op), bool), rows_named(trace, CALL_KINDS, _WAITS_FOR_EVENT.search)
+    tried = np.zeros(len(op), bool)
+    waits = rows_named(trace, CALL_KINDS, _WAITS_FOR_EVENT.search)
     own = np.flatnonzero((op >= 0) & (op < len(events)))
     calls = distinct_in(op[own])
     calls = calls[are_named(trace, calls, CONVOLUTION.search)]

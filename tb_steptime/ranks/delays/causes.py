@@ -157,7 +157,8 @@ class _Compared:
     def _interrupted(self, cause: Cause) -> Cause:
         """Changes the cause to an interruption if that is most of the excess: of the CPU in any call, or of the GPU in
         the kernel that shows the cause."""
-        own, others = _interrupted_ns(self.own), [_interrupted_ns(each) for each in self.others]
+        own = _interrupted_ns(self.own)
+        others = [_interrupted_ns(each) for each in self.others]
         if cause.id == "host":
             more = sum(own.values()) - round(float(np.median([sum(each.values()) for each in others])))
             id: CauseId = "cpu_interrupted"

@@ -87,7 +87,9 @@ def is_straggler(first: LateRank, arrivals: Arrivals, excess: Int64 | None, step
 def late_ranks(arrivals: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64, waits: StepWaits) -> list[LateRank]:
     """Returns the ranks that make others wait, most first. matched_steps: places among the job's steps; waits: those in
     the matched steps."""
-    caused, whole, wait_ns = arrivals.caused_ns, int(arrivals.wait_ns.sum()), waits.caused_ns()
+    caused = arrivals.caused_ns
+    whole = int(arrivals.wait_ns.sum())
+    wait_ns = waits.caused_ns()
     order = [
         place for place in np.argsort(-caused, kind="stable").tolist() if caused[place] >= WORTH_NAMING * whole > 0
     ]
@@ -275,7 +277,9 @@ def _cost(matched: Sequence[MatchedGroup], is_late: Bool, shape: tuple[int, ...]
     caused, whole, own, gain = (np.zeros(steps, np.int64) for _ in range(4))
     for group in matched:
         meeting = waited_for(group)
-        length, step, member = group.length[meeting], group.step[meeting], is_late[group.members]
+        length = group.length[meeting]
+        step = group.step[meeting]
+        member = is_late[group.members]
         if not len(length) or member.all():
             continue
         exposed = np.minimum(group.wait_ns[meeting], group.exposed[meeting])

@@ -82,7 +82,8 @@ def rank_passes(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Se
 
 
 def _rank_passes(place: int, span: RankSpan, each: Instances, names: Sequence[str]) -> RankPasses:
-    passes, number = span.ranks_result.passes, {name: number for number, name in enumerate(names)}
+    passes = span.ranks_result.passes
+    number = {name: number for number, name in enumerate(names)}
     step = np.array([number[name] for name in span.step_names], np.int64)[unpacked(passes.step)]
     start = unpacked(passes.start) * START_UNIT_NS + span.origin_ns
     end = start + unpacked(passes.length)
@@ -210,10 +211,8 @@ def _needs(one: Pass, last: int) -> Iterator[Pass]:
 def replay(orders: Orders, lengths: Lengths) -> ReplayedSteps | None:
     """Replays the passes in these orders. Returns None where passes wait for each other in a cycle, so that the order
     could not run."""
-    known, last = (
-        frozenset(one for order in orders for one in order),
-        max(one.stage for order in orders for one in order),
-    )
+    known = frozenset(one for order in orders for one in order)
+    last = max(one.stage for order in orders for one in order)
     ended: dict[Pass, Float64 | Int64] = {}
     now: list[Float64 | Int64 | float] = [0.0] * len(orders)
     idle: list[list[Float64 | Int64]] = [[] for _ in orders]

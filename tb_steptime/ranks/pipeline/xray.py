@@ -57,7 +57,8 @@ def pipeline(
     """Returns the chain of stages whose step is longest, or None for a job without one. spans: by rank; ranks: the
     exchanges of each; names: of the job's steps; missing: some ranks were not recorded. Raises what reading results
     raises."""
-    recorded, first = rank_passes(spans, ranks, names), 1 if len(names) >= FEWEST_STEPS else 0
+    recorded = rank_passes(spans, ranks, names)
+    first = 1 if len(names) >= FEWEST_STEPS else 0
     end = first + _steps_within(recorded, first, len(names))
     passes = [in_range for each in recorded if len((in_range := each.of_steps(range(first, end))).step)]
     if len(passes) < 2:

@@ -74,7 +74,8 @@ def job_replay(job: ReplayedJob, late_groups: Sequence[Sequence[int]]) -> JobRep
     recorded_ns, replayed_ns = job.step_ns(job.as_recorded), job.step_ns(replayed)
     later = job.later()
     before = later.swept() or replayed
-    later_ns, unknown_share = min(job.step_ns(before), replayed_ns), max(map(unexplained, job.spans))
+    later_ns = min(job.step_ns(before), replayed_ns)
+    unknown_share = max(map(unexplained, job.spans))
     agrees = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and later_ns >= LEAST_REPEATED * replayed_ns
     result = JobReplay(
         rank_count=len(job.spans),
@@ -101,7 +102,8 @@ def job_replay(job: ReplayedJob, late_groups: Sequence[Sequence[int]]) -> JobRep
 def _outcome(job: ReplayedJob, before: StepTimes, change: _Change) -> JobChange:
     step_ns = max(round(fmean(map(job.step_ns, change.replayed))), change.least_ns)
     steps_ns = np.maximum(np.mean([job.steps_ns(each) for each in change.replayed], axis=0), change.least_ns)
-    gain_ns, usual_ns = job.step_ns(before) - step_ns, np.median(job.steps_ns(before) - steps_ns)
+    gain_ns = job.step_ns(before) - step_ns
+    usual_ns = np.median(job.steps_ns(before) - steps_ns)
     return JobChange(change.id, list(change.ranks), step_ns, gain_ns, max(0, min(gain_ns, round(float(usual_ns)))))
 
 

@@ -100,7 +100,9 @@ def unexplained(span: RankSpan) -> float:
 def _graph(
     span: RankSpan, names: Sequence[str], paths: PathColumns, kinds: dict[_CallKind, int], *, on_device: bool
 ) -> RankGraph:
-    exchanges, steps, reduced = span.ranks_result.exchanges, len(span.step_names), span.ranks_result.reduced
+    exchanges = span.ranks_result.exchanges
+    steps = len(span.step_names)
+    reduced = span.ranks_result.reduced
     of_step = np.array([names.index(name) for name in span.step_names], np.int64)
     began, ended = span.step_start_ns, span.step_start_ns + span.step_ns
     if on_device:
@@ -186,7 +188,8 @@ def paths_of_own_time(span: RankSpan, spared_ns: Int64 | None = None) -> PathCol
     """Returns the paths of a rank's own time between its collectives. The nodes are those of `Paths`. spared_ns: by how
     much the rank's own work is shortened in each step. Raises what reading results raises."""
     exchanges = span.ranks_result.exchanges
-    start, length = unpacked(exchanges.start) * START_UNIT_NS, np.maximum(unpacked(exchanges.length), 1)
+    start = unpacked(exchanges.start) * START_UNIT_NS
+    length = np.maximum(unpacked(exchanges.length), 1)
     exposed = unpacked(exchanges.exposed)
     wait = np.where(exposed < 0, length, exposed)
     steps, calls = len(span.step_ns), len(start)

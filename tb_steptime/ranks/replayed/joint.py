@@ -69,7 +69,8 @@ def meetings_of(
         if group < len(matched):
             transfer, stalled = calls.length[rows].min(axis=1), stalled_ns(calls)[rows]
         else:
-            transfer, stalled = _under_way_ns(calls, offsets_ns), np.zeros(size, np.int64)
+            transfer = _under_way_ns(calls, offsets_ns)
+            stalled = np.zeros(size, np.int64)
         columns.append((
             np.full(size, group), calls.of[rows], calls.step[rows], transfer, stalled,
             np.repeat(np.arange(first, first + size), members), np.tile(calls.members, size), calls.row[rows].ravel(),
@@ -114,13 +115,17 @@ class JoinedRanks:
         sizes = np.array([len(graph.step) for graph in graphs], np.int64)
         first = np.cumsum(np.append(0, sizes))
         count = int(first[-1])
-        own, meetings = np.concatenate([*(graph.own_ns for graph in graphs), transfer_ns]), self.meetings
+        own = np.concatenate([*(graph.own_ns for graph in graphs), transfer_ns])
+        meetings = self.meetings
         calls = np.array([graph.steps for graph in graphs], np.int64)
-        arrivals, together = first[meetings.rank] + calls[meetings.rank] + meetings.call, count + meetings.meeting
+        arrivals = first[meetings.rank] + calls[meetings.rank] + meetings.call
+        together = count + meetings.meeting
         own[arrivals] = 0
         leaves, release = np.arange(count), np.zeros(len(own), np.int64)
         leaves[arrivals] = together
-        before, after, lag = [arrivals], [together], [np.zeros(len(arrivals), np.int64)]
+        before = [arrivals]
+        after = [together]
+        lag = [np.zeros(len(arrivals), np.int64)]
         for graph, begin, offset in zip(graphs, first[:-1].tolist(), self.offsets_ns, strict=True):
             paths, timed = graph.paths, graph.paths.before == START
             np.maximum.at(release, paths.after[timed] + begin, paths.lag[timed] + offset)

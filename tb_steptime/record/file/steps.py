@@ -132,7 +132,8 @@ def _encode(kind: int, steps: list[TimedStep], ahead_ns: int, rss_bytes: int) ->
         columns = list(zip(*steps, strict=True))
         (flags, *_), (step, *_), (*_, end_ns) = columns[:3]
         duration_ns, wait_ns, collecting_ns, cpu_ns = map(sum, columns[3:])
-        wait_ns, longest_ns = UNKNOWN if UNKNOWN in columns[4] else wait_ns, max(columns[3])
+        wait_ns = UNKNOWN if UNKNOWN in columns[4] else wait_ns
+        longest_ns = max(columns[3])
     checked = CHECKED.pack(
         kind, flags, 0, step, len(steps), end_ns + ahead_ns, duration_ns, longest_ns, wait_ns, collecting_ns, cpu_ns,
         rss_bytes,

@@ -79,7 +79,8 @@ class IncludedEvents(msgspec.Struct, frozen=True):
 
 def events_of(span: ServedSpan, events: EventFile, wanted: Wanted) -> IncludedEvents:
     """Returns the events of a span that has some of the wanted steps."""
-    timeline, steps = span.at_hand().result("timeline", TimelineResult), steps_of(span, wanted) or []
+    timeline = span.at_hand().result("timeline", TimelineResult)
+    steps = steps_of(span, wanted) or []
     first, last = _whole(timeline)
     start, end = _window(steps, first, last)
     folded = timeline_page(events, start, end, 1, folded=True, most_boxes=MOST_BOXES)

@@ -166,7 +166,8 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
 
 
 def _kernel(row: RowChange) -> contract.KernelChangeLine:
-    base, candidate = row.base_short or row.base_name, row.candidate_short or row.candidate_name
+    base = row.base_short or row.base_name
+    candidate = row.candidate_short or row.candidate_name
     return answer_of(contract.KernelChangeLine, row, base=base, candidate=candidate)
 
 

@@ -133,7 +133,8 @@ def _flame_graphs(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []
-    stacks, choice = [], FlameChoice(_PATHS[options.by], options.window, options.backward, options.measure)
+    stacks = []
+    choice = FlameChoice(_PATHS[options.by], options.window, options.backward, options.measure)
     for span, trace in read_each(options.paths, problems, trace_of, options.steps, options.names_from):
         try:
             stacks.append(span_stacks(span, trace, choice))

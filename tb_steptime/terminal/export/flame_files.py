@@ -87,7 +87,8 @@ class Speedscope(msgspec.Struct, frozen=True, rename={"schema": "$schema", "acti
 
 def span_stacks(span: FoundSpan, trace: Trace, choice: FlameChoice) -> SpanStacks:
     """Returns the stacks without merging small frames. Raises TraceError where the trace lacks the measure."""
-    trace, labels = as_one_step(trace) if choice.window == "recording" else trace, Labels()
+    trace = as_one_step(trace) if choice.window == "recording" else trace
+    labels = Labels()
     tree = flame_tree(trace, choice.by, choice.backward, labels, smallest=0)
     measure = choice.measure or ("device" if "device" in tree.total else "host")
     if measure not in tree.total:

@@ -168,7 +168,8 @@ def job_table(job: FoundJob, width: int) -> str:
 
 def job_what_if(job: FoundJob, width: int) -> str:
     """Returns only the part that says what a step of the job would take after changes."""
-    nothing, reason = phrase("Nothing of this job can be replayed."), job.ranks.what_if_reason
+    nothing = phrase("Nothing of this job can be replayed.")
+    reason = job.ranks.what_if_reason
     sentences = what_if_texts(job.ranks.what_if) or [joined(nothing, explain(reason)) if reason else nothing]
     lines = [f"The job: {_top(job)}", "", *_paragraphs(sentences, width)]
     return "\n".join(lines).replace(GAP, " ")

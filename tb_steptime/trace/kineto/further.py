@@ -144,7 +144,9 @@ def folded(stream: object) -> object:
 
 #: Streams have numbers below _FOLDED. Addresses begin above 2^32 - 1, the number that Kineto writes for "no stream",
 #: and are those of aligned objects.
-_FOLDED, ADDRESSES, _ALIGNED = 2**24, 2**32, 16
+_FOLDED = 2**24
+ADDRESSES = 2**32
+_ALIGNED = 16
 
 
 def _address(text: str) -> int | None:
@@ -249,8 +251,10 @@ class FlowColumns:
         """Returns the pairs of activities joined by an arrow whose two ends were both found."""
         if not self._id:
             return no_dependencies()
-        id, ts = np.frombuffer(self._id, np.int64), np.frombuffer(self._ts, np.int64) - origin_ns
-        thread, ends = np.frombuffer(self._thread, np.int32), np.frombuffer(self._ends, np.int8) != 0
+        id = np.frombuffer(self._id, np.int64)
+        ts = np.frombuffer(self._ts, np.int64) - origin_ns
+        thread = np.frombuffer(self._thread, np.int32)
+        ends = np.frombuffer(self._ends, np.int8) != 0
         rows = events.rows(*DEVICE_KINDS, Kind.MARK)
         before = _at(events, rows, events.ends(rows), thread[~ends], ts[~ends])
         after = _at(events, rows, events.start_ns[rows], thread[ends], ts[ends])

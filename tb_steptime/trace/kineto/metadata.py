@@ -106,10 +106,8 @@ class Metadata:
 
     def _runtime(self) -> str | None:
         """Returns the version of the runtime. CUDA writes 12.4 as 12040, and HIP writes 6.2.41133 as 60241133."""
-        cuda, hip = (
-            _integer(self._values.get("cuda_runtime_version")),
-            _integer(self._values.get("hip_runtime_version")),
-        )
+        cuda = _integer(self._values.get("cuda_runtime_version"))
+        hip = _integer(self._values.get("hip_runtime_version"))
         if cuda:
             return f"CUDA {cuda // 1000}.{cuda % 1000 // 10}"
         return f"HIP {hip // 10_000_000}.{hip // 100_000 % 100}" if hip else None

@@ -92,7 +92,8 @@ def _one_after_the_other(
     """Returns these processes in the order in which they ran, and when the second one began, or None where they ran at
     the same time. process: of each thread."""
     rows = np.flatnonzero(is_in(columns["kind"], (*CALL_KINDS, Kind.CPU_OP)))
-    of, start = process[columns["thread"][rows]], columns["start"][rows].astype(np.int64)
+    of = process[columns["thread"][rows]]
+    start = columns["start"][rows].astype(np.int64)
     end = start + columns["dur"][rows]
     ranges = sorted((int(start[of == each].min()), int(end[of == each].max()), each) for each in hosts.tolist())
     if any(later[0] < earlier[1] for earlier, later in pairwise(ranges)):

@@ -206,7 +206,8 @@ class RowDecoder:
         """Returns the block of these rows, or None if the text has to be decoded again, with `exact` or `full` set from
         now on."""
         row_types = _row_types(self.exact, self.full)
-        timed, kinds = [row for row in rows if row.__class__ is row_types.complete], set(map(type, rows))
+        timed = [row for row in rows if row.__class__ is row_types.complete]
+        kinds = set(map(type, rows))
         if not self.full and _have_begun(rows, kinds):
             self.full = True
             return None
@@ -312,7 +313,9 @@ def _loose_timed(kind: type[Complete], event: dict[str, Any]) -> Complete:
 
 
 def _loose_others(event: dict[str, Any]) -> list[Any]:
-    pid, tid, args = _track(event.get("pid")), _track(event.get("tid")), event.get("args")
+    pid = _track(event.get("pid"))
+    tid = _track(event.get("tid"))
+    args = event.get("args")
     if event["ph"] == "E":
         return [End(str(event.get("ts")), pid, tid)]
     if event["ph"] == "M" and isinstance(args, dict):

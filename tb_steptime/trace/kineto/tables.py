@@ -385,7 +385,9 @@ def mended(shapes: Shapes) -> BlockShapes:
         return unchanged
     rows = np.flatnonzero((shapes.grid > 0).all(axis=1) & (shapes.block > 0).all(axis=1))
     grid, block = shapes.grid.copy(), shapes.block.copy()
-    items, other, too_large = block[rows], grid[rows], impossible[rows]
+    items = block[rows]
+    other = grid[rows]
+    too_large = impossible[rows]
     if too_large.any() and _are_workgroups(items, other, too_large):
         grid[rows], block[rows] = -(-items // other), other
         return BlockShapes(shapes._replace(grid=grid, block=block), _mask(rows, len(grid)), 0)

@@ -168,10 +168,8 @@ _TYPES = {
     "bytes": descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
     "double": descriptor_pb2.FieldDescriptorProto.TYPE_DOUBLE,
 }
-_SINGLE, _REPEATED = (
-    descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL,
-    descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED,
-)
+_SINGLE = descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL
+_REPEATED = descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED
 
 #: Fields of each message, their numbers and types. "*" marks repeated ones.
 _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {

@@ -56,7 +56,8 @@ def _read(path: AnyPath, on_progress: OnProgress, trusting: bool) -> Trace | Non
     damage may contain false numbers, so they are not trusted."""
     source = Source(path)
     try:
-        packets, sink = Packets(source.chunks(), ends_at_damage=not trusting), PacketSink()
+        packets = Packets(source.chunks(), ends_at_damage=not trusting)
+        sink = PacketSink()
         for block in packets.blocks():
             sink.take(block)
             if not sink.known_count and source.text_bytes > _ENOUGH_BYTES:

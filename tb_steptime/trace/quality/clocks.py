@@ -166,7 +166,8 @@ def _calls_that_wait(trace: Trace) -> _Waits:
     a few of these return before it."""
     events, launches = trace.events, find_launches(trace)
     linked = launches.call >= 0
-    call, work = launches.call[linked].astype(np.int64), launches.activity[linked].astype(np.int64)
+    call = launches.call[linked].astype(np.int64)
+    work = launches.activity[linked].astype(np.int64)
     order = np.lexsort((events.ends(work), call))
     call, work = call[order], work[order]
     last = _last_to_end(events.ends(work))
@@ -245,7 +246,8 @@ def _after_gaps(trace: Trace) -> Int64:
     starts = []
     for device in distinct(events.device[rows]).tolist():
         on_device = rows[events.device[rows] == device]
-        start, reach = events.start_ns[on_device], np.maximum.accumulate(events.ends(on_device))
+        start = events.start_ns[on_device]
+        reach = np.maximum.accumulate(events.ends(on_device))
         starts.append(start[1:][start[1:] - reach[:-1] >= GAP_NS])
     return np.concatenate(starts)
 

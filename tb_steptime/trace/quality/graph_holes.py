@@ -98,7 +98,8 @@ def _replays(trace: Trace) -> _Replays | None:
     if not len(rows):
         return None
     rows = rows[np.argsort(launches.call[rows], kind="stable")]
-    call, work = launches.call[rows].astype(np.int64), launches.activity[rows].astype(np.int64)
+    call = launches.call[rows].astype(np.int64)
+    work = launches.activity[rows].astype(np.int64)
     first = np.flatnonzero(np.diff(call, prepend=-1))
     last = np.append(first[1:], len(call))
     node, graph = _nodes(trace, work), _graphs(trace)[work[first]]
@@ -186,7 +187,8 @@ def _idle_ns(busy: Intervals) -> int:
 
 def _missing_share(trace: Trace, replays: _Replays, replay: int, twin: int) -> float:
     """Returns the share of a whole replay's time that is spent in the nodes which the other replay lacks."""
-    node, length = replays.nodes_of(twin), trace.events.dur_ns[replays.rows(twin)].astype(np.float64)
+    node = replays.nodes_of(twin)
+    length = trace.events.dur_ns[replays.rows(twin)].astype(np.float64)
     time = np.bincount(node, length, replays.nodes.shape[1])
     left, all_ = (replays.nodes[replays.kind[each]] for each in (replay, twin))
     lacks: npt.NDArray[np.float64] = time * (all_ - left) / np.maximum(all_, 1)

@@ -51,7 +51,8 @@ class KernelLaunches(msgspec.Struct, frozen=True, eq=False):
 @shared
 def kernel_launches(trace: Trace) -> KernelLaunches:
     calls = rows_named(trace, CALL_KINDS, _launches)
-    linked_calls, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
+    linked_calls = find_launches(trace).call
+    launched = np.zeros(len(trace.events), bool)
     launched[linked_calls[linked_calls >= 0]] = True
     if launched[calls].all():
         return KernelLaunches(calls, calls[:0])
@@ -188,7 +189,8 @@ def lost_findings(trace: Trace) -> list[Finding]:
         return []
     ends = _at_end(launches)
     holes = launches.lost[: len(launches.lost) - len(ends)]
-    findings, done = list[Finding](), dict[str, Done](end_missing="left_out", launches_lost="said")
+    findings = list[Finding]()
+    done = dict[str, Done](end_missing="left_out", launches_lost="said")
     for id, rows in (("end_missing", ends), ("launches_lost", holes)):
         share = len(rows) / max(1, len(launches.rows))
         if len(rows) and share >= LEAST_FRACTION:

@@ -89,7 +89,8 @@ def _waits(trace: Trace) -> tuple[Int64, Int64]:
     events, launches = trace.events, find_launches(trace)
     copies = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
     copies = copies[are_named(trace, launches.activity[copies], _TO_HOST.match)]
-    call, arrived = launches.call[copies].astype(np.int64), events.ends(launches.activity[copies])
+    call = launches.call[copies].astype(np.int64)
+    arrived = events.ends(launches.activity[copies])
     op = innermost(trace, op_rows, call)
     waits = (op >= 0) & (events.ends(call) < arrived) & (arrived <= events.ends(np.maximum(op, 0)))
     waits &= arrived <= _next_start(trace, call)

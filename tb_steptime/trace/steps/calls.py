@@ -285,7 +285,8 @@ def _is_counted(trace: Trace, first: Int64) -> bool:
     if (around < 0).any() or len(distinct(trace.events.name[around])) == 1:
         return True
     found = [_COUNTED.match(trace.name_of(each)) for each in around.tolist()]
-    stems, numbers = {each[1] for each in found if each}, [int(each[2]) for each in found if each]
+    stems = {each[1] for each in found if each}
+    numbers = [int(each[2]) for each in found if each]
     counts = len(stems) == 1 and len(numbers) == len(found)
     return counts and all(0 <= after - before <= 1 for before, after in pairwise(numbers))
 

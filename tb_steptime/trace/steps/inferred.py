@@ -127,7 +127,9 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
         return
     usual_share = float((_usual(work[whole]) | _usual(launched[whole])).mean())
     if usual_share >= ALIKE_STEPS:
-        thread, start, end = int(trace.events.thread[rows[0]]), edges[:-1][whole], edges[1:][whole]
+        thread = int(trace.events.thread[rows[0]])
+        start = edges[:-1][whole]
+        end = edges[1:][whole]
         share = _share(trace, start, end, begins, DEVICE_KINDS)
         computed = _share(trace, start, end, begins, (Kind.KERNEL,))
         confident = calls.mean_steps and min(usual_share, share) >= SURE_SHARE
@@ -141,7 +143,8 @@ def _share(trace: Trace, start: Int64, end: Int64, begins: Int64, kinds: tuple[K
     linked = (launches.call >= 0) & is_in(events.kind[launches.activity], kinds)
     at, weights = begins, np.ones(len(begins), np.int64)
     if linked.any():
-        at, weights = events.start_ns.take(launches.call[linked]), events.dur_ns.take(launches.activity[linked])
+        at = events.start_ns.take(launches.call[linked])
+        weights = events.dur_ns.take(launches.activity[linked])
     place = np.searchsorted(start, at, side="right") - 1
     inside = (place >= 0) & (at < end[place])
     return float(weights[inside].sum() / max(int(weights.sum()), 1))

@@ -303,7 +303,8 @@ def between_layers(facts: Facts) -> Insight | None:
         title, how = "Find the rank that the others wait for", SEE_RANKS
         why = phrase(_WAITS, exposed=ns(communication.exposed_ns), wait=ns(communication.wait_ns))
     elif (last := leading.gathers_more) is not None:
-        title, how = "Gather less at the end of the step", None if facts.job.server else _LOGITS
+        title = "Gather less at the end of the step"
+        how = None if facts.job.server else _LOGITS
         why = phrase(_GATHERS, exposed=ns(communication.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
     return card(
         facts,
@@ -327,7 +328,8 @@ def _why_in_layers(facts: Facts, exposed_ns: int, leading: CollectiveRow) -> Phr
     """Returns the reason. A collective that takes far longer than the others is named on its own, because a mean over
     all would mislead; one that no judged step has room for is in a step that is left out."""
     steps = len(facts.judged_steps)
-    others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
+    others = leading.count * steps - 1
+    others_ns = leading.running_ns * steps - leading.longest_ns
     outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
     each_ns = max(others_ns, 0) / others if outlier else leading.running_ns / leading.count
     template = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, "

@@ -198,7 +198,8 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     if not small_rows or not (facts.trains or _may_train(facts)):
         return None
     row, leading = max(small_rows, key=lambda each: each[1].exposed_ns)
-    launches_ns, has_sizes = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in small_rows)
+    launches_ns = exchanged_one_by_one_ns(facts)
+    has_sizes = all(small.bytes is not None for _, small in small_rows)
     return exchange_card(
         facts,
         id="many_small_collectives",

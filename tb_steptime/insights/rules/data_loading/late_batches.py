@@ -143,7 +143,8 @@ def no_workers(facts: Facts) -> Insight | None:
         certainty = (low if result.batch_ns < _TINY_BATCH_NS else medium)(_SHORT)
     launches = sum(row.launches for row in sites_of(facts.host, _LOADER))
     if launches >= max(1.0, result.batches_per_step or 0.0):
-        title, why = phrase("Make batches on the CPU, in worker processes"), _why_on_gpu(result.batch_ns, launches)
+        title = phrase("Make batches on the CPU, in worker processes")
+        why = _why_on_gpu(result.batch_ns, launches)
         how = f"{_ON_CPU}\n{how}\nbatch = batch.to(device)"
         copies = sum(row.count for row in facts.host.blocking if row.site in _LOADER and row.direction == "HtoD")
         certainty = (medium if copies >= _MOSTLY * launches else low)(_ON_CPU_UNKNOWN)
@@ -362,7 +363,8 @@ def _short_of_cores(facts: Facts, recorded: Recorded) -> _Advice:
         "cores": count(recorded.cores),
     }
     why = filled(agreeing(template, recorded.cores or 1), values)
-    longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
+    longest = next(iter(recorded.lines.lines), None) if recorded.lines else None
+    how = None
     if longest is not None and longest.share >= WORTH_LINE:
         place = longest.line.partition(": ")[0].rpartition("/")[2]
         how = f"# {place}: {longest.share:.0%} of a batch, est."

@@ -112,7 +112,8 @@ def slow_products(facts: Facts) -> Insight | None:
     if device is None or device.rates is None or not rows:
         return None
     same_reason = [row for row in rows if row.slow == rows[0].slow]
-    steps, attention = len(device.steps), device.waste.attention if rows[0].site.op in _BATCHED else None
+    steps = len(device.steps)
+    attention = device.waste.attention if rows[0].site.op in _BATCHED else None
     title = "Replace slow products of attention by a fused kernel" if attention else _TITLES[rows[0].slow or ""]
     cores = {"cores": matrix_units(facts.job.vendor)}
     return kernel_card(

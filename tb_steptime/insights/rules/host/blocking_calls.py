@@ -58,7 +58,8 @@ def sync_bubble(facts: Facts) -> Insight | None:
     rows = calls_of(facts, "plain")
     if not rows:
         return None
-    more_ns, split_ns = beyond_bubbles_ns(facts, rows), sum(model_late(facts.host).split.values())
+    more_ns = beyond_bubbles_ns(facts, rows)
+    split_ns = sum(model_late(facts.host).split.values())
     alternates = min(more_ns, split_ns) > bubble_ns(rows)
     op = leading_op(rows) if alternates else in_this_job(facts, waiting_op(rows[0]), rows[0])
     if any(map(is_launch, rows)):
@@ -375,7 +376,9 @@ def allocator_steady(facts: Facts) -> Insight | None:
     if not rows or not (caching_off or steady):
         return None
     values = {"call": text(rows[0].call), "idle": ns(bubble_ns(rows))}
-    title, why, how = "Stop allocating GPU memory in every step", _NOT_FOUND, how_to_keep_memory(facts)
+    title = "Stop allocating GPU memory in every step"
+    why = _NOT_FOUND
+    how = how_to_keep_memory(facts)
     if caching_off:
         title, why, how = "Turn the caching allocator on again", _NOT_KEPT, _UNSET
     elif _PINS.match(rows[0].call):

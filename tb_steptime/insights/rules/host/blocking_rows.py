@@ -242,7 +242,8 @@ def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:
 def waiting_op(row: BlockingRow) -> WaitingOp:
     """Returns the op that makes a group of calls wait. The name of the call itself is matched last: a copy that an op
     makes belongs to the op."""
-    ops, places = (row.op, row.reads, row.outer_op, row.checks), (row.user_range, row.source, row.module)
+    ops = (row.op, row.reads, row.outer_op, row.checks)
+    places = (row.user_range, row.source, row.module)
     for names in (ops + places, (row.call,)):
         for op in WAITING_OPS:
             candidates = names if op.in_libraries else names[: len(ops)]

@@ -104,7 +104,8 @@ def _are_of_loader(facts: Facts, rows: Sequence[BlockingRow | CopyRow]) -> bool:
     large ones."""
     if facts.data_loading.unknown is not None or updates_on_cpu(facts) or _made_by(facts) is not None:
         return False
-    copies, batches = sum(row.count for row in rows), facts.data_loading.batches_per_step or 1.0
+    copies = sum(row.count for row in rows)
+    batches = facts.data_loading.batches_per_step or 1.0
     are_large = sum(row.bytes or 0 for row in rows) >= _AS_WEIGHTS * copies
     return not (are_large and copies >= MORE_THAN_A_BATCH * max(batches, 1.0))
 
@@ -288,9 +289,11 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
     if _are_of_part_on_cpu(facts, rows, "DtoH"):
         return None
-    title, how = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results", _BACK
+    title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
+    how = _BACK
     if updates_on_cpu(facts):
-        title, how = "Copy gradients to the CPU while kernels run", OF_GRADIENTS.how or _BACK
+        title = "Copy gradients to the CPU while kernels run"
+        how = OF_GRADIENTS.how or _BACK
     return _alone_card(facts, "DtoH", rows, min(copied_alone_ns(*rows), facts.usual_copies_ns), title, how)
 
 
@@ -423,7 +426,8 @@ def _unhidden(facts: Facts, way: Way, rows: list[CopyRow], alone_ns: int, how: s
     """Returns the card where the rest of the step hides less than half of the copies, however they are placed. Pinned
     memory is copied at the rate of the link at most; where that is not known, no gain is promised."""
     id, title, template = _WAYS[way]
-    only_step, rest_ns = len(facts.overview.steps) == 1, facts.step_ns - facts.copying_ns
+    only_step = len(facts.overview.steps) == 1
+    rest_ns = facts.step_ns - facts.copying_ns
     least = [row.least_ns for row in rows if row.least_ns is not None]
     is_known, least_ns = len(least) == len(rows), sum(least)
     template += " The rest of the step, {rest}, can hide little of it; "

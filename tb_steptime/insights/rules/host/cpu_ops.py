@@ -50,7 +50,8 @@ _WIDE = {"float": "FP32", "double": "FP64"}
 OPS_BETWEEN_READS = 50
 #: Ops whose result's size depends on values: `x[mask]` calls nonzero. So does `x[mask] = y`, by the last of these ops,
 #: but that has no such result.
-_SIZED, _WRITES_BY_MASK = ("aten::nonzero", "aten::masked_select", "aten::_unique2"), "aten::_index_put_impl_"
+_SIZED = ("aten::nonzero", "aten::masked_select", "aten::_unique2")
+_WRITES_BY_MASK = "aten::_index_put_impl_"
 #: Maximum share of the time of elementwise and other ops that a single one of them takes. Above it there is little to
 #: fuse that op with, and a compiler gains little.
 SINGLE_OP_FRACTION = 0.5
@@ -204,7 +205,8 @@ def small_ops(facts: Facts) -> Insight | None:
     calls, small_ns = sum(each.calls for each in small), sum(each.usual_ns for each in small)
     if calls < MANY_OPS:
         return None
-    spent_ns, usual_ns = small_ns + work.short_gaps_ns, sum(each.usual_ns for each in work.groups)
+    spent_ns = small_ns + work.short_gaps_ns
+    usual_ns = sum(each.usual_ns for each in work.groups)
     undisturbed_ns = usual_ns + (work.optimizer.usual_ns if work.optimizer else 0) + outside_ops_ns(facts)
     if spent_ns < SMALL_OPS_FRACTION * undisturbed_ns or facts.share(spent_ns) < LEADING_OPS_FRACTION:
         return None
@@ -345,7 +347,8 @@ def sparse_gradients(facts: Facts) -> Insight | None:
         return None
     if (work.optimizer is not None and not work.optimizer.sparse) or any(row.op in _NORMS for row in work.ops):
         return None  # sparse gradients cannot do what the job does with these
-    fill_ns, measured = round(work.table_fill_ns / facts.slowed), work.table_saved_ns is not None
+    fill_ns = round(work.table_fill_ns / facts.slowed)
+    measured = work.table_saved_ns is not None
     saved_ns = work.table_fill_ns + _update_of_tables_ns(work) if work.table_saved_ns is None else work.table_saved_ns
     gain_ns = round(saved_ns / facts.slowed)
     if facts.share(gain_ns if measured else fill_ns) < OPTIMIZER_FRACTION:

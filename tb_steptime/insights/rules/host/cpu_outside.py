@@ -72,7 +72,8 @@ def cpu_outside(facts: Facts) -> Insight | None:
 def outside_ops_ns(facts: Facts) -> int:
     """Returns the time of the judged step in which no op is recorded, named ranges or not: no more than its ops leave
     of it, as one-time work may lie between ops."""
-    recorded_ns, cpu = facts.host_parts_ns.other + facts.host.between_ops_ns, facts.host.cpu
+    recorded_ns = facts.host_parts_ns.other + facts.host.between_ops_ns
+    cpu = facts.host.cpu
     return recorded_ns if cpu is None else min(recorded_ns, max(cpu.step_ns - cpu.busy_ns, 0))
 
 
@@ -94,7 +95,8 @@ def one_pause(facts: Facts) -> ExcessRow | None:
     row = next((row for row in facts.overview.excess if row.kind == "interrupted"), None)
     if row is None or not row.names or row.names[0].name is not None:
         return None
-    pause_ns, judged = row.end_ns - row.start_ns, [facts.overview.steps[place].name for place in facts.judged_steps]
+    pause_ns = row.end_ns - row.start_ns
+    judged = [facts.overview.steps[place].name for place in facts.judged_steps]
     in_op = any(each.ns >= pause_ns for each in row.names[1:])
     is_most = pause_ns >= LEADING_FRACTION * outside_ops_ns(facts) * len(judged)
     return row if is_most and not in_op and row.step in judged else None

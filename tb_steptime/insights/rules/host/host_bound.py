@@ -50,7 +50,8 @@ def zero_gradients(facts: Facts) -> Insight | None:
     Left out: the fills' time on the GPU.
     """
     why = _of_launches(facts.host, ZERO_GRAD, "{launches} (launch|launches) a step (fills|fill) gradients with zeros.")
-    title, how = phrase("Set gradients to None instead of zero"), "optimizer.zero_grad(set_to_none=True)"
+    title = phrase("Set gradients to None instead of zero")
+    how = "optimizer.zero_grad(set_to_none=True)"
     late = late_ns(facts.host, ZERO_GRAD)
     return late_card(facts, ZERO_GRAD, late, id="zero_gradients", title=title, why=why, how=how)
 
@@ -74,7 +75,9 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
         BROADCAST,
         "DDP copies the model's buffers before each forward pass, one by one: {launches} (launch|launches) a step.",
     )
-    title, late, how = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST), NO_BROADCAST
+    title = phrase("Stop broadcasting buffers in DDP")
+    late = late_ns(facts.host, BROADCAST)
+    how = NO_BROADCAST
     return late_card(facts, BROADCAST, late, certain=True, id="buffer_broadcast", title=title, why=why, how=how)
 
 

@@ -120,7 +120,9 @@ def _rare(host: HostResult, gaps: LongGaps) -> bool:
 def _longest_gap_ns(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     """Returns the late time of each place in long gaps, in long gaps of compiled code, and in rare or unusual long
     gaps. The three times are disjoint."""
-    long, compiled, rare = dict.fromkeys(late, 0), dict.fromkeys(late, 0), dict.fromkeys(late, 0)
+    long = dict.fromkeys(late, 0)
+    compiled = dict.fromkeys(late, 0)
+    rare = dict.fromkeys(late, 0)
     for gaps in host.long_gaps:
         if gaps.site in late:
             all_ns = min(gaps.late_ns, late[gaps.site])
@@ -168,7 +170,8 @@ def claims(facts: Facts) -> Claims:
     waits_ns = min(_of_step(facts, waits.low_ns) - bubbles_ns, free_ns + short_ns)
     if graphs is not None and (graphs.gain_ns or 0) > (waits.gain_ns or 0):
         of_graphs_ns = _of_step(facts, graphs.gain_ns)
-        both_ns, taken_ns = of_graphs_ns + _of_step(facts, waits.gain_after_ns), min(short_ns, of_graphs_ns)
+        both_ns = of_graphs_ns + _of_step(facts, waits.gain_after_ns)
+        taken_ns = min(short_ns, of_graphs_ns)
         waits_ns = min(waits_ns, free_ns + short_ns - taken_ns, both_ns - bubbles_ns - taken_ns)
     else:
         short_ns -= max(0, waits_ns - free_ns)
@@ -321,7 +324,8 @@ def _left_without_profiler(facts: Facts, added_ns: float) -> float:
 def behind_batches_ns(facts: Facts) -> int:
     """Returns the short waits for launches that are late only because a batch was, ns a step: where the loader sets the
     pace, what a replay without its waits gains beyond the GPU's idle time in them. These waits belong to the loader."""
-    replayed, causes = facts.replayed, facts.data_loading.causes if facts.has("data_loading") else None
+    replayed = facts.replayed
+    causes = facts.data_loading.causes if facts.has("data_loading") else None
     if replayed is None or causes is None or facts.host.bound is not Bound.INPUT:
         return 0
     more_ns = replayed.steady_step_ns - replayed.sensitivity.loader - causes.shares.late_ns

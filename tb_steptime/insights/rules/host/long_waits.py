@@ -129,7 +129,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     guess = OF_REQUESTS if outside or keeps_pace(facts) else None
     if on_cpu and not (name and _RANDOM.match(name)):
         title, how = _on_gpu(name), ON_GPU
-    launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
+    launches = round(model.launches)
+    values = {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
     why = _why(facts, gaps, names, on_cpu) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if title.template == _OVERLAP:
         title, how, why = _overlapped(facts, sum(late.values()), title, how, why)
@@ -236,10 +237,12 @@ def compiled_waits(facts: Facts) -> Insight | None:
     if not gaps or facts.host.cpu_unrecorded:
         return None
     compiles = any(gap.compiles for gap in gaps)
-    title, how = KEEP_FROM_COMPILING if compiles else phrase("Find out what delays the compiled code"), LOGS
+    title = KEEP_FROM_COMPILING if compiles else phrase("Find out what delays the compiled code")
+    how = LOGS
     why = _why(facts, gaps, _names(facts, late, compiled=True))
     if facts.host.recaptures is not None:
-        title, how = phrase("Keep torch.compile from capturing the same graph again"), _how_to_capture_once(facts)
+        title = phrase("Keep torch.compile from capturing the same graph again")
+        how = _how_to_capture_once(facts)
         why = _captured_again(facts.host.recaptures)
     return _card(facts, late, gaps, id="compiled_waits", title=title, why=why, how=how)
 
@@ -332,7 +335,8 @@ def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName], on_cp
     name, number = common_name(names), sum(each.count for each in names)
     named_gaps = [gap for gap in gaps if name is not None and gap.name == name]
     others = sum(each.count for each in names if each.name != name) if name is not None else 0
-    place, call = next((gap.inside for gap in named_gaps if gap.inside), None), busiest(named_gaps)
+    place = next((gap.inside for gap in named_gaps if gap.inside), None)
+    call = busiest(named_gaps)
     named = f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}" if name and place else _short_place(name or "")
     of_no_one = _OPS_ON_CPU if on_cpu else _NOT_RECORDED if is_unrecorded(facts, gaps) else _IN_NO_ONE
     in_one = _ON_CPU if on_cpu else _IN_UPDATE if name == UPDATE else _IN_ONE

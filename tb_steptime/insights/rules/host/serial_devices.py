@@ -40,12 +40,14 @@ def serial_devices(facts: Facts) -> Insight | None:
     if several is None or not facts.in_series:
         return None
     gain_ns = several.union_busy_ns - max(several.busy_ns)
-    title, how = "Run one process per GPU", f"torchrun --nproc-per-node={len(several.devices)} train.py"
+    title = "Run one process per GPU"
+    how = f"torchrun --nproc-per-node={len(several.devices)} train.py"
     how = f"{how}\n# with DistributedDataParallel"
     if facts.replicates:
         title, how = IN_PLACE_OF_REPLICAS, ONE_PROCESS_EACH
     if facts.hands_over:
-        title, how = "Let the GPUs work at the same time", _OF_SPLIT_MODEL.format(number=len(several.devices))
+        title = "Let the GPUs work at the same time"
+        how = _OF_SPLIT_MODEL.format(number=len(several.devices))
         gain_ns = facts.at_most_ns(gain_ns, "device")  # each process then launches all layers as one does now
     values = {"number": count(len(several.devices)), "mean": Quantity(several.concurrency, Unit.NUMBER)}
     template = "On average {mean} of {number} GPUs work at a time"

@@ -94,7 +94,8 @@ def _bytes_of_batch(device: DeviceMemory) -> int | None:
     """Returns the bytes at the peak that grow with the batch; None if they are not known well enough, or are very
     few."""
     parts = {part.category: part.bytes for part in device.categories or []}
-    batch_bytes, peak = sum(parts.get(category, 0) for category in _OF_BATCH), device.peak.allocated_bytes
+    batch_bytes = sum(parts.get(category, 0) for category in _OF_BATCH)
+    peak = device.peak.allocated_bytes
     is_reliable = parts.get("unknown", 0) <= MOST_UNKNOWN * peak and batch_bytes >= LEAST_OF_BATCH * peak
     return batch_bytes if device.whole and parts and is_reliable else None
 
@@ -154,7 +155,8 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
     """
     if facts.job.device == "cpu":
         return _card_on_cpu(facts)
-    recomputed, gain = facts.host.recomputed, facts.replayed_gain("needless_checkpoints")
+    recomputed = facts.host.recomputed
+    gain = facts.replayed_gain("needless_checkpoints")
     gpu = _only_gpu(facts)
     if recomputed is None or recomputed.kept_bytes is None or gain is None or not gain.gain_ns or gpu is None:
         return None

@@ -237,7 +237,9 @@ def layers_over_machines(job: JobRanks) -> Insight | None:
 
     Left out: the memory that a stage or a replica needs.
     """
-    exchange, leading, steps = job.exchange, _leading(job), max(1, job.matched_steps)
+    exchange = job.exchange
+    leading = _leading(job)
+    steps = max(1, job.matched_steps)
     if not job.infers or exchange is None or leading is None:
         return None
     if leading.kind not in _OF_LAYERS or leading.role == "fsdp":

@@ -100,7 +100,8 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     """
     if facts.share(facts.unrecorded_ns) < WARNING_FRACTION:
         return None
-    how, instead = _HOW.format(activity=device_activity(facts.job.accelerator)), "better data"
+    how = _HOW.format(activity=device_activity(facts.job.accelerator))
+    instead = "better data"
     title, why = "Record the GPU's work after a warm-up", _BEHIND_ANYTHING
     if by_host_functions(facts):
         title, why, how = "Shorten what the CPU computes for the GPU", _BEHIND_FUNCTIONS, _HOW_OF_FUNCTIONS

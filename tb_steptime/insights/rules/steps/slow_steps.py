@@ -197,8 +197,10 @@ def _computes_other(facts: Facts, host: HostResult, step: Grown) -> bool:
     step launches more or less than the others. In inference, inputs set how much there is to compute, so that kernels
     alone or as many more launches show it."""
     steps = {each.name: each for each in host.steps[1:]}
-    launches, usual = steps[step.step].launches, median([each.launches for each in steps.values()])
-    differs, on_gpu = abs(launches - usual) >= _OTHER_LAUNCHES * usual, _grew(step, ("kernel",))
+    launches = steps[step.step].launches
+    usual = median([each.launches for each in steps.values()])
+    differs = abs(launches - usual) >= _OTHER_LAUNCHES * usual
+    on_gpu = _grew(step, ("kernel",))
     if facts.job.purpose != "inference" and facts.job.server is None:
         return on_gpu and differs
     usual_ns = median([_own_ns(each) for each in steps.values()])

@@ -142,7 +142,8 @@ class _Nodes(msgspec.Struct, frozen=True, eq=False):
 def _nodes(trace: Trace) -> _Nodes:
     events, nodes = trace.events, backward_nodes(trace)
     has_forward = nodes.forward >= 0
-    event, op = nodes.event[has_forward].astype(np.int64), nodes.forward[has_forward].astype(np.int64)
+    event = nodes.event[has_forward].astype(np.int64)
+    op = nodes.forward[has_forward].astype(np.int64)
     saved_by_name = {number: saved_for(trace.strings[number]) for number in distinct_in(events.name[event]).tolist()}
     saved = [saved_by_name[number] for number in events.name[event].tolist()]
     nothing, inputs, result = (
@@ -227,7 +228,9 @@ def _longer_ns(trace: Trace, steady: SteadySteps, calls: Calls) -> tuple[int, in
     steps. On a device the calls' work runs again. On the host their ops do, and the checkpoint's own code. The code
     between ops runs again too, but takes little, and recorded stacks lengthen it several times."""
     device, host = np.zeros(len(calls.start), np.int64), np.zeros(len(calls.start), np.int64)
-    events, launches, ops = trace.events, find_launches(trace), op_rows(trace)
+    events = trace.events
+    launches = find_launches(trace)
+    ops = op_rows(trace)
     at, length = events.start_ns[launches.call], events.dur_ns[launches.activity]
     for thread in distinct_in(calls.thread).tolist():
         here = calls.thread == thread
@@ -315,8 +318,12 @@ class _Moved(msgspec.Struct, frozen=True, eq=False):
 
 
 def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
-    lives, table, died = allocations(trace), trace.memory, ends_ns(trace)
-    start_ns, thread, size = table.ts[lives.born], table.thread[lives.born], table.bytes[lives.born]
+    lives = allocations(trace)
+    table = trace.memory
+    died = ends_ns(trace)
+    start_ns = table.ts[lives.born]
+    thread = table.thread[lives.born]
+    size = table.bytes[lives.born]
     of_device = are_on(trace, place)
     call = np.searchsorted(calls.start, start_ns, side="right") - 1
     inside = of_device & (call >= 0) & (thread == calls.thread[call])

@@ -74,7 +74,9 @@ ROUNDED_TO = 512
 @shared
 def growing(trace: Trace, batch: int) -> Bool:
     """Returns for each of `allocations` whether its size is proportional to the batch of its step."""
-    lives, made_by, kind = allocations(trace), births(trace), categories(trace)
+    lives = allocations(trace)
+    made_by = births(trace)
+    kind = categories(trace)
     size, on_cpu = sizes(trace), trace.memory.device_type[lives.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
     fixed |= is_in(made_by.phase, (PHASE["optimizer"], PHASE["zero_grad"]))

@@ -127,7 +127,8 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None, step: int) -> 
         changed = [*other_settings(trace, place, steady, units), *scaled_settings(trace, place, steady)]
         rates = None
         if place.type != CPU:
-            rates, left = copy_rates(trace, place), activations_on_cpu(trace, place, steady)
+            rates = copy_rates(trace, place)
+            left = activations_on_cpu(trace, place, steady)
             if isinstance(left.lines, Reason) or _saves(left.lines, fit, steady.batch):
                 changed.append(left)
         others += [_other(each, steady.batch, step, limit_bytes, rates) for each in changed]
@@ -333,7 +334,8 @@ def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
     allocated = np.where(steady.within, steady.curve.allocated, -1)
     top = int(allocated.argmax())
     alive_rows = np.flatnonzero(alive(trace, int(steady.curve.row[top])))
-    size, growing = sizes(trace)[alive_rows], growing_sizes(trace, steady.batch)[alive_rows]
+    size = sizes(trace)[alive_rows]
+    growing = growing_sizes(trace, steady.batch)[alive_rows]
     sums: dict[tuple[str | None, MakerKind], list[int]] = defaultdict(lambda: [0, 0])
     for maker, fixed, grows in zip(
         _makers(trace, alive_rows), (size - growing).tolist(), growing.tolist(), strict=True

@@ -150,7 +150,9 @@ class _Made(msgspec.Struct, frozen=True):
 
 def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
     """Returns a value for each of `allocations`, which is decided once for all that are equal."""
-    events, outer, size = trace.events, births(trace).outer_op, sizes(trace)
+    events = trace.events
+    outer = births(trace).outer_op
+    size = sizes(trace)
     op = ops_with_shapes(trace, births(trace).op.astype(np.int64))
     columns = [values_at(events.name, op), values_at(events.name, outer), size]
     columns += [values_at(column, op) for column in (events.shapes, events.dtypes) if column is not None]

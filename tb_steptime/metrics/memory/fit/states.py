@@ -308,9 +308,13 @@ def _absences(
 ) -> tuple[Int64, Int64, Int64]:
     """Returns the saved ones of `allocations`, and when each leaves the GPU and when it returns, ns. Those made outside
     of the modules' calls leave when the backward pass begins."""
-    lives, table, died, events = allocations(trace), trace.memory, ends_ns(trace), trace.events
+    lives = allocations(trace)
+    table = trace.memory
+    died = ends_ns(trace)
+    events = trace.events
     node = backward_nodes(trace).event.astype(np.int64)
-    node_start, node_step = events.start_ns[node], steps_at(trace, events.start_ns[node])
+    node_start = events.start_ns[node]
+    node_step = steps_at(trace, events.start_ns[node])
     start_ns, thread = table.ts[lives.born], table.thread[lives.born]
     step = steps_at(trace, start_ns)
     first, last = (np.full(max(steady.steps) + 1, NEVER, np.int64) for _ in range(2))
@@ -355,7 +359,8 @@ def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
     is_steady = is_in(steps_at(trace, events.start_ns[ops]), steady.steps)
     rows = allocations(trace).born[absent]
     order = np.argsort(trace.memory.ts[rows], kind="stable")
-    start_ns, until = trace.memory.ts[rows][order], np.append(0, np.cumsum(trace.memory.bytes[rows][order]))
+    start_ns = trace.memory.ts[rows][order]
+    until = np.append(0, np.cumsum(trace.memory.bytes[rows][order]))
     ops, names = ops[is_steady], names[is_steady]
     own = until[np.searchsorted(start_ns, events.ends(ops))] - until[np.searchsorted(start_ns, events.start_ns[ops])]
     total = sum(

@@ -104,7 +104,8 @@ class ScannedBlocks:
         if parts is None:
             return False
         by_name = dict(zip(_COLUMNS, parts, strict=True))
-        collectives, args = np.frombuffer(by_name.pop("collective"), np.int64), by_name.pop("of_collectives")
+        collectives = np.frombuffer(by_name.pop("collective"), np.int64)
+        args = by_name.pop("of_collectives")
         columns.add_columns(by_name)
         if len(collectives):
             self._add_collectives(collectives, _ARGS.decode(b"[%b]" % args))

@@ -208,7 +208,9 @@ def plain_orders(file: int, size: int, processes: int) -> Iterator[Order]:
         seam = _seam(file, end)
         if seam is not None:
             yield Order(number, start, seam + 1 - start, first, 0, -1, behind if number else 0, False)
-            start, number, first = seam, number + 1, end + source.TEXT_BYTES - seam
+            start = seam
+            number = number + 1
+            first = end + source.TEXT_BYTES - seam
     yield Order(number, start, size - start, first, 0, -1, behind if number else 0, True)
 
 
