@@ -10,7 +10,13 @@ from tb_steptime.insights.base import Certainty, high, low, medium
 from tb_steptime.insights.cards import in_this_recording
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.cpu_outside import compiling, compiling_step, one_pause, outside_ops_ns
+from tb_steptime.insights.rules.host.cpu_outside import (
+    compiling,
+    compiling_step,
+    draws_on_cpu,
+    one_pause,
+    outside_ops_ns,
+)
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, placed
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
@@ -56,6 +62,10 @@ def cpu_sentence(facts: Facts) -> Phrase:
     elif on_gpu and facts.share(parts.data_loader) >= MAJOR_FRACTION:
         template = "The CPU waits for input data for {wait} of a step of {step}; this trace does not show whether the "
         template += "GPU works then."
+    elif (draws := draws_on_cpu(facts)) is not None:
+        template = "The CPU makes random numbers for {share} of a step of {step}; this trace does not show what the "
+        template += "{device} does."
+        share = fraction(facts.share(draws.self_ns))
     elif facts.unread_share is not None:
         template = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
         share = fraction(facts.unread_share)

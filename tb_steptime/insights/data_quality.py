@@ -47,8 +47,8 @@ _RESTS_ON_VIEW: dict[str, frozenset[Affected]] = {
 _RESTS_ON: dict[str, frozenset[Affected]] = {
     **dict.fromkeys(
         ("idle_gpu", "cpu_ops", "cpu_optimizer", "cpu_outside", "cpu_compiles", "slow_half", "small_ops",
-         "sparse_gradients", "python_loop", "recurring_steps", "growing_graph", "unused_graph", "without_cache",
-         "active_dropout", "anomaly_detection", "first_pass"),
+         "random_on_cpu", "sparse_gradients", "python_loop", "recurring_steps", "growing_graph", "unused_graph",
+         "without_cache", "active_dropout", "anomaly_detection", "first_pass"),
         _ON_HOST,
     ),
     "one_time": frozenset({"host_time", "recurrence"}),

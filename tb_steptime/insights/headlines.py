@@ -18,6 +18,7 @@ from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.host_verdict import ends_early, judge_span
 from tb_steptime.insights.largest import nothing_waits, setting_ns
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
+from tb_steptime.insights.rules.host.cpu_outside import draws_on_cpu
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
 from tb_steptime.insights.wording.gpu import TELL_APART_FRACTION
@@ -46,7 +47,7 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(verdict, _record_unobserved(facts))
     if first is not None:
         return Headline(verdict, _gain(first), _elsewhere(first), card=first.id)
-    if record := _record(facts):
+    if (record := _record(facts)) and draws_on_cpu(facts) is None:
         return Headline(verdict, record)
     if insights and insights[0].id != "back_pressure":  # which says that there is nothing to do
         return Headline(verdict, do_first(insights[0]), _elsewhere(insights[0]), card=insights[0].id)

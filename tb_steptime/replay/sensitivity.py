@@ -165,7 +165,11 @@ def _loader_first(step: SteadyStep, step_ns: int, lengths: Sensitivity) -> bool:
 
 def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
     """Returns what sets the pace: one part, or a dependency by which host and device wait for each other. It is unknown
-    if no part that can be replayed does."""
+    if no part that can be replayed does.
+
+    Without blocking calls the host also makes or awaits the next batch while devices work. So the loader is the cause
+    where its waits cost most of what these calls do.
+    """
     waits = {
         Bound.SYNC: step_ns - lengths.blocking,
         Bound.INPUT: step_ns - lengths.loader,
@@ -174,7 +178,8 @@ def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
     works = {Bound.HOST: step_ns - lengths.host, Bound.GPU: step_ns - lengths.device}
     wait, best = max(waits, key=waits.__getitem__), max(works, key=works.__getitem__)
     if waits[wait] > LIMITS * step_ns and waits[wait] >= WAITS * works[best]:
-        return wait
+        loads = wait is Bound.SYNC and waits[Bound.INPUT] >= WAITS * waits[wait]
+        return Bound.INPUT if loads else wait
     if works[best] > LIMITS * step_ns:
         return best
     if step_ns - lengths.host_and_device <= CHAIN * step_ns:

@@ -357,16 +357,35 @@ class EpochStarts(msgspec.Struct, frozen=True):
     steps: list[str]
 
 
+def opens_epoch(trace: Trace) -> Bool:
+    """Returns which batches are the first ones of an epoch, for which nothing is prefetched yet.
+
+    A loader in the training process never prefetches. Where the loop makes an iterator for each batch, as
+    `next(iter(loader))` does, a batch takes as long as any other. An epoch of one batch looks different: a mark that
+    brings no batch ends it.
+    """
+    batches = find_batches(trace)
+    opens: Bool = batches.first.copy()
+    if len(find_marks(trace).row) > len(batches.row):
+        return opens
+    for number, loader in enumerate(batches.loaders):
+        own = batches.loader == number
+        if is_multiprocess((loader.iterator,)) is False and own.sum() > 1 and batches.first[own].all():
+            opens[own] = False
+    return opens
+
+
 def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts | None:
     """Returns the starts of epochs in some steps; None if no epoch begins in these. chosen: None for all steps."""
     batches = find_batches(trace)
     steps = find_steps(trace).steps
     among = chosen or find_steps(trace)
-    first = np.flatnonzero(batches.first)
+    opens = opens_epoch(trace)
+    first = np.flatnonzero(opens)
     first = first[among.holding_on_host(trace.events.start_ns[batches.row[first]]) >= 0]
     if not len(first):
         return None
-    number, waits = len(among.steps), _exposed(trace, batches.row[~batches.first])
+    number, waits = len(among.steps), _exposed(trace, batches.row[~opens])
     settings = trace.loader_records.loaders if trace.loader_records else ()
     persistent = {each.persistent for each in settings if each.workers}
     produced = trace.loader_records.produced if trace.loader_records else None

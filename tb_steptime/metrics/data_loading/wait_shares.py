@@ -22,6 +22,7 @@ from tb_steptime.metrics.data_loading.loaders import (
     find_epoch_starts,
     main_loader,
     most_waited,
+    opens_epoch,
     short_wait_ns,
     unavoidable_ns,
 )
@@ -224,6 +225,6 @@ def others_ns(trace: Trace, steps: Steps) -> int:
     """Returns the exposed wait for other loaders than the one with the most waiting, in the mean of these steps,
     without first batches of epochs."""
     batches = find_batches(trace)
-    theirs = (batches.loader != most_waited(batches)) & ~batches.first
+    theirs = (batches.loader != most_waited(batches)) & ~opens_epoch(trace)
     theirs &= steps.holding_on_host(trace.events.start_ns[batches.row]) >= 0
     return int(batches.exposed_ns[theirs].sum()) // len(steps.steps)

@@ -233,9 +233,13 @@ def _gradients(trace: Trace, instants: Int64) -> Int64:
 
 
 def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) -> Int64:
-    """Returns where windows begin and end, including the one at the edge of the recording."""
+    """Returns where windows begin and end, including the one at the edge of the recording. A batch is the first work of
+    a step, whether or not the job runs ops while it waits for it."""
     if at_end:
-        return np.append(min(begins[0], trace.events.start_ns[rows[0]]), trace.events.ends(rows[each - 1 :: each]))
+        batches = batch_calls(trace)
+        own = batches[trace.events.thread[batches] == trace.events.thread[rows[0]]]
+        opens = min(begins[0], *trace.events.start_ns[np.append(own[:1], rows[:1])])
+        return np.append(opens, trace.events.ends(rows[each - 1 :: each]))
     last = max(recorded_extent(trace).end_ns, int(trace.events.ends(rows).max()))
     return np.append(trace.events.start_ns[rows[::each]], last)
 

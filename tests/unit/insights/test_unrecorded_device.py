@@ -38,6 +38,35 @@ def test_the_verdict_says_how_long_calls_wait_for_work_that_is_not_recorded(runt
     assert (said and said.value) == share
 
 
+@pytest.mark.parametrize(
+    ("op", "runtime", "fires"),
+    [
+        ("rrrrrr.sss", "........k.", True),
+        ("rrrrrr.sss", "kkkkkk....", False),
+        ("rr.....sss", "........k.", False),
+        ("ssssss.sss", "........k.", False),
+    ],
+    ids=["on the CPU", "a launch that waits for a full queue", "a fifth of the step", "another op"],
+)
+def test_random_numbers_that_the_cpu_makes_are_known_without_the_gpu(op: str, runtime: str, fires: bool):
+    names = {"r": "aten::normal_", "s": "aten::square"}
+    steps, calls = "".join(10 * each for each in "123"), {"k": "cudaLaunchKernel"}
+    drawing = f"step | {steps} |\nop | {3 * op} |\nruntime | {3 * runtime} |"
+    judgement = judged(timeline(drawing, names=names, calls=calls, cell_ns=MS))
+    assert ("random_on_cpu" in [card.id for card in judgement.insights]) is fires
+    assert (judgement.headlines["overview"].card == "random_on_cpu") is fires
+    share = judgement.verdict.text.values.get("share")
+    assert (share is not None and share.value == 0.6) is fires
+
+
+def test_one_long_draw_may_load_a_module():
+    drawing = "op | rrrrrr.sss |\nruntime | ........k. |"
+    names, calls = {"r": "aten::normal_", "s": "aten::square"}, {"k": "cudaLaunchKernel"}
+    assert "random_on_cpu" not in [
+        card.id for card in judged(timeline(drawing, names=names, calls=calls, cell_ns=MS)).insights
+    ]
+
+
 def test_a_profiler_that_could_not_start_on_the_gpu_was_asked_to():
     listed = {0: Device(0, "NVIDIA H200")}
     trace = timeline("op | aaaaaaaa |", devices=listed, job=Job(labels_gpus=False), cell_ns=MS)

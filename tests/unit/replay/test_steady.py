@@ -258,6 +258,16 @@ def test_the_loader_comes_first_if_the_host_costs_less_without_it(loader, host, 
     assert pace(graph, (EdgeKind.LANE, 2, 0), (EdgeKind.STREAM, 3, 3)) == expected
 
 
+@pytest.mark.parametrize(("loader", "host", "expected"), [(40, 2, "input"), (30, 12, "input"), (20, 22, "sync")])
+def test_a_call_that_waits_before_a_batch_is_made_is_not_the_cause(loader, host, expected):
+    """Without the call the host would make the next batch while the kernel runs, and a step would take 49 of 91."""
+    role = [Role.LOADER, Role.STRETCH, Role.CALL, Role.ACTIVITY, Role.WAIT]
+    edges = [(EdgeKind.LANE, 0, 1), (EdgeKind.LANE, 1, 2), (EdgeKind.LANE, 2, 4)]
+    edges += [(EdgeKind.LAUNCH, 2, 3), (EdgeKind.RETURN, 3, 4)]
+    graph = graph_of([loader, host, 0, 49, 0], role, [0, 0, 0, 1, 0], edges)
+    assert pace(graph, (EdgeKind.LANE, 4, 0), (EdgeKind.STREAM, 3, 3)) == expected
+
+
 @pytest.mark.parametrize(("waited_for", "expected"), [(2, "sync"), (4, "host")])
 def test_a_wait_that_is_long_only_by_an_inferred_wait_of_streams_is_no_cause(waited_for, expected):
     """The second kernel may wait for the first, or was launched late: its own wait takes 5 of 115."""

@@ -40,6 +40,14 @@ def test_a_step_goes_from_the_end_of_an_optimizer_step_to_the_end_of_the_next():
     )
 
 
+def test_the_first_step_begins_with_the_wait_for_its_batch():
+    trace = timeline(f"""
+        loader      | .lll...lll...lll... |
+        op          | .....ab...ab....ab. |
+        {OPTIMIZER} | ......o....o.....o. |""")
+    assert windows(trace)[:2] == [("1", 1_000, 7_000), ("2", 7_000, 12_000)]
+
+
 def test_with_a_device_they_reach_to_the_end_of_the_work_that_they_launched():
     trace = timeline(f"""
         op          | .a.b..a.b..a.b....... |

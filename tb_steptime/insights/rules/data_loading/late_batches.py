@@ -11,8 +11,10 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEPER,
     LIKELY_WORKERS,
     MARKS_AGREE,
+    ONE_ITERATOR,
     SLOWEST_FASTER,
     loader_card,
+    makes_iterators,
     shares,
     with_launches_behind,
 )
@@ -53,6 +55,7 @@ BUSY_FRACTION = 0.2
 _BUSY = "The machine is busy: for {waits} of that time, the batch waits for a core. Other work would also slow workers."
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
+_ANEW = phrase("A new iterator is made for each batch; workers would start again with it.")
 _ITSELF_SHORT = (
     "The main process produces each batch itself, in {batch}. Taking it from a worker would cost about as much."
 )
@@ -112,7 +115,8 @@ def no_workers(facts: Facts) -> Insight | None:
     which each worker would yield all samples: the card says how each reads its share. A loader that itself
     launches work on the GPU, such as copies in `collate_fn` or a sampler of graphs: its workers could not, and whether
     the CPU can do that work in time is not recorded. The card asks for batches on the CPU first, and is a minor one
-    unless these are mostly copies to the GPU.
+    unless these are mostly copies to the GPU. A loop that makes an iterator for each batch, as `next(iter(loader))`
+    does: the card asks for one iterator, too, because workers would start again with each.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -148,6 +152,8 @@ def no_workers(facts: Facts) -> Insight | None:
         how = f"{_ON_CPU}\n{how}\nbatch = batch.to(device)"
         copies = sum(row.count for row in facts.host.blocking if row.site in _LOADER and row.direction == "HtoD")
         certainty = (medium if copies >= _MOSTLY * launches else low)(_ON_CPU_UNKNOWN)
+    if makes_iterators(facts):
+        why, how = joined(why, _ANEW), f"{how}\n{ONE_ITERATOR}"
     return loader_card(facts, gain_ns, formula, certainty, id="no_workers", title=title, why=why, how=how)
 
 

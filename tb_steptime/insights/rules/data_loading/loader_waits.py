@@ -90,6 +90,13 @@ def loader_card(
     return host_card(facts, gain_ns, formula, certainty, part="data_loader", view="data_loading", **words)
 
 
+def makes_iterators(facts: Facts) -> bool:
+    """Returns whether each batch of the main loader comes from an iterator of its own, as from `next(iter(loader))`."""
+    result = facts.data_loading
+    main = result.loaders[result.main_loader] if result.main_loader is not None else None
+    return main is not None and not main.batches and main.first_batches > 1
+
+
 def _evidence(facts: Facts, steps: Sequence[str]) -> list[Evidence]:
     """Returns the steps that wait longest, among the named steps if any are named."""
     starts = {row.name: (row.start_ns, row.start_ns + row.duration_ns) for row in facts.overview.steps}
@@ -114,6 +121,13 @@ _WITH_SETUP = (
     "An epoch's first batch takes {each}. Setting up its loader, which starts workers that are not kept, takes {setup} "
     "a step."
 )
+_OF_ITERATORS = "A new iterator is made for each batch, so that none is prefetched; a batch takes {each}."
+_ITERATORS_WITH_SETUP = (
+    "A new iterator is made for each batch, which then takes {each}. Setting it up, which starts workers that are not "
+    "kept, takes {setup} a step."
+)
+#: The loop that takes all batches from one iterator.
+ONE_ITERATOR = "for batch in loader:  # in place of next(iter(loader)), which starts the workers again for each batch"
 _OF_RECEIVING = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
     "of one small tensor takes."
@@ -140,7 +154,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
     is waited for, the first one no longer than others.
 
     Similar pattern: the training itself begins: no card where the only first batch is that of the first step. A single
-    epoch that begins may be the only one for hours: a minor card.
+    epoch that begins may be the only one for hours: a minor card. A loop that makes an iterator for each batch, as
+    `next(iter(loader))` does: the card asks for one iterator.
 
     Needs: the loader's marks of an epoch's end and of the next one's start. Where nothing of the job's GPU is recorded,
     its work may hide the waits: a minor card.
@@ -161,8 +176,12 @@ def epoch_starts(facts: Facts) -> Insight | None:
     setup_ns = _setup_ns(facts, starts) if respawns else 0
     begin_ns = starts.exposed_ns + setup_ns
     title, why = _EPOCHS[starts.respawned]
+    how = None if starts.respawned is False else _KEPT
     if starts.respawned is None and setup_ns:
         why = _WITH_SETUP
+    if makes_iterators(facts):
+        title, how = "Take all batches from one iterator", ONE_ITERATOR
+        why = _ITERATORS_WITH_SETUP if setup_ns else _OF_ITERATORS
     template = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
     often = phrase(agreeing(template, starts.batches), number=count(starts.batches))
     return loader_card(
@@ -170,7 +189,7 @@ def epoch_starts(facts: Facts) -> Insight | None:
         id="epoch_starts",
         title=phrase(title),
         why=filled(why, {"each": ns(starts.wait_ns), "produced": ns(_produced_ns(starts)), "setup": ns(setup_ns)}),
-        how=None if starts.respawned is False else _KEPT,
+        how=how,
         gain_ns=max(0, begin_ns - _produced_ns(starts) * starts.batches // len(facts.data_loading.steps)),
         formula="Mean over the steps of the exposed wait where an epoch ends and the next one begins, with the set-up "
         "of the loader between them, less the recorded production time of first batches where workers start again. No "

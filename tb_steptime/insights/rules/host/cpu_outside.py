@@ -1,5 +1,5 @@
 """Jobs on the CPU whose ops are not what takes the step: Python or waits between them, torch.compile, or functions of
-the loop that compute no ops, such as metrics, logging and checkpoints; and jobs that could use a GPU that is idle."""
+the loop that compute no ops, such as metrics, logging and checkpoints; and jobs that could use a GPU more."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
+from tb_steptime.insights.rules.host.long_waits import DRAW_ON_GPU, KEEP_FROM_COMPILING, LOGS, how_to_draw
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.excluded_time.steady_step import ExcessRow
-from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
+from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuOpRow, CpuWork
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
@@ -204,6 +204,61 @@ def idle_gpu(facts: Facts) -> Insight | None:
         certainty=medium("Whether another job uses the GPU is not recorded."),
         how='model.to("cuda")  # and its inputs; in smaller batches where the GPU\'s memory does not hold one',
         about_ns=products_ns,
+    )
+
+
+#: On a GPU an op that draws random numbers is one launch, of microseconds; ...
+_LONG_DRAW_NS = 1_000_000
+#: ... the first launch of a kernel may take as long as its module takes to be loaded.
+_LEAST_DRAWS = 2
+
+
+def draws_on_cpu(facts: Facts) -> CpuOpRow | None:
+    """Returns the op that draws random numbers on the CPU for at least `LEADING_OPS_FRACTION` of the mean step of a job
+    whose GPU is not recorded; None if none does, or if it is not known. An op that draws on the GPU may wait for a full
+    queue, in a call of the runtime: all time of these calls is left out."""
+    work, runtime_ns = facts.host.cpu, facts.host_parts_ns.runtime
+    if facts.job.device != "gpu" or facts.overview.has_device or work is None or not runtime_ns:
+        return None
+    draws = [group.op for group in work.groups if group.id == "random"]
+    row = next((each for each in work.ops if each.op in draws), None)
+    if row is None or row.calls * len(facts.judged_steps) < _LEAST_DRAWS:
+        return None
+    drawn_ns = work.lasting_ns(row) - runtime_ns
+    long = drawn_ns >= _LONG_DRAW_NS * row.calls and facts.share(drawn_ns) >= LEADING_OPS_FRACTION
+    return row if long else None
+
+
+def random_on_cpu(facts: Facts) -> Insight | None:
+    """Fires when a job uses a GPU whose work is not recorded, and ops draw random numbers on the CPU for three tenths
+    of the step.
+
+    Similar pattern: an op that draws on the GPU: it only launches, in microseconds. The first launch of a kernel, which
+    loads its module: one call does not count. A launch that waits because the queue is full: it is a call of the
+    runtime, whose time does not count.
+
+    Needs: the CPU ops and the calls of the GPU's runtime.
+
+    Jobs: those with a GPU of which nothing is recorded, as in WSL; where it is recorded, `long_stretches` says it.
+
+    Gain: not computed: what the GPU does meanwhile is not recorded.
+
+    Left out: the copy to the GPU, which is saved, too.
+    """
+    row = draws_on_cpu(facts)
+    if row is None:
+        return None
+    values = {"op": code(row.op), "time": ns(row.self_ns), "share": fraction(facts.share(row.self_ns))}
+    return card(
+        facts,
+        id="random_on_cpu",
+        title=DRAW_ON_GPU,
+        why=phrase("{op} computes on the CPU for {time} a step ({share}).", **values),
+        formula="Not computed: what the GPU does meanwhile is not recorded.",
+        certainty=medium("The time is measured; whether the GPU works meanwhile is not recorded."),
+        how=how_to_draw(facts),
+        row=EvidenceRow("cpu_ops", row.op),
+        about_ns=row.self_ns,
     )
 
 

@@ -62,6 +62,7 @@ _HOW_TO_DRAW = """\
 x = torch.randn(size, device="cuda")  # in place of torch.randn(size).to("cuda"); other numbers for the same seed
 with torch.device("cuda"):  # where these are the first weights of a model
     model = Net()"""
+DRAW_ON_GPU = phrase("Make random numbers on the GPU")
 _OVERLAP = "Shorten {name}, or overlap it with GPU work"
 #: Below these shares of the gain an overlap gains clearly less, and hardly anything.
 MUCH, HARDLY = 0.9, 0.1
@@ -172,8 +173,7 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
         return phrase("Launch each CUDA graph while the one before it runs"), how
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if _RANDOM.match(name):
-        how = _HOW_TO_DRAW.replace("cuda", "xpu") if facts.job.accelerator == "XPU" else _HOW_TO_DRAW
-        return phrase("Make random numbers on the GPU"), how
+        return DRAW_ON_GPU, how_to_draw(facts)
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
     look = [look for waits, look in _WAITS if is_mostly(waits, name, busiest(gaps))]
@@ -183,6 +183,10 @@ def _advice(facts: Facts, name: str, gaps: Sequence[LongGap]) -> tuple[Phrase, s
     if _OF_MODULE.match(name):
         return phrase("Shorten {name}", name=short), _HOW_TO_PROFILE
     return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
+
+
+def how_to_draw(facts: Facts) -> str:
+    return _HOW_TO_DRAW.replace("cuda", "xpu") if facts.job.accelerator == "XPU" else _HOW_TO_DRAW
 
 
 def _of_spinning_server(facts: Facts, name: str, gaps: Sequence[LongGap], how: str | None) -> str | None:

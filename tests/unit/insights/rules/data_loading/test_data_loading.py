@@ -21,7 +21,7 @@ from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.drawn.cards import analysed, card, card_sentence, judged, sure
-from tests.drawn.loader_calls import NAMES, epochs
+from tests.drawn.loader_calls import NAMES, SEEDS, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait
 from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
 from tests.drawn.timeline import A100, timeline
@@ -480,6 +480,34 @@ def test_workers_that_start_while_the_gpu_is_idle_cost_no_more_once_they_are_kep
     cards = {insight.id: insight for insight in judged(trace).insights}
     assert cards["epoch_starts"].gain_ns == (1 + 6 + 3) * 1_000_000 // 5
     assert "host_stops" not in cards
+
+
+def an_iterator_for_each_batch(loader: str, ends: bool = False) -> Trace:
+    """Steps that each take one batch of a new iterator. ends: whether each asks for a second one, which there is
+    not."""
+    waits = f"..llllll...{'m' if ends else '.'}"
+    rows = {"step": "".join(name * len(waits) for name in "abcdefgh"), loader: 8 * waits, "op": 8 * "s.......ooo."}
+    return timeline("\n".join(f"{label} | {cells} |" for label, cells in rows.items()), names=SEEDS)
+
+
+def test_a_batch_of_a_new_iterator_in_the_training_process_takes_what_any_takes():
+    insight = sure(an_iterator_for_each_batch("loader single"), "no_workers")
+    assert insight.gain_ns == 6_000
+    assert insight.how is not None
+    assert loader_waits.ONE_ITERATOR in insight.how
+
+
+def test_an_epoch_of_one_batch_needs_its_iterator():
+    insight = sure(an_iterator_for_each_batch("loader single", ends=True), "no_workers")
+    assert insight.gain_ns == 1_000  # for marks that bring no batch: no worker makes the batch itself sooner
+    assert insight.how is not None
+    assert loader_waits.ONE_ITERATOR not in insight.how
+
+
+def test_one_iterator_instead_of_one_for_each_batch_keeps_the_workers():
+    insight = sure(an_iterator_for_each_batch("loader"), "epoch_starts")
+    assert insight.how == loader_waits.ONE_ITERATOR
+    assert sure(in_epochs(), "epoch_starts").how != loader_waits.ONE_ITERATOR
 
 
 def test_without_workers_an_epoch_starts_like_any_batch():
