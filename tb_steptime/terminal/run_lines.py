@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tb_steptime.terminal.ranks.jobs import FoundJob
 
 _HEADS = ("Run", "Spans", "Step", "Limited by", "First card")
-#: Maximum length of a run's name, which may be a path, and the shortest useful length of a card.
+#: Maximum length of a run's name on a terminal, as it may be a path, and the shortest useful length of a card.
 _NAME, _LEAST_CARD = 40, 30
 
 
@@ -207,7 +207,8 @@ def _in_short(workers: Sequence[str]) -> str:
 def run_table(runs: Sequence[tuple[FoundSpan, Sequence[RunSpan], RunAdvice]], width: int | None) -> Iterator[str]:
     """Yields a head, and a line for each run, which is named by its first span. width: of the terminal; None: nothing
     is cut."""
-    rows = [_HEADS, *(_cells(*run) for run in runs)]
+    most = None if width is None else _NAME
+    rows = [_HEADS, *(_cells(*run, most) for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, spans, step, bound, card in rows:
         begin = f"{name:<{widths[0]}}  {spans:>{widths[1]}}  {step:>{widths[2]}}  {bound:<{widths[3]}}  "
@@ -215,8 +216,9 @@ def run_table(runs: Sequence[tuple[FoundSpan, Sequence[RunSpan], RunAdvice]], wi
         yield cut_off(f"{begin}{card_text}".rstrip(), width or len(begin) + len(card_text))
 
 
-def _cells(first_span: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice) -> tuple[str, ...]:
-    name = cut_off(first_span.run_name, _NAME)
+def _cells(first_span: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice, most: int | None) -> tuple[str, ...]:
+    """most: maximum length of the name; None: it is not cut."""
+    name = first_span.run_name if most is None else cut_off(first_span.run_name, most)
     cells = (
         f"{name} (simulated)" if "simulated" not in name and any(span.simulated for span in spans) else name,
         str(len(spans)),

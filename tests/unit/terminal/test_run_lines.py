@@ -47,6 +47,11 @@ def test_a_line_is_no_longer_than_the_terminal(width: int):
     assert max(map(len, run_table([run("r" * 90, FIRST, OTHER, SLOWER)], width))) <= width
 
 
+def test_a_name_is_whole_where_no_terminal_cuts_it():
+    name = "r" * 90
+    assert [f"{name} " in list(run_table([run(name, FIRST)], width))[1] for width in (None, 200)] == [True, False]
+
+
 def test_a_simulated_run_says_so_and_one_without_steps_has_no_step_time():
     line = replace(OTHER, simulated=True, advice=SpanAdvice(None))
     lines = [list(run_table([run(name, line)], None))[1] for name in ("x", "x_simulated")]
