@@ -185,7 +185,9 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if facts.hands_over and facts.all_idle_ns < IDLE_FRACTION * facts.step_ns:
         return _HAND_OVER  # a wait for one GPU is idle time of another
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
-        return "{Gpu} is idle for {idle} of the step. Why is not known: of the CPU, only launch calls are recorded."
+        return (
+            "{Gpu} is idle for {idle} of the step. Why is not known: CPU activity besides launch calls is not recorded."
+        )
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     long = _long_steps(facts)

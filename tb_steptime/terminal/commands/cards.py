@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 def _add_explain_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="TRACE", type=any_path, help="a trace file or a log directory")
-    parser.add_argument("card", metavar="CARD", nargs="?", help="the id of a card; default: all cards of the trace")
+    parser.add_argument(
+        "card",
+        metavar="CARD",
+        nargs="?",
+        help="the id of a card, which stands in brackets behind its title here, such as launch_graphs; default: all "
+        "cards of the trace",
+    )
     add_steps(parser)
     add_format(parser, "table", "json")
 

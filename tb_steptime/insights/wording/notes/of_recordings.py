@@ -181,7 +181,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "This job runs on the CPU.", "There are no GPU figures.", more="The Host view shows what the CPU computes."
     ),
     "launches_only": NoteWords(
-        "Of the CPU, only launch calls are recorded.",
+        "CPU activity besides launch calls is not recorded.",
         "Why work is launched late, and what is one-time work, is not known. Record with {code}, too.",
         code="ProfilerActivity.CPU",
         more="If that was on, other threads launch the work: PyTorch records ops only in the thread that starts the "
