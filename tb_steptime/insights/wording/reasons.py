@@ -66,7 +66,8 @@ REASONS: dict[str, str] = {
     "memory_fit_no_copies": "How long copies between host and GPU would take is not computed: none of 1 MB or more is "
     "recorded.",
     "memory_fit_no_time": "How long a step with this setting takes is not recorded.",
-    "memory_fit_needs_shapes": "The batch is not known: record_shapes=True records it, with a backward pass.",
+    "memory_fit_needs_shapes": "The batch is not known. It is found in a training that is recorded with "
+    "record_shapes=True.",
     "memory_fit_own_choice": "What recurrent layers and attention that is written out would take is not known: "
     "their libraries choose types and workspaces, and a recurrent layer calls more ops for a longer sequence.",
     "memory_fit_small": "What BF16 would save of less than 4 MB is not known: workspaces of libraries are as large.",
