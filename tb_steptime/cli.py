@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     atexit.register(gc.freeze)  # without it, a last garbage collection before the end takes 20 ms
     write_utf8(sys.stdout)
     own, others = _apart(sys.argv[1:] if arguments is None else arguments)
+    _leave_without_command(own)
     options = _parser(own).parse_args(own)
     options.others = others
     logging.getLogger("tb_steptime").addHandler(_NO_TRACEBACKS)
@@ -55,6 +56,20 @@ def _apart(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | Non
         return arguments, None
     place = list(arguments).index("--")
     return arguments[:place], arguments[place + 1 :]
+
+
+def _leave_without_command(arguments: Sequence[str]) -> None:
+    """Exits where no command is named, with the help, or where the named one does not exist, with the nearest one."""
+    names = [command.name for command in COMMANDS]
+    if not arguments:
+        parser = _parser()
+        parser.print_help(sys.stderr)
+        parser.exit(2)
+    if arguments[0] not in names and not arguments[0].startswith("-"):
+        from tb_steptime.text import did_you_mean
+
+        nearest = did_you_mean(arguments[0], names)
+        _parser().error(f"There is no command {arguments[0]}.{nearest} The commands are: {', '.join(names)}.")
 
 
 def _parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -162,6 +162,7 @@ def _events(trace: AnyPath, folder: Path, say_progress: OnProgress, options: Set
 
 def _slice(trace: AnyPath, folder: Path, say_progress: OnProgress, options: Set[str] = frozenset()) -> Path:
     from tb_steptime.errors import TraceError
+    from tb_steptime.text import no_such_steps
     from tb_steptime.trace.kineto.slices import write_slice
     from tb_steptime.trace.reading import plan_slice
 
@@ -170,7 +171,7 @@ def _slice(trace: AnyPath, folder: Path, say_progress: OnProgress, options: Set[
     try:
         plan = plan_slice(trace, first, last, say_progress)
     except ValueError as known:
-        raise TraceError(f"It has no steps {first} to {last}", trace, f"Its steps are {known}.") from None
+        raise TraceError(no_such_steps(first, last), trace, f"Its steps are {known}.") from None
     place = folder / "slice.json.gz"
     with _keeping(trace), open(place, "wb") as file:
         write_slice(trace, plan, file, packed=True, on_progress=say_progress)

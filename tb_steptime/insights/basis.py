@@ -55,12 +55,12 @@ def basis_of(facts: Facts) -> Phrase | None:
     if leaves_out(facts) and not little_is_judged(facts):
         steps = len(overview.steps)
         partial = len(overview.steps) - len(facts.judged_steps) - evaluating
-        rest = f", without {{what}}: {{left}} of the {'mean' if steps > 1 else 'recorded'} step of {{mean}}."
+        rest = f", without {{left}} of {{what}} in the {'mean' if steps > 1 else 'recorded'} step of {{mean}}."
         if facts.starts_longer and partial == 1:
             rest = ": the first step, which takes longer than all others, is left out."
         elif partial:
             rest = ": {partial} of {steps} steps, which (includes|include) {what}, (is|are) left out."
-        template = "The verdict and the cards are about {judged}" + (" a step" if steps > 1 else "") + rest
+        template = "The verdict and the cards cover {judged}" + (" a step" if steps > 1 else "") + rest
         sentences.append(filled(agreeing(template, partial), {
             "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
             "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),

@@ -49,7 +49,7 @@ def cpu_sentence(facts: Facts) -> Phrase:
     if has_only_calls(facts):
         template = "This recording holds no work: no op ran in this process while it was recorded."
     elif holds_no_work(facts):
-        template = "This recording holds no work: no op is in its only step, of {step}."
+        template = "This recording holds no work: its only step, of {step}, has no op."
     elif bound is Bound.INPUT:
         template = "The CPU waits for input data for {wait} of a step of {step}."
     elif bound is Bound.COMMUNICATION:
@@ -72,7 +72,7 @@ def cpu_sentence(facts: Facts) -> Phrase:
     elif facts.has_finding("profiler_not_started"):
         template = "A step takes {step}; the profiler could not start on the GPU, and recorded the CPU only."
     elif facts.has_finding("only_captures"):
-        template = "A step takes {step}; it captures graphs, and launches none of them."
+        template = "A step takes {step}; it captures graphs, but launches none of them."
     elif on_gpu and waited is not None:
         template = "A step takes {step}; for {share} of the recording calls wait for the {device}, whose work is not "
         template += "in this trace."
@@ -133,8 +133,8 @@ def _mostly_in_few(facts: Facts) -> Phrase | None:
     if not few:
         return None
     template = (
-        "No op is recorded for {other} of a step of {step}, mostly in (step {long}|{few} of {steps} steps). Usual ones "
-        "take {usual}."
+        "No op is recorded for {other} of a step of {step}, mostly in (step {long}|{few} of {steps} steps). Usual "
+        "steps take {usual}."
     )
     return phrase(
         agreeing(template, len(few)),

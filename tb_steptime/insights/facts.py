@@ -46,7 +46,7 @@ LITTLE = phrase(
 
 UNRECORDED = phrase("For most of the step the GPU runs no recorded work although some is launched: find out why first.")
 
-ONLY_LAUNCHES = phrase("Only launch calls are recorded of the CPU: this may be one-time work, as of first calls.")
+ONLY_LAUNCHES = phrase("CPU activity besides launch calls is not recorded: this may be one-time work of first calls.")
 
 #: Share of the step in launch calls that wait for room in the full queue, from which on they explain a busy CPU.
 FULL_QUEUE_FRACTION = 0.05

@@ -39,21 +39,21 @@ LAUNCHES_MISSING = low("Many launches are missing in this trace.")
 
 PROFILING_SLOWS = medium("The profiler slows the CPU: without it, this wait is shorter.")
 ONLY_PROFILED = phrase(
-    "Were the CPU twice as fast without the profiler, the GPU would hardly wait. What the profiler costs is only "
+    "If the CPU were twice as fast without the profiler, the GPU would hardly wait. What the profiler costs is only "
     "estimated: record with profile_steps, which also times steps without it."
 )
 
 _WAITS_FOR_RANKS = phrase(
-    "Now it is at most what the change gains if other ranks arrive at the collectives of this rank as recorded: this "
-    "one only waits longer for them."
+    "For now, it is at most what the change gains if other ranks arrive at the collectives of this rank as recorded: "
+    "this one only waits longer for them."
 )
 _WAITS_FOR_BATCHES = phrase(
-    "Now it is at most what a replay of the change gains while batches come as late as recorded."
+    "For now, it is at most what the change gains in a replay in which batches come as late as recorded."
 )
 _MADE_UP_FOR = phrase(
     "Now it is at most the time by which the steps fell behind the loader: its workers go on while the CPU pauses."
 )
-ONCE = low("It comes at one place of this recording: how often it comes in a long run is not known.")
+ONCE = low("It happens at one place of this recording: how often it happens in a long run is not known.")
 
 
 #: What a gain is of: every step; excess, such as pauses, which the replayed steady step does not have; that of a single

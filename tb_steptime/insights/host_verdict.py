@@ -88,7 +88,7 @@ _RARELY_COMMUNICATES = {
 }
 _IN_FEW_STEPS = {
     True: ", mostly in step {long}. Usual steps take {usual}.",
-    False: ", mostly in {few} of {steps} steps. Usual ones take {usual}.",
+    False: ", mostly in {few} of {steps} steps. Usual steps take {usual}.",
 }
 _HAND_OVER = (
     "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
@@ -107,8 +107,8 @@ _UNTIED = "{Gpu} is idle for {idle} of the step. Why is not known: the trace doe
 
 _AS_FAST = high("It would be the same if the CPU were twice as fast without the profiler.")
 _OF_UNLIKE_KINDS = (
-    "Steps differ in what limits them: of some, the GPU is idle for {least}, of others for {most}. The verdict is about"
-    " their mean."
+    "Steps differ in what limits them: the GPU is idle for {least} of some steps and for {most} of others. The verdict "
+    "is about their mean."
 )
 _TIMED = medium("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
@@ -185,7 +185,9 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if facts.hands_over and facts.all_idle_ns < IDLE_FRACTION * facts.step_ns:
         return _HAND_OVER  # a wait for one GPU is idle time of another
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
-        return "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
+        return (
+            "{Gpu} is idle for {idle} of the step. Why is not known: CPU activity besides launch calls is not recorded."
+        )
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     long = _long_steps(facts)

@@ -248,7 +248,7 @@ RUN_AHEAD = Metric(
 )  # fmt: skip
 STARVED_SHARE = Metric(
     "starved_share", "Starved launches", Unit.FRACTION,
-    "Share of the work that starts within 15 us of its launch call: the GPU was waiting for it.", colour="runtime",
+    "Share of the work that starts within 15 µs of its launch call: the GPU was waiting for it.", colour="runtime",
 )  # fmt: skip
 NO_LAUNCHES = Reason("no_launch_calls")
 

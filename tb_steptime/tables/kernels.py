@@ -34,8 +34,8 @@ KERNELS: Table[KernelGroup] = Table(
         Column("max_ns", "Longest", Unit.NS, "Length of the longest launch.", on=_TAB | _ROWS | _EXPORT),
         Column(
             "tensor_core", "Tensor cores", Unit.TEXT,
-            "Whether the kernels run on tensor cores (AMD: matrix cores), and what shows it. Where those of a row "
-            "differ, what holds for most of its time.",
+            "Whether the kernels run on tensor cores (AMD: matrix cores), and what shows it. Where the kernels "
+            "of a row differ, it is the answer for most of their time.",
         ),
         Column("op", "Op", Unit.TEXT, "The op with most of its time.", on=_ROWS | _EXPORT | _AGENT),
         Column("module", "Module", Unit.TEXT, "The nn.Module with most of its time.", on=_ROWS | _EXPORT | _AGENT),

@@ -44,7 +44,8 @@ OPERATORS: Table[OperatorRow] = Table(
         ),
         Column(
             "device_self_ns", "Device, self", Unit.NS,
-            "The same without the ops inside it. The rows, and what no op launched, sum to all work of the GPUs.",
+            "Lengths of the kernels, copies and memory sets that the op itself launches, without those of ops inside "
+            "it. The rows, and what no op launched, sum to all work of the GPUs.",
             figure="op_device_self", short="GPU self", names={_TEXT: "device self", _AGENT: "gpu_self_ms"},
         ),
         Column(
@@ -53,7 +54,8 @@ OPERATORS: Table[OperatorRow] = Table(
             figure="op_device_total", short="GPU total", names={_TEXT: "device total", _AGENT: "gpu_total_ms"},
         ),
         Column(
-            "launches", "Launches", Unit.COUNT, "Kernels, copies and memory sets that it launches in all.",
+            "launches", "Launches", Unit.COUNT,
+            "Number of kernels, copies and memory sets that the op, and the ops inside it, launch.",
             figure="op_launches",
         ),
         Column(
@@ -74,7 +76,8 @@ OPERATORS: Table[OperatorRow] = Table(
             names={_TEXT: "allocated", _AGENT: "allocated_total_mb"},
         ),
         Column(
-            "allocated_self_bytes", "Allocated, self", Unit.BYTES, "The same without the ops inside it.",
+            "allocated_self_bytes", "Allocated, self", Unit.BYTES,
+            "Memory that the op itself allocates, without that of ops inside it.",
             figure="op_allocated_self", short="Allocated self", on=EVERYWHERE & ~_TEXT,
         ),
     ),

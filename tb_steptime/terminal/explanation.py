@@ -148,6 +148,13 @@ class Explanations(msgspec.Struct, frozen=True):
     cards: list[Explanation]
 
 
+class SpanCards(msgspec.Struct, frozen=True):
+    """The cards of one recording. heading: its run, worker and number."""
+
+    heading: str
+    cards: list[Explanation]
+
+
 def explain_card(path: str, insight: Insight, trace: Trace, device: int | None) -> Explanation:
     """device: the device that the span's figures describe; None without any."""
     return report_of(
@@ -165,6 +172,13 @@ def explain_card(path: str, insight: Insight, trace: Trace, device: int | None) 
         ],
         why_lowered=plain_why_lowered(insight),
     )
+
+
+def span_cards_text(span: SpanCards) -> str:
+    """Returns the text for a terminal, without a trailing newline. Cards of several recordings are told apart by the
+    heading of each recording."""
+    cards = [explanation_text(card) for card in span.cards] or ["There are no cards for this recording."]
+    return f"{span.heading}\n\n" + "\n\n\n".join(cards)
 
 
 def explanation_text(explanation: Explanation) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from tb_steptime.hangs.verdict import FINISH, Hang, RankBehind
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned
+from tb_steptime.terminal.output import aligned, wrapped
 from tb_steptime.text.printer import UNKNOWN, printable
 
 
@@ -21,11 +21,12 @@ class HangReport(msgspec.Struct, frozen=True):
     errors: list[ErrorReport]
 
 
-def hang_text(hang: Hang) -> str:
-    """Returns a sentence and the table with its evidence, without a trailing newline."""
-    lines = [_sentence(hang)]
+def hang_text(hang: Hang, width: int) -> str:
+    """Returns a sentence and the table with its evidence, without a trailing newline. width: of a line of text."""
+    lines = wrapped(_sentence(hang), width)
     if hang.missing:
-        lines.append(f"There is no dump of {_ranks(hang.missing)}: a process that ended writes none.")
+        missing = f"There is no dump of {_ranks(hang.missing, within=True)}: a process that ended writes none."
+        lines += wrapped(missing, width)
     if hang.behind:
         head = ("Rank", "group", "finished", "others", "begun", "others", "oldest unfinished call", "line")
         lines += ["", *aligned([head, *map(_row, hang.behind)])]
@@ -38,9 +39,11 @@ def _sentence(hang: Hang) -> str:
     names = _ranks([row.rank for row in hang.behind])
     sentence = f"{names} {'blocks' if len(hang.behind) == 1 else 'block'} the job"
     if hang.behind[0].why == FINISH:
-        sentence += ": the GPU has not finished collectives that other members of the group have finished."
+        gpu = "its GPU has" if len(hang.behind) == 1 else "their GPUs have"
+        sentence += f": {gpu} not finished collectives that other ranks of the group have finished."
     else:
-        sentence += ": the program has not begun a collective that other members of the group have begun."
+        program = "its program has" if len(hang.behind) == 1 else "their programs have"
+        sentence += f": {program} not begun a collective that other ranks of the group have begun."
     return (
         f"{sentence} {_ranks(hang.waiting)} {'waits' if len(hang.waiting) == 1 else 'wait'}."
         if hang.waiting
@@ -54,12 +57,13 @@ def _row(row: RankBehind) -> tuple[str, ...]:
     return str(row.rank), printable(group), *(f"{each:,}" for each in numbers), row.call or UNKNOWN, row.line or UNKNOWN
 
 
-def _ranks(ranks: Sequence[int]) -> str:
-    """ "Rank 3", "Ranks 0 to 11, 13 and 15"."""
+def _ranks(ranks: Sequence[int], within: bool = False) -> str:
+    """ "Rank 3", "Ranks 0 to 11, 13 and 15". within: "rank 3", inside of a sentence."""
     runs = [
         [rank for _, rank in run]
         for _, run in itertools.groupby(enumerate(sorted(ranks)), lambda each: each[1] - each[0])
     ]
     parts = [str(run[0]) if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs]
     numbers = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"{'Rank' if len(ranks) == 1 else 'Ranks'} {numbers}"
+    named = f"{'Rank' if len(ranks) == 1 else 'Ranks'} {numbers}"
+    return named.lower() if within else named

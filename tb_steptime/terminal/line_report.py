@@ -21,7 +21,16 @@ from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import LINES
-from tb_steptime.terminal.output import TABLE_ROWS, OfSpan, aligned, cut_off, span_heading, span_names, table_cells
+from tb_steptime.terminal.output import (
+    TABLE_ROWS,
+    OfSpan,
+    aligned,
+    cut_off,
+    span_heading,
+    span_names,
+    table_cells,
+    wrapped,
+)
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
 from tb_steptime.trace.model import Trace
@@ -102,11 +111,11 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
     return report_of(LineReportRow, row, file=file, line=line, function=function, text=text)
 
 
-def line_text(span: SpanLines) -> str:
-    """Returns the table for a terminal, without a trailing newline."""
+def line_text(span: SpanLines, width: int) -> str:
+    """Returns the table for a terminal, without a trailing newline. width: of a line of text."""
     head = span_heading(span)
     if span.line_of is None:
-        return f"{head}\n\n{plain(MISSING['no_stacks'])}"
+        return "\n".join([head, "", *wrapped(plain(MISSING["no_stacks"]), width)])
     shown, more = span.lines[:TABLE_ROWS], span.lines[TABLE_ROWS:]
     sums = [*([sums_of([report_of(CodeLine, row) for row in more])] if more else []), span.elsewhere]
     names = ["Line", *map(_name, shown), *([counted(len(more), "more line")] if more else []), "elsewhere"]
@@ -116,13 +125,13 @@ def line_text(span: SpanLines) -> str:
     lines = [f"{line}  {code}".rstrip() for line, code in zip(aligned(rows), codes, strict=False)]
     lines += aligned(rows)[len(codes) :]
     head += f" · the steps, {duration(span.host_ns)} on the main thread"
-    return "\n".join([head, "", *lines, "", _MEANS[span.line_of]]).replace(GAP, " ")
+    return "\n".join([head, "", *lines, "", *wrapped(_MEANS[span.line_of], width)]).replace(GAP, " ")
 
 
 _MEANS: dict[LineOf, str] = {
-    "function": "Each line is where its function begins: the figures are those of the whole function. With 0 calls it "
-    "was running when the recording began, and the line is the one it had reached.",
-    "call": "Each line is one that ran.",
+    "function": "Each row is a function, named by its first line: its figures are those of the whole function. A "
+    "function with 0 calls was already running when the recording began; its line is the one that it had reached then.",
+    "call": "Each row is a line that ran.",
 }
 
 

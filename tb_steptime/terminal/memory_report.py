@@ -21,7 +21,7 @@ from tb_steptime.snapshots.lines import DeviceGrowth, LineGrowth, LineRow
 from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary
 from tb_steptime.tables.memory import FITS, MODULES
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names, table_cells
+from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names, table_cells, wrapped
 from tb_steptime.text.printer import UNKNOWN, duration, maybe, nbytes, percent, plain, printable, rate
 
 NOT_RECORDED = "Allocations were not recorded: profile(..., profile_memory=True, record_shapes=True) records them."
@@ -45,41 +45,42 @@ def span_fit(span: FoundSpan, devices: list[DeviceFit]) -> SpanFit:
     return SpanFit(*span_names(span), devices)
 
 
-def fit_text(span: SpanFit, code: bool = False) -> str:
-    """Returns the text for a terminal, without a trailing newline. code: whether to add the code of the settings that
-    no other one beats, and of those whose time is unknown."""
+def fit_text(span: SpanFit, width: int, code: bool = False) -> str:
+    """Returns the text for a terminal, without a trailing newline. width: of a line of text. code: whether to add the
+    code of the settings that no other one beats, and of those whose time is unknown."""
     lines = [span_heading(span)]
     if not span.devices:
-        lines += ["", NOT_RECORDED]
+        lines += ["", *wrapped(NOT_RECORDED, width)]
     for device in span.devices:
-        lines += ["", *_device(device)]
+        lines += ["", *_device(device, width)]
         if code:
             lines += _code(device)
     return "\n".join(lines)
 
 
-def _device(device: DeviceFit) -> list[str]:
+def _device(device: DeviceFit, width: int) -> list[str]:
     name = printable(device.device)
     if device.unknown is not None:
-        return [f"{name}: {plain(explain(device.unknown))}"]
+        return wrapped(f"{name}: {plain(explain(device.unknown))}", width)
     batches = (f"{each.batch}{', recorded' if each.batch == device.batch else ''}" for each in device.peaks)
     cells = table_cells(FITS, device.peaks)
     table = [(name, *row) for name, row in zip(("Batch", *batches), cells, strict=True)]
-    return [f"{name}: {_sentence(device)}", "", *aligned(table), *_modules(device), *_settings(device)]
+    sentence = wrapped(f"{name}: {_sentence(device)}", width)
+    return [*sentence, "", *aligned(table), *_modules(device, width), *_settings(device, width)]
 
 
 #: Labels of memory that no module, range or op allocated, by kind.
 MADE = {"outside": "outside of ops", "others": "others", "before": "before the recording"}
 
 
-def _modules(device: DeviceFit) -> list[str]:
+def _modules(device: DeviceFit, width: int) -> list[str]:
     """Returns the lines that say what fills the peak."""
     if not device.modules:
         return []
     names = (printable(row.path) if row.path is not None else MADE[row.kind] for row in device.modules)
     cells = table_cells(MODULES, device.modules)
     table = [(name, *row) for name, row in zip(("Peak, allocated in", *names), cells, strict=True)]
-    unnamed = [] if device.unnamed is None else [plain(explain(device.unnamed))]
+    unnamed = [] if device.unnamed is None else wrapped(plain(explain(device.unnamed)), width)
     return ["", *aligned(table), *unnamed]
 
 
@@ -87,7 +88,7 @@ def _modules(device: DeviceFit) -> list[str]:
 _COPIED = 3
 
 
-def _settings(device: DeviceFit) -> list[str]:
+def _settings(device: DeviceFit, width: int) -> list[str]:
     """Returns the table of settings, which marks those that no other setting beats in both memory and time."""
     if not device.settings:
         return []
@@ -97,12 +98,12 @@ def _settings(device: DeviceFit) -> list[str]:
     for setting in device.settings:
         table.append((
             printable(setting.label),
-            maybe(nbytes, setting.peak_bytes, "-"),
-            maybe(duration, setting.again_ns or None, "-"),
-            maybe(nbytes, setting.copied_bytes, "-"),
-            maybe(duration, setting.copy_ns, "-"),
-            maybe(duration, setting.step_ns, "-"),
-            maybe(str, setting.largest, "-"),
+            maybe(nbytes, setting.peak_bytes),
+            maybe(duration, setting.again_ns or None),
+            maybe(nbytes, setting.copied_bytes),
+            maybe(duration, setting.copy_ns),
+            maybe(duration, setting.step_ns),
+            maybe(str, setting.largest),
             "yes" if setting.best else "",
         ))  # fmt: skip
     reasons = {plain(explain(why)): None for each in device.settings for why in (each.unknown, each.no_time) if why}
@@ -112,10 +113,9 @@ def _settings(device: DeviceFit) -> list[str]:
     if device.rates is not None:
         to_device, to_host = rate(device.rates.to_device), rate(device.rates.to_host)
         memory = "pinned" if device.rates.pinned else "pageable"
-        lines.append(
-            f"Copies take their recorded rates from and to {memory} memory: {to_device} to the GPU, {to_host} back."
-        )
-    return [*lines, *reasons]
+        rates = f"Copies from and to {memory} memory keep their recorded rates: {to_device} to the GPU, {to_host} back."
+        lines += wrapped(rates, width)
+    return [*lines, *(line for reason in reasons for line in wrapped(reason, width))]
 
 
 def _code(device: DeviceFit) -> list[str]:
@@ -130,9 +130,9 @@ def _code(device: DeviceFit) -> list[str]:
 def _sentence(device: DeviceFit) -> str:
     margin = f"The margin is {percent(MARGIN)}: workspaces and fragmentation are not known."
     if device.unused_bytes is not None:
-        margin += f" At the recorded peak {nbytes(device.unused_bytes)} more were reserved and not used."
+        margin += f" At the recorded peak, another {nbytes(device.unused_bytes)} were reserved and not used."
     if device.limit_bytes is None:
-        return f"how large it may be is not recorded; --memory 24GB asks for the largest batch. {margin}"
+        return f"the size of its memory is not recorded. With --memory 24GB the largest batch is estimated. {margin}"
     limit = nbytes(device.limit_bytes)
     if device.largest is None:
         return f"nothing in the recording grows with the batch. {margin}"

@@ -51,8 +51,17 @@ def print_lines(lines: Iterable[str]) -> None:
 def span_heading(span: OfSpan) -> str:
     """Returns the run, the worker and the number of a span. A run that is the log directory itself is named by its
     folder."""
-    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
-    return printable(f"{run} · {span.worker} · span {span.span}")
+    return _heading(span.run, span.worker, span.span, span.trace)
+
+
+def span_heading_of(span: FoundSpan) -> str:
+    """Returns the heading of a span that was found and has no report."""
+    return _heading(*span_names(span))
+
+
+def _heading(run: str, worker: str, number: int, trace: str) -> str:
+    named = run if run != "." else any_path(trace).absolute().parent.name
+    return printable(f"{named} · {worker} · span {number}")
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tb_steptime.terminal.ranks.jobs import FoundJob
 
 _HEADS = ("Run", "Spans", "Step", "Limited by", "First card")
-#: Maximum length of a run's name, which may be a path, and the shortest useful length of a card.
+#: Maximum length of a run's name on a terminal, as it may be a path, and the shortest useful length of a card.
 _NAME, _LEAST_CARD = 40, 30
 
 
@@ -78,19 +78,31 @@ _Key = tuple[tuple[str, str], int]
 
 
 class _WorksOfRun:
-    """The number of the work of each process of a run. Ranks of a job and processes whose work cannot be told are not
-    told apart: they have the first number."""
+    """The number of the work of each process of a run. Ranks of a job are not told apart, although they may do
+    different work, as the stages of a pipeline do. Processes whose work cannot be told have the first number."""
 
     def __init__(self) -> None:
         self._works: Works | None = None
         self._first: MeasuredSpan | None = None
         self._of_worker: dict[str, int] = {}
+        self._of_ranks: list[tuple[int | None, list[str], int]] = []  # number of ranks, GPUs, number of the work
 
     def number(self, span: FoundSpan, measured: MeasuredSpan) -> int:
         """Returns the number that the process has, which follows from its first span."""
         if span.worker not in self._of_worker:
-            self._of_worker[span.worker] = 0 if recorded_ranks([(span, measured)]) else self._compared_number(measured)
+            is_rank = bool(recorded_ranks([(span, measured)]))
+            self._of_worker[span.worker] = (self._rank_number if is_rank else self._compared_number)(measured)
         return self._of_worker[span.worker]
+
+    def _rank_number(self, measured: MeasuredSpan) -> int:
+        """Ranks can be of one job if they name as many ranks and the same GPUs. A file that was cut off names none. Of
+        other jobs the first rank is compared."""
+        ranks, gpus = measured.facts.world_size, measured.facts.device_names
+        for of_ranks, of_gpus, number in self._of_ranks:
+            if of_ranks == ranks and (of_gpus == gpus or not of_gpus or not gpus):
+                return number
+        self._of_ranks.append((ranks, gpus, self._compared_number(measured)))
+        return self._of_ranks[-1][2]
 
     def _compared_number(self, measured: MeasuredSpan) -> int:
         """Only a second process is compared: most runs have one."""
@@ -122,12 +134,14 @@ class Runs:
         self._of_jobs: dict[_Key, tuple[Insight, int]] = {}
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._works = _WorksOfRun()
+        self._of_worker: dict[tuple[tuple[str, str], str], int] = {}
 
     def add(self, span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> None:
         run = run_key(span)
         if run not in self._numbers:
             self._numbers[run], self._works = [], _WorksOfRun()
         key = run, self._works.number(span, measured)
+        self._of_worker[run, span.worker] = key[1]
         if key not in self.found:
             self._numbers[run].append(key[1])
             self.found[key] = span, []
@@ -142,7 +156,9 @@ class Runs:
 
         for job in jobs:
             if cards := judge_job(job.ranks):
-                self._of_jobs[run_key(job.recorded[0].found), 0] = cards[0], step_ns(job.ranks)
+                first = job.recorded[0].found
+                run = run_key(first)
+                self._of_jobs[run, self._of_worker.get((run, first.worker), 0)] = cards[0], step_ns(job.ranks)
 
     def table(self, width: int | None) -> Iterator[str]:
         """See `run_table`."""
@@ -207,7 +223,8 @@ def _in_short(workers: Sequence[str]) -> str:
 def run_table(runs: Sequence[tuple[FoundSpan, Sequence[RunSpan], RunAdvice]], width: int | None) -> Iterator[str]:
     """Yields a head, and a line for each run, which is named by its first span. width: of the terminal; None: nothing
     is cut."""
-    rows = [_HEADS, *(_cells(*run) for run in runs)]
+    most = None if width is None else _NAME
+    rows = [_HEADS, *(_cells(*run, most) for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, spans, step, bound, card in rows:
         begin = f"{name:<{widths[0]}}  {spans:>{widths[1]}}  {step:>{widths[2]}}  {bound:<{widths[3]}}  "
@@ -215,8 +232,9 @@ def run_table(runs: Sequence[tuple[FoundSpan, Sequence[RunSpan], RunAdvice]], wi
         yield cut_off(f"{begin}{card_text}".rstrip(), width or len(begin) + len(card_text))
 
 
-def _cells(first_span: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice) -> tuple[str, ...]:
-    name = cut_off(first_span.run_name, _NAME)
+def _cells(first_span: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice, most: int | None) -> tuple[str, ...]:
+    """most: maximum length of the name; None: it is not cut."""
+    name = first_span.run_name if most is None else cut_off(first_span.run_name, most)
     cells = (
         f"{name} (simulated)" if "simulated" not in name and any(span.simulated for span in spans) else name,
         str(len(spans)),

@@ -14,6 +14,7 @@ from tb_steptime.ingest.discovery import find_spans, name_places
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
+from tb_steptime.text import no_such_steps
 from tb_steptime.trace.reading import OnProgress
 from tb_steptime.trace.steps import only_steps
 
@@ -118,4 +119,4 @@ def trace_of(span: FoundSpan, on_progress: OnProgress) -> Trace:
     try:
         return only_steps(trace, first, last)
     except ValueError as steps:
-        raise NoSuchStepsError(f"It has no steps {first} to {last}", span.path, f"Its steps are {steps}.") from None
+        raise NoSuchStepsError(no_such_steps(first, last), span.path, f"Its steps are {steps}.") from None

@@ -24,11 +24,26 @@ from tb_steptime.text.printer import duration, maybe, percent_exact
 WIDTH = 100
 #: Why a change gains more here than its card says: the card's gain may be added to those of other cards.
 _WHY_MORE = (
-    "A gain here includes work that then runs in parallel, such as loading a batch while the GPU is busy. Cards about "
-    "the CPU and the loader count only idle time that their change removes, and none twice, but for those about copies."
+    "These gains can exceed those of the cards, because they include work that then runs in parallel, such as loading "
+    "a batch while the GPU is busy. Cards about the CPU and the loader count only idle time that their change removes. "
+    "Except for cards about copies, no two of them count the same idle time."
 )
 #: Changes with such cards.
 _OF_HOST = ("launch_graphs", "between_graphs", "fused_optimizer", "sync_bubble", "input_bound", "more_workers")
+#: What is different in the replayed step, by change.
+CHANGED = {
+    "launch_graphs": "ops are launched as graphs.",
+    "between_graphs": "the CPU takes no time between graph launches.",
+    "fused_optimizer": "each update of the optimizer is one launch.",
+    "sync_bubble": "no call waits for the GPU, except for results that the job needs.",
+    "input_bound": "every batch is ready when the step asks for it.",
+    "more_workers": "worker processes load the batches.",
+    "tensor_cores_unused": "matrix products run on tensor cores.",
+    "exposed_communication": "exchanges between ranks run beside computation.",
+    "needless_checkpoints": "activations are kept, and not computed again.",
+}
+#: Names of what a gain is inferred from; see `rests_on` of the JSON.
+_INFERRED = {"crossing": "order of streams", "return": "end of blocking calls", "observer": "cost of the observer"}
 _PARTS = {
     "host": "Without the host's own time",
     "device": "With an instant GPU",
@@ -93,12 +108,14 @@ def what_if_text(span: SpanWhatIf) -> str:
     lines += ["", *aligned(trust), "", *_remarks(span)]
     if not span.changes:
         return "\n".join([*lines, "No change that can be replayed makes the step shorter."])
-    table: list[tuple[str, ...]] = [("Change", "est. gain", "low", "high", "after those above", "rests on")]
+    table: list[tuple[str, ...]] = [("Change", "est. gain", "low", "high", "after those above", "inferred from")]
     for gain in span.changes:
         times = (maybe(duration, each) for each in (gain.gain_ns, gain.low_ns, gain.high_ns, gain.gain_after_ns))
-        table.append((gain.id, *times, ", ".join(gain.rests_on)))
+        table.append((gain.id, *times, ", ".join(_INFERRED[each] for each in gain.rests_on)))
     of_host = any(gain.id in _OF_HOST and gain.gain_ns for gain in span.changes)
-    return "\n".join([*lines, *aligned(table), *(["", *textwrap.wrap(_WHY_MORE, WIDTH)] if of_host else [])])
+    meanings = [f"{gain.id}: {CHANGED[gain.id]}" for gain in span.changes]
+    why_more = ["", *textwrap.wrap(_WHY_MORE, WIDTH)] if of_host else []
+    return "\n".join([*lines, *aligned(table), "", *meanings, *why_more])
 
 
 def _remarks(span: SpanWhatIf) -> list[str]:

@@ -11,6 +11,7 @@ from tb_steptime.text.phrases import (
     did_you_mean,
     filled,
     joined,
+    no_such_steps,
     phrase,
     shortened,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "joined",
     "label",
     "nbytes",
+    "no_such_steps",
     "ns",
     "phrase",
     "shortened",

@@ -92,6 +92,15 @@ def shortened(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: ends - ends // 2]}…{name[-(ends // 2) :]}"
 
 
+def no_such_steps(first: int, last: int) -> str:
+    """Returns the sentence, without a full stop, for steps that a recording does not have.
+
+    >>> no_such_steps(99, 99), no_such_steps(7, 9)
+    ('It has no step 99', 'It has no steps 7 to 9')
+    """
+    return f"It has no step {first}" if first == last else f"It has no steps {first} to {last}"
+
+
 def did_you_mean(requested: str, available: Iterable[str]) -> str:
     """Returns a question with a space before it, to append to an error message; an empty text where no name is similar.
 

@@ -507,6 +507,19 @@ def test_a_wrong_call_says_how_it_is_called(arguments, capsys):
     assert "usage: tb-steptime" in capsys.readouterr().err
 
 
+def test_without_a_command_the_help_lists_them_all(capsys):
+    with pytest.raises(SystemExit):
+        cli.main([])
+    assert "print the figures of traces" in capsys.readouterr().err
+
+
+def test_a_misspelt_command_names_the_nearest_one(capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["summarise", "logs"])
+    assert left.value.code == 2
+    assert "There is no command summarise. Did you mean summarize? The commands are: " in capsys.readouterr().err
+
+
 def test_the_report_of_a_span_is_that_of_the_command(tmp_path, capsys):
     trace = write_trace(tmp_path / "run" / "host.1.pt.trace.json")
     import msgspec

@@ -34,12 +34,28 @@ def test_the_card_of_the_loader(capsys, trace):
 def test_as_text(capsys, trace):
     code, out, _ = explain(capsys, trace, "no_workers")
     lines = out.splitlines()
-    assert (code, lines[0]) == (0, "Load batches in worker processes  [no_workers]")
+    assert (code, lines[:3]) == (0, ["run · host_1 · span 1", "", "Load batches in worker processes  [no_workers]"])
     assert [line[:17].strip() for line in lines if line[:1].isupper()][1:11] == [
         "Evidence", "Gain", "Severity", "Confidence", "Fires when", "Similar pattern", "Needs", "Jobs", "Left out",
         "Followed",
     ]  # fmt: skip
     assert "\N{REPLACEMENT CHARACTER}" not in out
+
+
+def test_the_cards_of_each_recording_follow_its_heading(capsys, trace):
+    write_trace(trace.parents[1] / "other" / "host_2.pt.trace.json")
+    lines = explain(capsys, trace.parents[1], "no_workers")[1].splitlines()
+    headings = [lines[row - 2] for row, line in enumerate(lines) if line.endswith("[no_workers]")]
+    assert headings == ["other · host_2 · span 1", "run · host_1 · span 1"]
+
+
+def test_a_recording_without_cards_says_so(capsys, tmp_path):
+    """A trace of one idle step: nothing in it can be advised."""
+    mark = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 1000}
+    trace = tmp_path / "host_1.pt.trace.json"
+    trace.write_text(json.dumps({"traceEvents": [mark]}))
+    code, out, err = explain(capsys, trace)
+    assert (code, err, out.splitlines()[-1]) == (0, "", "There are no cards for this recording.")
 
 
 def test_all_cards_of_a_log_directory(capsys, trace):

@@ -21,7 +21,7 @@ from tests.truth.simulate.demo import simulate
 
 
 def text(**asked):
-    return fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(with_memory(), **asked)))
+    return fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(with_memory(), **asked)), 300)
 
 
 def test_the_largest_batch_and_the_peaks_as_text():
@@ -38,7 +38,7 @@ def test_the_largest_batch_and_the_peaks_as_text():
 
 
 def test_what_fills_the_peak_and_the_settings_as_text():
-    lines = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(with_modules())), code=True).splitlines()
+    lines = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(with_modules())), 200, code=True).splitlines()
     assert lines[10:] == [
         "Peak, allocated in    bytes  constant  per sample",
         "Net › Block           10\u00a0kB       0\u00a0B        2\u00a0kB",
@@ -47,10 +47,10 @@ def test_what_fills_the_peak_and_the_settings_as_text():
         "aten::sum               4\u00a0B       0\u00a0B         1\u00a0B",
         "",
         "Setting                     peak, est.  recompute  step, est.  largest batch  best",
-        "As recorded                      11\u00a0kB          -       24\u00a0µs              -   yes",
-        "Checkpoint every Block            8\u00a0kB     1.3\u00a0ms      1.4\u00a0ms              -   yes",
-        "Other optimizers, and FSDP           -          -           -              -",
-        "All in BF16                          -          -           -              -",
+        "As recorded                      11\u00a0kB          –       24\u00a0µs              –   yes",
+        "Checkpoint every Block            8\u00a0kB     1.3\u00a0ms      1.4\u00a0ms              –   yes",
+        "Other optimizers, and FSDP           –          –           –              –",
+        "All in BF16                          –          –           –              –",
         *(plain(explain(why)) for why in (NO_STATE, NO_TIME, SMALL)),
         "",
         "Checkpoint every Block:",
@@ -67,12 +67,12 @@ def test_what_fills_the_peak_and_the_settings_as_text():
 def test_what_the_allocator_had_reserved_besides_is_part_of_the_margin():
     trace = with_memory(device=GPU, reserved=2000)
     assert [each.unused_bytes for each in device_fits(trace)] == [2000 - 1416]
-    output = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(trace)))
-    assert "At the recorded peak 584\u00a0B more were reserved and not used." in output
+    output = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(trace)), 300)
+    assert "At the recorded peak, another 584\u00a0B were reserved and not used." in output
 
 
 def test_no_limit_and_no_batch_that_fits():
-    assert "how large it may be is not recorded; --memory 24GB asks" in text()
+    assert "the size of its memory is not recorded. With --memory 24GB the largest batch is estimated." in text()
     assert "no batch fits in" in text(limit_bytes=900)
 
 
@@ -88,14 +88,15 @@ def trace(tmp_path):
 
 def test_without_recorded_memory(capsys, trace):
     assert cli.main(["fit", str(trace)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == NOT_RECORDED
+    assert " ".join(capsys.readouterr().out.splitlines()).endswith(f"  {NOT_RECORDED}")
     assert cli.main(["fit", str(trace), "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["margin"], report["errors"], [span["devices"] for span in report["spans"]]) == (0.05, [], [[]])
 
 
 @pytest.mark.parametrize(("option", "value", "why"), [
-    ("--memory", "2x", '"2x" is no size such as 24GB or 80GiB'), ("--batch", "0", '"0" is no number of samples'),
+    ("--memory", "2x", '"2x" is no size such as 24GB or 80GiB'),
+    ("--memory", "24", '"24" is no size such as 24GB or 80GiB'), ("--batch", "0", '"0" is no number of samples'),
 ])  # fmt: skip
 def test_what_is_asked_wrongly(capsys, trace, option, value, why):
     with pytest.raises(SystemExit):

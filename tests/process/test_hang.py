@@ -121,8 +121,14 @@ def folder(tmp_path):
 def test_the_command_says_it_in_a_sentence_and_a_table(folder, capsys):
     assert cli.main(["hang", str(folder)]) == 0
     out, err = capsys.readouterr()
-    first, _, head, row = out.splitlines()
-    assert (first.startswith("Rank 3 blocks the job"), first.endswith("Ranks 0 to 2 and 4 to 7 wait."), err) == (
+    said, table = out.split("\n\n")
+    first, (head, row) = " ".join(said.splitlines()), table.splitlines()
+    assert max(map(len, said.splitlines())) <= 80, "a sentence is wrapped"
+    assert (
+        first.startswith("Rank 3 blocks the job: its GPU has not finished "),
+        first.endswith("Ranks 0 to 2 and 4 to 7 wait."),
+        err,
+    ) == (
         True,
         True,
         "",

@@ -50,8 +50,9 @@ def test_the_table_has_each_line_with_its_text(logs, capsys):
         "  def step(x):",
         "elsewhere                                      0 ms    0 ms         0     258 µs",
         "",
-        "Each line is where its function begins: the figures are those of the whole function. With 0 calls it was "
-        "running when the recording began, and the line is the one it had reached.",
+        "Each row is a function, named by its first line: its figures are those of the",
+        "whole function. A function with 0 calls was already running when the recording",
+        "began; its line is the one that it had reached then.",
     ]
 
 

@@ -15,9 +15,10 @@ from tb_steptime import cli
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.allocations import NOT_RECORDED
-from tb_steptime.terminal.agent.answers import memory_fit
-from tb_steptime.terminal.agent.logs import SpanChoice
+from tb_steptime.terminal.agent.answers import memory_fit, window
+from tb_steptime.terminal.agent.logs import Logs, SpanChoice
 from tb_steptime.terminal.memory_report import NOT_RECORDED as NO_ALLOCATIONS
+from tb_steptime.terminal.ranks.jobs import NO_JOB
 from tb_steptime.text.printer import plain
 from tests.drawn.module_training import training
 from tests.drawn.small_trace import write_trace
@@ -157,7 +158,7 @@ def test_each_tool_answers_in_few_words_with_units(answers):
          "duration_ms": 0.04}
     ]  # fmt: skip
     assert comparison["step"]["change_ms"] == 0.0
-    assert json.loads(answers[19][1]) == {"jobs": []}  # there is only one process
+    assert json.loads(answers[19][1]) == {"jobs": [], "why_none": NO_JOB}
     assert comparison["headline"].startswith("b is not distinguishable from a with 3 steps: ")
     assert definitions["definitions"][0]["unit"] == "ms"
 
@@ -222,3 +223,16 @@ def test_a_wrong_question_is_an_error_that_says_what_to_ask(answers):
     assert "There is no metric steptime. Did you mean step_time? They are: " in answers[15][1]
     assert answers[16][1].endswith('There is no run "A". Did you mean a? The runs are: a, b.')
     assert answers[14][1].startswith(f"{begin}definitions: There is no metric speed. They are: step_time, ")
+
+
+def test_a_range_on_the_gpu_names_its_stream_and_the_marks_of_steps_are_left_out(tmp_path):
+    path = write_trace(tmp_path / "w.pt.trace.json")
+    trace = json.loads(path.read_text())
+    on_gpu = {"ph": "X", "cat": "gpu_user_annotation", "pid": 0, "tid": 7, "args": {"device": 0, "stream": 7}}
+    trace["traceEvents"] += [
+        on_gpu | {"name": "ProfilerStep#5", "ts": 5, "dur": 85},
+        on_gpu | {"name": "forward", "ts": 45, "dur": 45},
+    ]
+    path.write_text(json.dumps(trace))
+    events = window(Logs(tmp_path), SpanChoice(), "5", (None, None), 40).events
+    assert [each.track for each in events if each.kind == "gpu_user"] == ["GPU 0, stream 7"]

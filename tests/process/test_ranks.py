@@ -235,4 +235,6 @@ def test_the_summary_has_the_jobs_of_the_command(logs, capsys):
 
 def test_without_a_job_the_command_says_so(logs, capsys):
     assert cli.main(["ranks", str(logs / "part")]) == 0
-    assert capsys.readouterr().out == "No two recordings here are of ranks of one job, at the same time.\n"
+    assert capsys.readouterr().out == (
+        "No two ranks of one job were recorded here at the same time. Record all ranks in\nthe same steps.\n"
+    )

@@ -257,7 +257,7 @@ def test_steps_that_are_none(three_steps, capsys, steps):
     with pytest.raises(SystemExit) as left:
         cli.main(["slice", str(three_steps), "--steps", steps, "-o", "out.json"])
     assert left.value.code == 2
-    assert f'"{steps}" is not a step or two of them such as 10-20' in capsys.readouterr().err
+    assert f'cannot read "{steps}": give the numbers of steps, such as 10 or 10-20' in capsys.readouterr().err
 
 
 #: Runs a command that never gets further than to a part of the slice that it writes.

@@ -70,6 +70,12 @@ def test_what_each_line_holds_more_than_in_an_earlier_snapshot(tmp_path, capsys)
     assert snapshot(capsys, path, "--since", tmp_path / "none.pickle")[0] == 1
 
 
+def test_a_folder_without_snapshots_is_a_problem(tmp_path, capsys):
+    code, out, err = snapshot(capsys, tmp_path)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"{tmp_path}: The folder holds no memory snapshots. ")
+
+
 def test_a_pickle_that_would_run_code_is_one_line(tmp_path, capsys):
     path = tmp_path / "evil.pickle"
     path.write_bytes(b"cos\nsystem\n(S'echo'\ntR.")

@@ -7,8 +7,10 @@ import pytest
 
 import tb_steptime
 from tb_steptime import cli
+from tb_steptime.replay.changes import changes
+from tb_steptime.replay.sweep import INFERRED
 from tb_steptime.replay.whatif import what_if
-from tb_steptime.terminal.whatif_report import SpanWhatIf, what_if_text
+from tb_steptime.terminal.whatif_report import CHANGED, SpanWhatIf, what_if_text
 from tests.drawn.replayed import MS, section, training
 from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader
@@ -65,6 +67,21 @@ def test_as_text(capsys, trace):
     (of_replay,) = (place for place, line in enumerate(lines) if line.split() == ["Replayed", "est.", "step", "share"])
     assert lines[of_replay + 1].split()[-2:] == ["100.0", "%"]
     assert lines[2].startswith("Undisturbed step: ")  # measured, so above what is replayed
+    assert "input_bound: every batch is ready when the step asks for it." in lines
+
+
+def test_every_change_and_all_that_a_gain_is_inferred_from_have_words():
+    """One change of each kind, whose gain is inferred from all that a gain can be inferred from."""
+    declared = training(section(20, 40_000), loader=Loader(5 * MS))
+    (span,) = simulate(declared)
+    found, inferred_from = what_if(as_read(declared, span)), [*(kind.name.lower() for kind in INFERRED), "observer"]
+    gains = [
+        msgspec.structs.replace(found.changes[0], id=change, rests_on=inferred_from)
+        for change in changes(as_read(declared, span))
+    ]
+    text = what_if_text(of_span(msgspec.structs.replace(found, changes=gains)))
+    assert [line.split(":")[0] for line in text.splitlines() if line.split(":")[0] in CHANGED] == list(CHANGED)
+    assert text.count("order of streams, end of blocking calls, cost of the observer") == len(CHANGED)
 
 
 def test_what_other_ranks_hold_is_said(capsys, tmp_path):

@@ -48,10 +48,11 @@ MISSING: dict[str, Phrase] = {
         flag=code("record_shapes=True"),
     ),
     "no_stacks": phrase(
-        "Lines and call stacks are not recorded. {flag} adds them, and slows Python most.", flag=code("with_stack=True")
+        "Lines and call stacks are not recorded. {flag} adds them, but slows Python more than any other option.",
+        flag=code("with_stack=True"),
     ),
     "no_modules": phrase(
-        "Modules are not recorded. {flag}, which slows Python, or Lightning's profiler names them.",
+        "Modules are not recorded. {flag} records them, but slows Python. Lightning's profiler records them, too.",
         flag=code("with_stack=True"),
     ),
 }

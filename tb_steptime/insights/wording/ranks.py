@@ -40,10 +40,11 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
     "blocking": "calls block its CPU {more} a step longer",
     "allocator": "it asks the driver for GPU memory {more} a step longer",
     "copies": "its GPU copies memory {more} a step longer",
-    "python": "its CPU is outside of ops {more} a step longer",
+    "python": "its CPU spends {more} a step more outside of ops",
     "cpu_work": "its ops take {more} a step longer on the CPU",
-    "cpu_interrupted": "its CPU is {more} a step longer in calls that otherwise take far less, so it is interrupted",
-    "gpu_interrupted": "its GPU is {more} a step longer in kernels that otherwise take far less, so it is interrupted",
+    "cpu_interrupted": "its CPU spends {more} a step more in calls that otherwise take far less, so it is interrupted",
+    "gpu_interrupted": "its GPU spends {more} a step more in kernels that otherwise take far less, so it is "
+    "interrupted",
     "unrecorded": "work that it launched waits {more} a step longer while nothing is recorded on its GPU",
     "unknown": "its trace does not show why",
 }
@@ -337,18 +338,18 @@ def path_text(job: JobRanks) -> Phrase | None:
     values = {"step": ns(path.step_ns), "work": ns(path.work_ns), "transfer": ns(path.transfer_ns), "rest": ns(rest)}
     waits = []
     for place, each in enumerate(named):
-        waits.append(f"rank {{rank{place}}} {{late{place}}}")
+        waits.append(f"{{late{place}}} for rank {{rank{place}}}")
         values |= {f"rank{place}": rank_name(each.rank), f"late{place}": ns(each.late_ns)}
     whole = ", one-time work included," if job.what_if is not None and job.what_if.has_once else ""
     template = f"A step of {{step}}{whole} is {{work}} of work, {{transfer}} of transfers"
     if not waits:
         return filled(template + " and {rest} of late ranks.", values)
-    waits += ["others {rest}"] if rest else []
+    waits += ["{rest} for others"] if rest else []
     template += f", and waits for late ranks: {', '.join(waits)}."
     needed_ns = late_ns(path.deciders) - path.gain_ns
     if needed_ns >= _SHOWN * path.step_ns:
-        template += " For {needed} of these waits, the CPU of another rank is at work, too, so the step would not be "
-        template += "shorter."
+        template += " During {needed} of these waits, the CPU of another rank is at work, too, so that without them "
+        template += "the step would not be shorter."
     return filled(template, values | {"needed": ns(needed_ns)})
 
 

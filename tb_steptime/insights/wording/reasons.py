@@ -61,12 +61,13 @@ REASONS: dict[str, str] = {
     "memory_fit_mixed_types": "What BF16 would save is not known: only a recording in FP32 shows it.",
     "memory_fit_needs_modules": "No module names what it made: with_stack=True records their calls, and what "
     "checkpointing each of them would save.",
-    "memory_fit_needs_state": "The memory of the optimizer's state is not known: of the CPU it is counted only where "
-    "the recording begins before the first step, and elsewhere by the optimizer's name.",
+    "memory_fit_needs_state": "The memory of the optimizer's state is not known. It follows from the name of the one "
+    "optimizer and its parameters. On a CPU, the recording must also begin before the first step.",
     "memory_fit_no_copies": "How long copies between host and GPU would take is not computed: none of 1 MB or more is "
     "recorded.",
     "memory_fit_no_time": "How long a step with this setting takes is not recorded.",
-    "memory_fit_needs_shapes": "The batch is not known: record_shapes=True records it, with a backward pass.",
+    "memory_fit_needs_shapes": "The batch is not known. It is found in a training that is recorded with "
+    "record_shapes=True.",
     "memory_fit_own_choice": "What recurrent layers and attention that is written out would take is not known: "
     "their libraries choose types and workspaces, and a recurrent layer calls more ops for a longer sequence.",
     "memory_fit_small": "What BF16 would save of less than 4 MB is not known: workspaces of libraries are as large.",

@@ -26,7 +26,7 @@ DATA_LOADING_WAIT = Metric(
 EXPOSED_DATA_LOADING = Metric(
     "data_loading_exposed", "Exposed data loading", Unit.NS,
     "Time in which the main process waits for a batch and the GPU has nothing to do. This is what a faster loader "
-    "can win.", colour="data",
+    "can save.", colour="data",
 )  # fmt: skip
 HIDDEN_DATA_LOADING = Metric(
     "data_loading_hidden", "Hidden data loading", Unit.NS,

@@ -316,15 +316,18 @@ def _peak_of(trace: Trace, place: Place, number: int) -> MemoryPeak:
 
 
 NOTHING_RESERVED = Reason("memory_not_reserved")
-_OF = "Of the GPU that has most; of the CPU where the recording has no GPU. Recorded with profile_memory=True."
+_OF = (
+    "It is that of the GPU with the highest peak, or of the CPU where the recording has no GPU. It needs "
+    "profile_memory=True."
+)
 
 PEAK_ALLOCATED = Metric(
     "peak_allocated", "Peak memory", Unit.BYTES,
-    f"Most that tensors and workspaces have allocated at one time, in the recording and in each step. {_OF}",
+    f"Most memory that tensors and workspaces take at one time, in the recording and in each step. {_OF}",
 )  # fmt: skip
 PEAK_RESERVED = Metric(
     "peak_reserved", "Peak reserved memory", Unit.BYTES,
-    f"Most that PyTorch's caching allocator holds of the GPU, used or not. {_OF}", short="Peak reserved",
+    f"Most memory that PyTorch's caching allocator holds at one time, used or not. {_OF}", short="Peak reserved",
 )  # fmt: skip
 
 

@@ -52,13 +52,13 @@ from tb_steptime.terminal.agent.contract import answer_of, in_unit, lines, maybe
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, SpanChoice, at_hand
 from tb_steptime.terminal.compared import WrongPathsError, compared_sides
 from tb_steptime.terminal.memory_report import MADE, NOT_RECORDED
-from tb_steptime.terminal.ranks.jobs import FoundJob, Jobs
+from tb_steptime.terminal.ranks.jobs import NO_JOB, FoundJob, Jobs
 from tb_steptime.terminal.run_lines import Runs
 from tb_steptime.text import Reason, did_you_mean, shortened
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.frames import short_frame
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.model import Trace, rows_named
+from tb_steptime.trace.step_marks import STEP_MARK, step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
@@ -181,7 +181,8 @@ def ranks(logs: Logs, run: str | None) -> contract.Ranks:
     for span in logs.spans()[0]:
         if span.run == chosen:
             jobs.add(span, logs.measured(span))
-    return contract.Ranks([_job(each) for each in jobs.found()])
+    found = jobs.found()
+    return contract.Ranks([_job(each) for each in found], None if found else NO_JOB)
 
 
 def _job(found_job: FoundJob) -> contract.Job:
@@ -343,6 +344,7 @@ def window(
     events = trace.events
     within = np.minimum(events.start_ns + events.dur_ns, high) - np.maximum(events.start_ns, low)
     within[step_marks(trace)] = 0
+    within[rows_named(trace, (Kind.GPU_USER,), STEP_MARK.match)] = 0
     touching = np.flatnonzero(within > 0)
     longest = touching[np.argsort(-within[touching], kind="stable")[:limit]]
     return contract.Window(
@@ -374,7 +376,7 @@ def _event(trace: Trace, row: int) -> contract.EventLine:
     return contract.EventLine(
         kind=kind.name.lower(),
         name=shortened(short_frame(trace.name_of(row)), _NAME_CHARACTERS),
-        track=stream if kind in DEVICE_KINDS else thread.name or f"thread {thread.tid}",
+        track=stream if kind in (*DEVICE_KINDS, Kind.GPU_USER) else thread.name or f"thread {thread.tid}",
         start_ms=round(float(events.start_ns[row]) / 1e6, 4),
         duration_ms=ms(float(events.dur_ns[row])),
     )

@@ -97,10 +97,11 @@ class Job(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-class Ranks(msgspec.Struct, frozen=True):
-    """jobs: empty where no ranks were recorded together."""
+class Ranks(msgspec.Struct, frozen=True, omit_defaults=True):
+    """jobs: empty where no ranks were recorded together, as why_none says."""
 
     jobs: list[Job]
+    why_none: str | None = None
 
 
 class ChangeLine(msgspec.Struct, frozen=True):

@@ -80,14 +80,14 @@ def _names_from(named: str) -> AnyPath:
 def _step_choice(text: str) -> StepChoice:
     if text in ("found", "recording"):
         return "recording" if text == "recording" else "found"
-    return step_numbers(text, "found, recording, a step")
+    return step_numbers(text, "found, recording, or the numbers of steps")
 
 
-def step_numbers(text: str, expected: str = "a step") -> tuple[int, int]:
-    """Returns the first and the last step that an argument names. expected: what it may be but two steps."""
+def step_numbers(text: str, expected: str = "the numbers of steps") -> tuple[int, int]:
+    """Returns the first and the last step that an argument names. expected: what it may be, without examples."""
     numbers = _FROM_TO.fullmatch(text)
     if numbers is None or int(numbers[1]) > int(numbers[2] or numbers[1]):
-        raise argparse.ArgumentTypeError(f'"{text}" is not {expected} or two of them such as 10-20')
+        raise argparse.ArgumentTypeError(f'cannot read "{text}": give {expected}, such as 10 or 10-20')
     return int(numbers[1]), int(numbers[2] or numbers[1])
 
 

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 def _add_explain_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="TRACE", type=any_path, help="a trace file or a log directory")
-    parser.add_argument("card", metavar="CARD", nargs="?", help="the id of a card; default: all cards of the trace")
+    parser.add_argument(
+        "card",
+        metavar="CARD",
+        nargs="?",
+        help="the id of a card, which stands in brackets behind its title here, such as launch_graphs; default: all "
+        "cards of the trace",
+    )
     add_steps(parser)
     add_format(parser, "table", "json")
 
@@ -26,20 +32,29 @@ def _add_explain_arguments(parser: argparse.ArgumentParser) -> None:
 def _run_explain(options: argparse.Namespace) -> int:
     from tb_steptime.insights import judge
     from tb_steptime.insights.facts import Facts
-    from tb_steptime.terminal.explanation import Explanations, explain_card, explanation_text
+    from tb_steptime.terminal.explanation import Explanations, SpanCards, explain_card, span_cards_text
+    from tb_steptime.terminal.output import span_heading_of
     from tb_steptime.terminal.spans import measured_trace, read_each
 
     problems: list[Problem] = []
-    explanations, card_ids = [], set[str]()
+    explained, card_ids = [], set[str]()
     for span, (trace, measured) in read_each([options.path], problems, measured_trace, options.steps):
         device = Facts(measured.results).overview.device
         insights = judge(measured.results, measured.facts.gaps).insights
         card_ids |= {insight.id for insight in insights}
         selected = [insight for insight in insights if options.card in (None, insight.id)]
-        explanations += [explain_card(span.path, insight, trace, device) for insight in selected]
-    if options.card and not explanations and not problems:
+        if selected or options.card is None:
+            cards = [explain_card(span.path, insight, trace, device) for insight in selected]
+            explained.append(SpanCards(span_heading_of(span), cards))
+    if options.card and not explained and not problems:
         return _not_there(options.card, sorted(card_ids))
-    return print_report(options.format, explanations, problems, explanation_text, lambda cards, _: Explanations(cards))
+    return print_report(
+        options.format,
+        explained,
+        problems,
+        span_cards_text,
+        lambda spans, _: Explanations([card for span in spans for card in span.cards]),
+    )
 
 
 def _not_there(card: str, available: Sequence[str]) -> int:

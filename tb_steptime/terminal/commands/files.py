@@ -201,6 +201,7 @@ def _refused_slice(trace: AnyPath, output: Path, *, force: bool) -> str | None:
 def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
     from tb_steptime.files.temporary import atomic_file
     from tb_steptime.terminal.progress_bar import ProgressBar
+    from tb_steptime.text import no_such_steps
     from tb_steptime.text.printer import counted, nbytes
     from tb_steptime.trace.kineto.slices import write_slice
     from tb_steptime.trace.reading import plan_slice
@@ -209,7 +210,7 @@ def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
         with ProgressBar("finding steps  ") as bar:
             plan = plan_slice(path, *steps, bar.show)
     except ValueError as known:
-        return refused(f"{path}: It has no steps {steps[0]} to {steps[1]}. Its steps are {known}.")
+        return refused(f"{path}: {no_such_steps(*steps)}. Its steps are {known}.")
     with atomic_file(output, output.suffix) as file, ProgressBar("writing  ") as bar:
         count = write_slice(path, plan, file, packed=output.name.endswith(".gz"), on_progress=bar.show)
     named = f"step {plan.first}" if plan.first == plan.last else f"steps {plan.first} to {plan.last}"

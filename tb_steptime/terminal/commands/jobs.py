@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tb_steptime.hangs.dumps import Dump
     from tb_steptime.ingest.states import Problem
 
-_NO_JOB = "No two recordings here are of ranks of one job, at the same time."
-
 
 def _add_ranks_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
@@ -36,9 +34,9 @@ def _add_ranks_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_ranks(options: argparse.Namespace) -> int:
     from tb_steptime.tables.ranks import COLLECTIVES, MESSAGES, RANKS
-    from tb_steptime.terminal.output import print_lines
+    from tb_steptime.terminal.output import print_lines, wrapped
     from tb_steptime.terminal.ranks.contract import JobsReport
-    from tb_steptime.terminal.ranks.jobs import Jobs
+    from tb_steptime.terminal.ranks.jobs import NO_JOB, Jobs
     from tb_steptime.terminal.ranks.report import job_report, job_table
     from tb_steptime.terminal.spans import measured_span, read_each
 
@@ -48,7 +46,7 @@ def _run_ranks(options: argparse.Namespace) -> int:
         jobs.add(span, measured)
     found_jobs = jobs.found()
     if options.format == "table" and not found_jobs:
-        print_lines([_NO_JOB])
+        print_lines(wrapped(NO_JOB, readable_width()))
         return exit_code(problems)
     text = partial(job_table, width=readable_width())
     return print_report(
@@ -75,7 +73,8 @@ def _run_hang(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     hang = find_hang(_read_dumps(options.paths, problems))
     jobs = [hang] if hang.ranks or options.format == "json" else []
-    return print_report(options.format, jobs, problems, hang_text, lambda _, errors: HangReport(hang, errors))
+    text = partial(hang_text, width=readable_width())
+    return print_report(options.format, jobs, problems, text, lambda _, errors: HangReport(hang, errors))
 
 
 def _read_dumps(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.terminal.commands.base import Command, add_format, add_steps, print_report, read_named
+from tb_steptime.terminal.commands.base import (
+    Command,
+    add_format,
+    add_steps,
+    print_report,
+    read_named,
+    readable_width,
+)
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -66,7 +73,7 @@ def _run_fit(options: argparse.Namespace) -> int:
         options.format,
         (span_fit(span, device_fits(trace, options.batch, options.memory)) for span, trace in traces),
         problems,
-        lambda span: fit_text(span, options.checkpoint),
+        lambda span: fit_text(span, readable_width(), options.checkpoint),
         lambda spans, errors: FitReport(spans, MARGIN, errors),
     )
 
@@ -109,7 +116,17 @@ def _read_snapshots(paths: list[AnyPath], since: AnyPath | None, problems: list[
     def in_folder(folder: Path) -> Iterator[Path]:
         return (each for each in folder.rglob("*") if each.name.endswith(SNAPSHOT_ENDINGS) and each.is_file())
 
-    yield from read_named(paths, problems, lambda file: summarize_snapshot(read_snapshot(file), before), in_folder)
+    def summary_of(file: AnyPath) -> SnapshotSummary:
+        return summarize_snapshot(read_snapshot(file), before)
+
+    for named in paths:
+        is_empty = isinstance(named, Path) and named.is_dir()
+        for snapshot in read_named([named], problems, summary_of, in_folder):
+            is_empty = False
+            yield snapshot
+        if is_empty:
+            hint = f"torch.cuda.memory._dump_snapshot writes them, as files named *{' or *'.join(SNAPSHOT_ENDINGS)}."
+            problems.append(Problem("The folder holds no memory snapshots", str(named), hint))
 
 
 COMMANDS = (

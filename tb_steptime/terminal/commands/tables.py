@@ -21,6 +21,7 @@ from tb_steptime.terminal.commands.base import (
     add_steps,
     exit_code,
     print_report,
+    readable_width,
     refused,
 )
 
@@ -178,7 +179,8 @@ def _run_lines(options: argparse.Namespace) -> int:
     folders = options.sources or user_folders()
     traces = read_each(options.paths, problems, trace_of, options.steps, options.names_from)
     spans = (span_lines(span, trace, folders) for span, trace in traces)
-    return print_report(options.format, spans, problems, line_text, LineReport, REPORT_LINES, rows="lines")
+    text = partial(line_text, width=readable_width())
+    return print_report(options.format, spans, problems, text, LineReport, REPORT_LINES, rows="lines")
 
 
 COMMANDS = (

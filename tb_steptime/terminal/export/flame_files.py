@@ -93,8 +93,10 @@ def span_stacks(span: FoundSpan, trace: Trace, choice: FlameChoice) -> SpanStack
     measure = choice.measure or ("device" if "device" in tree.total else "host")
     if measure not in tree.total:
         hint = "Memory needs profile_memory=True." if measure == "bytes" else "Choose --measure host."
-        raise TraceError(span.path, f"The trace does not hold what is needed for --measure {measure}", hint)
-    return SpanStacks(f"{span.run} {span.worker} span {span.number}", measure, _stacks(tree, measure, labels.texts))
+        raise TraceError(f"The trace does not hold what is needed for --measure {measure}", span.path, hint)
+    return SpanStacks(
+        f"{span.run_name} {span.worker} span {span.number}", measure, _stacks(tree, measure, labels.texts)
+    )
 
 
 def _stacks(tree: FlameTree, measure: Measure, texts: Sequence[str]) -> list[Stack]:

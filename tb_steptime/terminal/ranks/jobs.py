@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tb_steptime.ranks.result import JobRanks
     from tb_steptime.trace.model import Trace
 
+NO_JOB = "No two ranks of one job were recorded here at the same time. Record all ranks in the same steps."
 #: The results of a rank that its job needs. All others are dropped, so that many ranks fit into memory.
 NEEDED_VIEWS = ("trends", "ranks", "compare", "overview")
 

@@ -83,8 +83,7 @@ def test_the_step_that_could_be_is_shorter_than_the_steady_one_by_its_gain_alone
         (
             20,
             "steady step",
-            "The verdict and the cards are about 10.0 ms a step: 1 of 6 steps, which includes one-time costs, is left "
-            "out.",
+            "The verdict and the cards cover 10.0 ms a step: 1 of 6 steps, which includes one-time costs, is left out.",
         ),
     ],
 )
@@ -688,7 +687,7 @@ def test_a_recording_without_work_has_no_verdict_that_leaves_something_out(then:
     )
     basis = judged(trace).headlines["overview"].basis
     left_out = (
-        "The verdict and the cards are about 8.0 ms, without the profiler's own work: 3.0 ms of the recorded step of "
+        "The verdict and the cards cover 8.0 ms, without 3.0 ms of the profiler's own work in the recorded step of "
         "11.0 ms."
     )
     assert (plain(basis) if basis else "") == (left_out if says else "")

@@ -121,7 +121,7 @@ def test_the_whole_of_shares_is_named_where_a_part_of_the_step_is_left_out():
     assert basis is not None
     sentence = re.sub(r"\s", " ", plain(basis))
     assert sentence == (
-        "The verdict and the cards are about 10.0 ms a step: 1 of 4 steps, which includes the edges of the recording, "
+        "The verdict and the cards cover 10.0 ms a step: 1 of 4 steps, which includes the edges of the recording, "
         "is left out."
     )
 

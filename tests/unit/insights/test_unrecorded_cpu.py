@@ -41,7 +41,8 @@ def test_the_verdict_says_that_the_cause_is_not_recorded():
     assert judged(unknown).verdict.bound is Bound.UNKNOWN
     sentence = plain(judged(unknown).verdict.text).replace("\xa0", " ")
     assert (
-        sentence == "The GPU is idle for 89 % of the step. Why is not known: only launch calls are recorded of the CPU."
+        sentence
+        == "The GPU is idle for 89 % of the step. Why is not known: CPU activity besides launch calls is not recorded."
     )
     assert ["launches_only" in [note.id for note in notes(each)] for each in (known, unknown)] == [False, True]
 

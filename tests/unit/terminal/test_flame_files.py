@@ -40,6 +40,12 @@ def test_several_spans_are_frames_of_their_own(trace: Path, capsys: pytest.Captu
     assert other.is_file()
 
 
+def test_a_run_that_is_the_log_directory_is_named_by_its_folder(trace: Path, capsys: pytest.CaptureFixture[str]):
+    write_trace(trace.parent / "other.1.pt.trace.json.gz", steps=2)
+    _, out, _ = run(capsys, trace.parent, "--format", "folded", "--measure", "host")
+    assert {line.split(";")[0] for line in out.splitlines()} == {"run host span 1", "run other span 1"}
+
+
 def test_speedscope_has_what_its_schema_asks_for(trace: Path, capsys: pytest.CaptureFixture[str]):
     _, out, _ = run(capsys, trace, "--format", "speedscope", "--measure", "host")
     file = json.loads(out)
@@ -56,6 +62,7 @@ def test_speedscope_has_what_its_schema_asks_for(trace: Path, capsys: pytest.Cap
 
 def test_what_the_trace_does_not_tell_is_said(trace: Path, capsys: pytest.CaptureFixture[str]):
     code, out, err = run(capsys, trace, "--format", "folded", "--measure", "bytes")
+    assert err.startswith(f"{trace}: The trace does not hold what is needed for --measure bytes. ")
     assert (code, out, "profile_memory=True" in err) == (1, "", True)
 
 

@@ -47,6 +47,11 @@ def test_a_line_is_no_longer_than_the_terminal(width: int):
     assert max(map(len, run_table([run("r" * 90, FIRST, OTHER, SLOWER)], width))) <= width
 
 
+def test_a_name_is_whole_where_no_terminal_cuts_it():
+    name = "r" * 90
+    assert [f"{name} " in list(run_table([run(name, FIRST)], width))[1] for width in (None, 200)] == [True, False]
+
+
 def test_a_simulated_run_says_so_and_one_without_steps_has_no_step_time():
     line = replace(OTHER, simulated=True, advice=SpanAdvice(None))
     lines = [list(run_table([run(name, line)], None))[1] for name in ("x", "x_simulated")]
@@ -148,6 +153,24 @@ def test_jobs_in_one_folder_have_a_line_each_and_one_that_was_started_again_has_
         name: many for name, (many, _) in expected.items()
     }
     assert all(step in expected[name][1] for name, (_, step) in shown.items())
+
+
+def test_ranks_of_one_job_are_a_line_and_other_jobs_in_their_folder_have_their_own(tmp_path, capsys):
+    """Two of four ranks, a training on a GPU whose file names a rank, too, and one without a rank."""
+    copied = {
+        "jobs/rank0": ("cpu_late_rank", "rank0*.gz"),
+        "jobs/rank1": ("cpu_late_rank", "rank1*.gz"),
+        "jobs/rank7": ("gpu_baseline", "*.gz"),
+        "jobs/training": ("cpu_resnet50_baseline", "*.gz"),
+        "alone/w": ("cpu_baseline", "*.gz"),
+    }
+    for name, (run, pattern) in copied.items():
+        trace = min((DEMO / run).glob(pattern))
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        for suffix in ("", ".steptime"):
+            shutil.copyfile(f"{trace}{suffix}", tmp_path / f"{name}.pt.trace.json.gz{suffix}")
+    lines = [line.split("  ")[0] for line in printed(capsys, tmp_path)[1:] if " ms  " in line]
+    assert lines == ["alone", "jobs, rank0 and 1 more", "jobs, rank7", "jobs, training"]
 
 
 def test_reports_and_the_agent_tell_jobs_of_one_folder_apart(one_folder, capsys):

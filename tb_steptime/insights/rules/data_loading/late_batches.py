@@ -47,8 +47,8 @@ _CORES_UNKNOWN = medium(
     "How many cores there are is not recorded. Where batches are computed, more workers than cores do not help."
 )
 _ON_THE_SAME_CORES = medium(
-    "The training computes on the CPU, too, and how many cores there are is not recorded. Workers take of them what a "
-    "batch computes."
+    "The training computes on the CPU, too, and how many cores there are is not recorded. Workers take cores from it "
+    "while they compute a batch."
 )
 #: From this share of a batch's time in which its thread waits for a core on, other work shares the cores.
 BUSY_FRACTION = 0.2
@@ -99,7 +99,7 @@ _MAY_COMPUTE = (
 _CAUSE_UNKNOWN = medium("The waits are measured; their cause is not.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase(
-    "Workers keep up on average, but slow batches block those behind them. Prefetching more of them helps."
+    "Workers keep up on average, but slow batches block those behind them. Prefetching more batches helps."
 )
 
 
@@ -218,8 +218,8 @@ def more_workers(facts: Facts) -> Insight | None:
     guessed = check is not None and curve.measured_workers > LIKELY_WORKERS
     certain = low if guessed else high if recorded and not busy and not respawned else medium
     by_curve = phrase(
-        "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it "
-        "with so many workers."
+        "Mean over the steps of the exposed wait for late batches, less the wait that the curve predicts with this "
+        "number of workers."
     )
     gain_ns, formula = with_launches_behind(facts, curve.gain_ns, by_curve)
     return loader_card(

@@ -25,8 +25,8 @@ EXPOSED = phrase("Mean over the steps of the time in which the loader is waited 
 #: The same formula for traces without GPU activity.
 _WAITED = phrase("Mean over the steps of the time in which the loader is waited for.")
 _AND_BEHIND = phrase(
-    "To this is added the idle time before launches that are late only because a batch was, as a replay without these "
-    "waits shows."
+    "The idle time before launches that are late only because a batch was late is added: a replay without these waits "
+    "shows it."
 )
 _MARKS_SAY = high("Every step waits: the loader itself marks its waits.")
 MARKS_AGREE = high("Every step waits: the loader's own marks and the GPU's idle time agree.")
@@ -114,7 +114,7 @@ _EPOCHS = {
     False: ("Make epochs longer", "The first batch of an epoch takes {each}, as none is prefetched."),
     None: (
         "Keep the workers between epochs, or make epochs longer",
-        "The first batch of an epoch takes {each}, with the start of the workers where these are not kept.",
+        "The first batch of an epoch takes {each}, including the start of the workers if they are not kept.",
     ),
 }
 _WITH_SETUP = (
@@ -250,7 +250,7 @@ def loader_jitter(facts: Facts) -> Insight | None:
         why=phrase(template, number=count(jitter.long_count), long=ns(jitter.long_ns), typical=ns(jitter.typical_ns)),
         how=None if deep else DEEPER,
         gain_ns=shares(facts).jitter_ns,
-        formula="Mean over the steps of what these waits cost beyond the usual one.",
+        formula="What these waits cost beyond a usual wait, mean over the steps.",
         certainty=ONCE if len(jitter.steps) == 1 else FEW_STEPS,
         steps=jitter.steps,
     )

@@ -60,7 +60,7 @@ def eager_attention(facts: Facts) -> Insight | None:
     if attention is None:
         return None
     by_torch = attention.written_out >= MOSTLY
-    why = "Attention writes its weights out: softmax takes {softmax} a step"
+    why = "Attention writes its weights to memory, and softmax takes {softmax} a step"
     times = {"softmax": ns(attention.softmax_ns), "other": ns(attention.other_ns)}
     why += ", scale, mask and the like {other}" if attention.other_ns else ""
     title = "Let attention use a fused kernel" if by_torch else "Use fused attention (scaled_dot_product_attention)"
@@ -75,7 +75,7 @@ def eager_attention(facts: Facts) -> Insight | None:
         gain_ns=attention.total_ns,
         formula="Time a step of the softmax, scale, mask, dropout and conversion kernels between the products of "
         "attention: fused, they never write the weights to memory.",
-        doubt="What else uses the weights of attention, such as a model that returns them, keeps them in memory.",
+        doubt="Other uses of the attention weights, such as a model that returns them, keep them in memory.",
         site=attention.site,
     )
 

@@ -102,9 +102,11 @@ _HALF = expression(r"\bb?f16\b|\bb?half\b")
 
 _OF_PEAKS = phrase("The gain is a bound from data-sheet peak rates, not a measurement.")
 _OF_RATIO = phrase(
-    "The gain is from the least ratio of rates that such a GPU has, and what memory limits is not known."
+    "The gain follows from the smallest ratio of peak rates of such GPUs. What memory limits is not known."
 )
-_UNEXPLAINED = phrase("Why these kernels use none is not recorded, so neither is whether others can.")
+_UNEXPLAINED = phrase(
+    "Why these kernels use no tensor cores is not recorded, nor whether other kernels could use them."
+)
 #: Advice for compiled regions and graphs, in which no op has recorded inputs.
 _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inputs'
 
@@ -123,8 +125,8 @@ def _gain_of_16_bits(others_ns: float) -> list[Phrase]:
     """Returns what 16 bits would gain beyond the card, if anything. How much is not computed: attention and products in
     TF32 become faster by a ratio that depends on the kernel."""
     template = (
-        "The gain leaves out that 16 bits shorten the other kernels too, {others} a step: what memory limits takes "
-        "half of the time."
+        "16 bits also shorten the other kernels, {others} a step, since one that memory limits takes half of the time. "
+        "The gain leaves that out."
     )
     return [phrase(template, others=ns(others_ns))] if others_ns else []
 

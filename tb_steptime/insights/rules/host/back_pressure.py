@@ -32,8 +32,8 @@ def back_pressure(facts: Facts) -> Insight | None:
         id="back_pressure",
         title=phrase("Ignore the busy CPU"),
         why=phrase(
-            "For {wait} a step the CPU only waits for room in the GPU's launch queue. At {all} it is no limit here: "
-            "more workers or a faster CPU change nothing.",
+            "For {wait} a step the CPU only waits for room in the GPU's launch queue. A CPU at {all} is not the limit "
+            "here: more workers or a faster CPU change nothing.",
             wait=ns(facts.host.full_queue_ns),
             all=fraction(1.0),
         ),

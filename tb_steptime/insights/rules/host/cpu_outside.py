@@ -60,7 +60,7 @@ def cpu_outside(facts: Facts) -> Insight | None:
         title=phrase("Record call stacks, too"),
         why=Phrase("For {outside} a step ({share}) no op is recorded" + rest, values),
         formula="No gain: call stacks show where the time is spent.",
-        certainty=high("It is measured when ops run."),
+        certainty=high("The times at which ops run are measured."),
         counted=True,
         part="other",
         how="profile(..., with_stack=True)",

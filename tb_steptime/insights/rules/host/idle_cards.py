@@ -241,8 +241,8 @@ _AND_MORE = (
     "waits gains."
 )
 _NOT_COUNTED = phrase(
-    "Launches reach the GPU late, and each wait exposes that delay. No replay that can be trusted shows how much of "
-    "it, so it is not counted."
+    "Launches reach the GPU late, and each wait exposes that delay. It is not counted, because no replay that can be "
+    "trusted shows how long it is."
 )
 _BEHIND_BATCHES = phrase(
     "The loader sets the pace, and this recording does not show what a quicker CPU gains while batches come late."

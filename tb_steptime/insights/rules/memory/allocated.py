@@ -57,7 +57,7 @@ def memory_card(
     )
 
 
-_AT_PEAK = "Bytes at the peak of what is allocated, at most; no time of the step."
+_AT_PEAK = "The bytes at the peak of allocated memory, at most. They are no time of the step."
 _BY_ALLOCATOR = medium("The allocator's own totals; kinds follow from when memory is made and freed.")
 #: From this share of the peak on, a kind of memory decides how high the peak is.
 DOMINATES = 0.5
@@ -133,7 +133,7 @@ def gradients_kept(facts: Facts) -> Insight | None:
                 id="gradients_kept",
                 title=phrase("Set gradients to None after each step"),
                 why=phrase(
-                    "{bytes} of gradients of an earlier step are there at {device}'s peak, in the forward pass.",
+                    "At {device}'s peak, in the forward pass, {bytes} of an earlier step's gradients are allocated.",
                     bytes=nbytes(sum(old)),
                     device=text(device.name),
                 ),
@@ -181,7 +181,7 @@ def fragmented(facts: Facts) -> Insight | None:
     return None
 
 
-_BY_DRIVER = "Bytes that are reserved at most, less what the GPU has; no time of the step."
+_BY_DRIVER = "The peak of reserved bytes, less the memory of the GPU. They are no time of the step."
 _FIT = """# a smaller batch, or the computation in several parts
 # Windows: NVIDIA Control Panel, "CUDA - Sysmem Fallback Policy": "Prefer No Sysmem Fallback"
 # then the allocator gives back what it only caches, and raises an error if memory is still short"""
@@ -211,7 +211,7 @@ def spilled(facts: Facts) -> Insight | None:
         in_use = device.whole and device.peak.allocated_bytes > device.total_bytes
         return memory_card(
             _BY_DRIVER,
-            high("The allocator's own total.") if in_use else medium("What lies there may only be cached."),
+            high("The allocator's own total.") if in_use else medium("The memory there may only be cached."),
             Severity.WARNING if in_use else Severity.MINOR,
             id="spilled",
             title=phrase("Fit the job into the GPU's memory"),
@@ -276,9 +276,9 @@ def memory_grows(facts: Facts) -> Insight | None:
         title=phrase("Free what every step leaves allocated"),
         why=_why(device, maker),
         how=_HOW,
-        saves="Bytes that nothing frees, from the end of the first step to that of the last, a step.",
+        saves="Bytes a step that nothing frees between the end of the first step and the end of the last one.",
         certainty=(high if maker.steps > FEWEST_RISES else medium)(
-            "Each step ends with more, and the same places make it; it may be freed later."
+            "Each step ends with more allocated, by the same places; it may be freed later."
         ),
         severity=Severity.WARNING,
         row=EvidenceRow("makers", maker.example.op or ""),

@@ -134,7 +134,7 @@ _LONGEST: dict[OneTimeCause, str] = {
     "graph_capture": "a graph is captured in {longest}",
     "first_call": "{longest} in the first {name}",
     "set_up": "{longest} in the first {name}",
-    "loading": "kernels are loaded at their first launch, in up to {longest}",
+    "loading": "kernels are loaded at their first launch, which takes up to {longest}",
     "first_backward": "{longest} in the first {name}",
     "between_ops": "{longest} in Python code between ops",
     "allocation": "{longest} in {name}",

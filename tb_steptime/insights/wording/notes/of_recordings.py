@@ -67,7 +67,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "short and idle time too long.",
     ),
     "marks_meaningless": NoteWords(
-        "[{count}] step (mark is|marks are) not around the steps.",
+        "[{count}] step (mark does|marks do) not enclose the work of a step.",
         "(It lasts|Together they last) {time} while the GPU works for {work}. Steps are found without (it|them).",
     ),
     "work_not_recorded": NoteWords(
@@ -181,7 +181,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "This job runs on the CPU.", "There are no GPU figures.", more="The Host view shows what the CPU computes."
     ),
     "launches_only": NoteWords(
-        "Only launch calls are recorded of the CPU.",
+        "CPU activity besides launch calls is not recorded.",
         "Why work is launched late, and what is one-time work, is not known. Record with {code}, too.",
         code="ProfilerActivity.CPU",
         more="If that was on, other threads launch the work: PyTorch records ops only in the thread that starts the "

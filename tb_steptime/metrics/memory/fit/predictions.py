@@ -293,13 +293,13 @@ def _peak(fit: MemoryFit, batch: int) -> BatchFit:
 
 
 def size_of(text: str) -> int:
-    """Parses a size in bytes. Raises ValueError if the text is not a size.
+    """Parses a size in bytes. Raises ValueError if the text is not a size, or has no unit: who writes 24 means 24GB.
 
-    >>> size_of("24GB"), size_of("1.5 GiB"), size_of("100")
+    >>> size_of("24GB"), size_of("1.5 GiB"), size_of("100B")
     (24000000000, 1610612736, 100)
     """
     match = _SIZE.fullmatch(text.strip())
-    if match is None:
+    if match is None or match[0][-1].isdigit():
         raise ValueError(f'"{text}" is no size such as 24GB or 80GiB')
     unit = 1024.0 if match[3] else 1000.0
     return round(float(match[1]) * math.pow(unit, _POWERS[match[2].lower()]))

@@ -135,7 +135,7 @@ def test_a_batch_has_a_sample():
         device_fits(training(), [0])
 
 
-@pytest.mark.parametrize("text", ["", "GB", "24 apples", "-1GB"])
+@pytest.mark.parametrize("text", ["", "GB", "24 apples", "-1GB", "24", "1.5"])
 def test_what_is_no_size(text):
     with pytest.raises(ValueError, match="is no size such as 24GB"):
         size_of(text)

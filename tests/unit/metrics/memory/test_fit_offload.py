@@ -102,9 +102,9 @@ def test_both_directions_take_their_own_rate():
 
 
 def test_the_terminal_has_bytes_times_and_rates_of_copies():
-    text = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(on_gpu())))
+    text = fit_text(SpanFit("run", "host_1", 1, "x.json", device_fits(on_gpu())), 200)
     (row,) = [line for line in text.splitlines() if line.startswith("Activations on the CPU")]
     assert [each.strip() for each in row.split("  ") if each.strip()] == [
-        "Activations on the CPU", "8\u00a0kB", "-", "16\u00a0kB", "48\u00a0ns", "24\u00a0µs", "-", "yes"
+        "Activations on the CPU", "8\u00a0kB", "–", "16\u00a0kB", "48\u00a0ns", "24\u00a0µs", "–", "yes"
     ]  # fmt: skip
-    assert "pinned memory: 250.0\u00a0GB/s to the GPU, 500.0\u00a0GB/s back." in text
+    assert "pinned memory keep their recorded rates: 250.0\u00a0GB/s to the GPU, 500.0\u00a0GB/s back." in text

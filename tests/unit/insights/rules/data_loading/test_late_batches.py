@@ -49,7 +49,7 @@ def said(insight: Insight) -> str:
 def test_where_workers_keep_up_on_average_slow_batches_are_what_to_change(results):
     card = judged(results)["input_bound"]
     assert said(card) == (
-        "Workers keep up on average, but slow batches block those behind them. Prefetching more of them helps."
+        "Workers keep up on average, but slow batches block those behind them. Prefetching more batches helps."
     )
     assert card.gain_ns == results["data_loading"].causes.shares.late_ns
     assert (plain(card.title), card.how) == (

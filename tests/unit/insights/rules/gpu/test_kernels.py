@@ -61,7 +61,7 @@ def test_attention_that_is_written_out_names_softmax_sizes_and_module():
     assert up_to(insight) == 1000 * US
     assert insight.evidence == [Evidence("1", 600 * US, 1100 * US)]  # the longest softmax
     assert card_sentence(insight) == (
-        "Attention writes its weights out: softmax takes 500 µs a step, scale, mask and the like 500 µs: "
+        "Attention writes its weights to memory, and softmax takes 500 µs a step, scale, mask and the like 500 µs: "
         "aten::_softmax 8×16×64×64 in BertSelfAttention."
     )
     assert insight.how is not None and "scaled_dot_product_attention" in insight.how

@@ -53,8 +53,8 @@ def test_python_that_computes_no_ops_is_named_with_its_line():
 @pytest.mark.parametrize(
     ("rollouts", "where"),
     [
-        ({3}, ", mostly in step 3. Usual ones take 10 µs."),
-        ({1, 5}, ", mostly in 2 of 8 steps. Usual ones take 10 µs."),
+        ({3}, ", mostly in step 3. Usual steps take 10 µs."),
+        ({1, 5}, ", mostly in 2 of 8 steps. Usual steps take 10 µs."),
         ({0, 1, 4, 6}, ": Python code outside of ops, or waits."),  # half of the steps are no few
     ],
 )
@@ -978,7 +978,7 @@ def test_call_stacks_are_asked_for_where_more_is_outside_ops_than_in_any_kind(op
     ("between", "verdict"),
     [
         ({2: 90}, "mainly in one pause of 90.0 ms in step 2. Without it a step takes 10.0 ms."),
-        ({2: 90, 4: 90}, ", mostly in 2 of 6 steps. Usual ones take 10.0 ms."),  # neither is half of that time
+        ({2: 90, 4: 90}, ", mostly in 2 of 6 steps. Usual steps take 10.0 ms."),  # neither is half of that time
         (dict.fromkeys(range(6), 20), ": Python code outside of ops, or waits."),
     ],
 )

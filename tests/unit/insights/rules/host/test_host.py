@@ -2369,7 +2369,7 @@ def test_the_verdict_counts_no_idle_time_of_other_causes(cause: IdleNs, text: st
         ((0, 0, 1200, 0), ", mostly in step 2. Usual steps take 1.0 ms."),
         ((100, 100, 500, 500), "."),
         ((0, 500, 0, 500, 0, 500, 0, 500, 0), "."),  # two marks for each batch
-        ((10, 10, 10, 600, 600), ", mostly in 2 of 5 steps. Usual ones take 1.0 ms."),
+        ((10, 10, 10, 600, 600), ", mostly in 2 of 5 steps. Usual steps take 1.0 ms."),
     ],
 )
 def test_the_verdict_names_the_few_steps_in_which_most_launches_are_late(late_us: tuple[int, ...], rest: str):

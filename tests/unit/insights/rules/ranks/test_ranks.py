@@ -242,7 +242,7 @@ def test_several_ranks_may_decide():
     job = deciding(PathRank(0, 30 * MS, STOPS), PathRank(6, 20 * MS, STOPS), PathRank(2, MS))
     card = next(each for each in judge_job(job) if each.id == "imbalance")
     assert (plain(card.title), card.gain_ns) == ("Give ranks 0 and 6 CPU cores of their own", 50 * MS)
-    why = "Rank 0's CPU is 30.0 ms a step longer in calls that otherwise take far less, so it is interrupted."
+    why = "Rank 0's CPU spends 30.0 ms a step more in calls that otherwise take far less, so it is interrupted."
     assert plain(card.why) == "50.0 ms a step are waits for late arrivals of ranks 0 and 6."
     verdict = "Ranks 0 and 6 decide how long a step is: 50.0 ms of it (50 %) are late arrivals."
     headline = ranks_headline(job)
@@ -252,8 +252,8 @@ def test_several_ranks_may_decide():
     path = path_text(job)
     assert path is not None
     assert plain(path) == (
-        "A step of 100.0 ms is 39.0 ms of work, 10.0 ms of transfers, and waits for late ranks: rank 0 30.0 ms, "
-        "rank 6 20.0 ms, others 1.0 ms."
+        "A step of 100.0 ms is 39.0 ms of work, 10.0 ms of transfers, and waits for late ranks: 30.0 ms for rank 0, "
+        "20.0 ms for rank 6, 1.0 ms for others."
     )
 
 
@@ -267,7 +267,9 @@ def test_waits_in_which_others_need_the_time_themselves_are_told(gain: int, sent
     assert path is not None
     more = plain(path).removeprefix(plain(whole))
     assert (
-        more.startswith(f" For {sentence} of these waits, the CPU of another rank is at work") if sentence else not more
+        more.startswith(f" During {sentence} of these waits, the CPU of another rank is at work")
+        if sentence
+        else not more
     )
 
 
