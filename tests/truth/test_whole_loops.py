@@ -7,6 +7,7 @@ import pytest
 
 from tb_steptime.insights.base import Judgement, Severity
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.replay.whatif import replayed_step
 from tb_steptime.trace.reading import read_trace
 from tests.drawn.cards import judged
 from tests.judged.jobs.drawn import MS, SMALL, job
@@ -85,6 +86,20 @@ def test_the_device_saves_nothing_while_workers_are_too_slow(sections: tuple[Sec
     assert judgement.verdict.bound is Bound.INPUT
     assert judgement.insights[0].view == "data_loading"
     assert (insight.gain_ns, bool(insight.later_ns), insight.severity) == (0, True, Severity.MINOR)
+
+
+@pytest.mark.parametrize(("loader_ms", "trusted"), [(18, True), (23, False)])
+def test_no_step_is_shorter_than_its_thread_needs_with_hidden_waits(loader_ms: int, trusted: bool):
+    """The host is ahead of the device, so that its waits for batches are hidden. They remain if the device is quicker,
+    whether a replay shows it or not."""
+    one_worker = Loader(loader_ms * MS, workers=1, jitter=0.05)
+    training = loop(IN_FP32, one_worker, active=6)
+    (what_if,) = (replayed_step(read_trace(path)) for path in recorded(training))
+    assert what_if is not None
+    assert what_if.trusted is trusted
+    gain_ns = next(each.gain_ns for each in judgement_of(training).insights if each.id == "tensor_cores_unused")
+    quicker = loop(training_step(Transformer(batch=4, depth=1, classes=1024, dtype="tf32")), one_worker, active=6)
+    assert gain_ns == pytest.approx(step_ns(training) - step_ns(quicker), abs=0.2 * step_ns(training))
 
 
 @pytest.mark.parametrize(("workers", "active"), [(4, 8), (6, 12), (8, 16)])
