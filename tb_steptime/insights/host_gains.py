@@ -155,7 +155,26 @@ def _left_behind_ns(lengths: Sequence[int], workers: int) -> float:
 def while_batches_are_late_ns(facts: Facts, gain_ns: int, part: Part) -> int | None:
     """Returns what the step gains at most if this part took no time while batches come as late as recorded; None where
     the loader does not set the pace. What is quicker then only waits longer for its batch."""
+    if facts.replayed is None and waits_for_workers(facts):
+        return 0
     return facts.at_most_ns(gain_ns, part) if facts.host.bound is Bound.INPUT else None
+
+
+def host_and_batches_ns(facts: Facts) -> int:
+    """Returns the host floor with the waits for batches, hidden ones included: no batch comes sooner because a device
+    is quicker, and no step is shorter than what its thread needs. 0 if nothing of the host is recorded."""
+    mean = facts.data_loading.mean if facts.has("data_loading") else None
+    return round(facts.figure("host_floor") or 0) + (mean.wait_ns if mean else 0)
+
+
+def waits_for_workers(facts: Facts) -> bool:
+    """Returns whether workers of a loader are too slow for the steps, which sets the pace: they go on meanwhile, so
+    that no step is shorter before they are quicker. If only some batches are late, the other steps can be shorter."""
+    if facts.host.bound is not Bound.INPUT or facts.idle is None or not facts.has("data_loading"):
+        return False
+    causes = facts.data_loading.causes
+    late_ns = causes.shares.late_ns if causes and facts.data_loading.multiprocess else 0
+    return late_ns > LEADING_FRACTION * facts.idle.data_loading
 
 
 def shows_the_job(facts: Facts) -> bool:

@@ -231,7 +231,8 @@ def _pace_template(facts: Facts, idle: IdleNs) -> str:
         return _IN_ONE_WAIT if only_waits(host) or keeps_pace(facts) else _IN_ONE_THING
     if idle.nothing_recorded >= LEADING_FRACTION * idle.total_ns and _may_await(facts, idle):
         return _OUTSIDE_OPS  # what an instant part would leave is not known: the next request comes no sooner
-    busy = host.bound is Bound.GPU and facts.share(idle.total_ns) < IDLE_FRACTION
+    # what an instant CPU would leave says nothing of waits for batches
+    busy = host.bound is Bound.GPU and facts.share(idle.total_ns - idle.data_loading) < IDLE_FRACTION
     return _SENTENCES[Bound.GPU] if busy else _PACES[host.bound]
 
 
@@ -243,7 +244,8 @@ def _may_await(facts: Facts, idle: IdleNs) -> bool:
 
 def _left_ns(facts: Facts) -> int | None:
     """Estimates the step without one part. If loader, blocking calls or communication set the pace, it is that part. If
-    the host does, it is the device, and otherwise the host: the step hardly becomes shorter."""
+    the host does, it is the device, and otherwise the host: the step hardly becomes shorter. An instant host does not
+    pause either, and no replayed step has its rare pauses."""
     replayed = facts.replayed
     if replayed is None:
         return None
@@ -253,13 +255,16 @@ def _left_ns(facts: Facts) -> int | None:
         Bound.SYNC: replayed.sensitivity.blocking,
         Bound.COMMUNICATION: replayed.sensitivity.communication,
     }
-    left = parts.get(facts.host.bound, replayed.sensitivity.host)
+    bound, paused_ns = facts.host.bound, 0
+    if bound not in parts:
+        paused_ns = sum(pause.idle_ns for pause in facts.host.pauses)
+    left = parts.get(bound, replayed.sensitivity.host)
     # the replay knows what of the only step comes once: the time until its first work
     alone = len(facts.overview.steps) == 1
-    if facts.host.bound is Bound.INPUT and not alone and (waits_ns := waits_for_batches_ns(facts)):
+    if bound is Bound.INPUT and not alone and (waits_ns := waits_for_batches_ns(facts)):
         return max(facts.step_ns - waits_ns, 0)  # as the cards count: some steps wait for the batches of others
     whole_ns = min(facts.step_ns, replayed.recorded_step_ns) if alone else facts.step_ns
-    return round(whole_ns * min(left / max(replayed.steady_step_ns, 1), 1.0))
+    return round(max(whole_ns - paused_ns, 0) * min(left / max(replayed.steady_step_ns, 1), 1.0))
 
 
 def _pauses(facts: Facts, idle: IdleNs) -> tuple[Pause, bool] | None:

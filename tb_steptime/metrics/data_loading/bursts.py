@@ -179,6 +179,9 @@ ALIKE_IN_PART = 0.4
 #: Maximum period that is taken for a number of workers. One process rarely has more, and waits that are further apart
 #: are more often for an occasional slow batch.
 MOST_LIKELY = 24
+#: Scripts and examples set up to eight workers. If the waits have a longer period, a slow batch is just as likely to be
+#: the cause.
+LIKELY_WORKERS = 8
 #: Waits below this share of the longest one are all short, and their lengths are not distinguished.
 SHORT_FRACTION = 0.05
 #: The remainder of the step does not cause the waits if it varies by less than this share of their variation.
@@ -269,6 +272,21 @@ def rest_ns(trace: Trace, loader: int) -> int:
     before = steps.overlap_ns(work_from_before(trace))
     span = int((steps.duration_ns - before).sum()) - int(between_epochs_ns(trace).sum())
     return max(0, round((span - int(batches.exposed_ns[of_loader].sum())) / max(int(of_loader.sum()), 1)))
+
+
+def may_be_turns(wait_ns: Int64, long: Int64) -> bool:
+    """Returns whether workers may deliver in turns although too few turns are recorded for a period: two waits are long
+    and about equal, as far apart as a usual number of workers is, and no other batch at that distance is recorded.
+
+    >>> waits = np.array([0, 0, 60, 0, 0, 0, 64, 0])
+    >>> may_be_turns(waits, np.array([2, 6])), may_be_turns(np.tile(waits, 2)[:14], np.array([2, 6]))
+    (True, False)
+    """
+    if len(long) != 2:
+        return False
+    turn, lengths = int(long[1] - long[0]), wait_ns[long]
+    alone = long[0] < turn and long[1] + turn >= len(wait_ns)
+    return bool(1 < turn <= LIKELY_WORKERS and alone and 2 * lengths.min() >= lengths.max())
 
 
 def long_waits(wait_ns: Int64) -> Bool:

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.bursts import Burst, find_burst
+from tb_steptime.metrics.data_loading.bursts import Burst, find_burst, may_be_turns
 from tb_steptime.metrics.data_loading.loaders import (
     EpochStarts,
     find_batches,
@@ -150,8 +150,8 @@ def _causes(trace: Trace, mean: LoaderStep, steps: Steps) -> WaitCauses:
 
 def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool, chosen: Steps | None = None) -> Jitter | None:
     """Returns the jitter of the loader with the longest total wait in some steps; None if no wait stands out there. It
-    is None also if something else explains long waits: they recur regularly, or too few workers have nothing prefetched
-    to bridge them. chosen: None for all steps; what is usual is found in all of them."""
+    is None also if something else explains long waits: they recur regularly or may do so, or too few workers have
+    nothing prefetched to bridge them. chosen: None for all steps; what is usual is found in all of them."""
     batches, main = find_batches(trace), main_loader(trace)
     regular = burst is not None and burst.period is not None
     if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
@@ -160,7 +160,7 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool, chosen:
     wait, steps = batches.wait_ns[of_loader], find_steps(trace).steps
     typical = round(median(wait)) if len(of_loader) else 0
     long = np.flatnonzero(slow(wait) & (wait >= LONG_TIMES * typical) & (batches.exposed_ns[of_loader] > 0))
-    if len(long) > RARE_FRACTION * len(of_loader):
+    if len(long) > RARE_FRACTION * len(of_loader) or may_be_turns(wait, long):
         return None
     long = long[(chosen or find_steps(trace)).holding_on_host(trace.events.start_ns[batches.row[of_loader[long]]]) >= 0]
     if not len(long):

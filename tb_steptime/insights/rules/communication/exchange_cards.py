@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.cards import Reasoned, card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.host_gains import late_ns, sites_of
+from tb_steptime.insights.host_gains import host_and_batches_ns, late_ns, sites_of
 from tb_steptime.metrics.communication.summary import CollectiveRow, Communication, InARow
 from tb_steptime.text import Phrase, phrase
 from tb_steptime.text.patterns import expression
@@ -58,12 +58,12 @@ def exchange_card(
 
 def _worth_now(facts: Facts, gain_ns: int) -> int:
     """Returns the gain, limited to what instant communication would gain, or without a replay to the part of the step
-    above the host floor; 0 if that is not worth a card. Without a GPU it returns the whole gain."""
+    above `host_and_batches_ns`; 0 if that is not worth a card. Without a GPU it returns the whole gain."""
     if not facts.overview.has_device:
         return gain_ns
     if facts.replayed is not None:
         return facts.worth(facts.at_most_ns(gain_ns, "communication"))
-    return facts.worth(min(gain_ns, max(0, facts.recorded_ns - round(facts.figure("host_floor") or 0))))
+    return facts.worth(min(gain_ns, max(0, facts.recorded_ns - host_and_batches_ns(facts))))
 
 
 def rows(facts: Facts) -> list[CollectiveRow]:

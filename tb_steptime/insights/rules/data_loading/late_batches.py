@@ -9,7 +9,6 @@ from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEPER,
-    LIKELY_WORKERS,
     MARKS_AGREE,
     ONE_ITERATOR,
     SLOWEST_FASTER,
@@ -25,6 +24,7 @@ from tb_steptime.insights.wording.data_loading import (
     with_interpreter_delay,
     workers_setting,
 )
+from tb_steptime.metrics.data_loading.bursts import LIKELY_WORKERS
 from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.throughput import HANDOVER_NS
 from tb_steptime.metrics.means import median

@@ -12,6 +12,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import ONCE, host_card
 from tb_steptime.insights.rules.host.idle_cards import behind_batches_ns
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
+from tb_steptime.metrics.data_loading.bursts import LIKELY_WORKERS
 from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS, EpochStarts
 from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.wait_shares import Overhead, WaitShares
@@ -35,9 +36,6 @@ PREFETCH_MORE = phrase("Prefetch more batches")
 #: Number of prefetched batches per worker that hides nearly all slow batches.
 DEEP_PREFETCH = 8
 DEEPER = f"DataLoader(..., prefetch_factor={DEEP_PREFETCH})"
-#: Scripts and examples set up to eight workers. If the waits have a longer period, a slow batch is just as likely to be
-#: the cause.
-LIKELY_WORKERS = 8
 SLOWEST_FASTER = phrase("Make the slowest batches faster")
 _ALL_ZERO = WaitShares(0, 0, 0, 0, 0)
 

@@ -9,6 +9,7 @@ import msgspec
 from tb_steptime.insights.base import EvidenceRow, Insight, low, medium
 from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.host_gains import host_and_batches_ns
 from tb_steptime.insights.wording.card_text import LATER
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.kernel_names.short_names import short_name
@@ -26,18 +27,16 @@ _IF_FASTER, _BUSY_FRACTION = "If the CPU can keep up: ", 0.9
 def _worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     """Returns how much of a gain in kernel time shortens the step now; 0 if that is not worth a card.
 
-    The replay of a step shows this. Without a replay that can be trusted, only GPU time above the host floor counts,
-    because a step cannot be shorter than the time that the host needs without its waits. If nothing of the host is
-    recorded, a GPU that works nearly all the time is what a step waits for.
+    The replay of a step shows this. Without a replay that can be trusted, only GPU time above `host_and_batches_ns`
+    counts. If nothing of the host is recorded, a GPU that works nearly all the time is what a step waits for.
     """
     listed = facts.replayed_gain(change)
     replayed_ns = facts.kernels_worth_ns(gain_ns) if listed is None else min(listed.gain_ns or 0, gain_ns)
     if replayed_ns is not None:
         return facts.worth(replayed_ns)
-    floor = facts.figure("host_floor")
-    if floor is None and facts.share(facts.busy_ns) < _BUSY_FRACTION:
+    if facts.figure("host_floor") is None and facts.share(facts.busy_ns) < _BUSY_FRACTION:
         return 0
-    return facts.worth(min(gain_ns, max(0, facts.busy_ns - round(floor or 0))))
+    return facts.worth(min(gain_ns, max(0, facts.busy_ns - host_and_batches_ns(facts))))
 
 
 def of_kernel_time(facts: Facts, some_ns: float) -> tuple[str, dict[str, Quantity]]:

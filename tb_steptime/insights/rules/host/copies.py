@@ -9,7 +9,7 @@ from typing import Literal
 from tb_steptime.insights.base import Insight, low, medium
 from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import host_card, shows_the_job
+from tb_steptime.insights.host_gains import Bounds, host_card, shows_the_job, while_batches_are_late_ns
 from tb_steptime.insights.rules.host.blocking_rows import (
     LARGE_BYTES,
     OF_GRADIENTS,
@@ -404,15 +404,17 @@ def _alone_card(
     if way == "HtoD" and _may_be_weights(facts):
         how, certainty = f"{how}\n{_OF_WEIGHTS}", _ONCE_PERHAPS
     template = with_bytes(_IN_COPIES if waits_ns > alone_ns else template, rows)
+    gain_ns = max(alone_ns, waits_ns)
     return host_card(
         facts,
         id=id,
         title=phrase(title),
         why=filled(template, {"bytes": bytes_of(rows), "alone": ns(alone_ns)}),
         how=how,
-        gain_ns=max(alone_ns, waits_ns),
+        gain_ns=gain_ns,
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
         certainty=certainty,
+        bounds=Bounds(most_now_ns=while_batches_are_late_ns(facts, gain_ns, "device")),
         part="memcpy",
     )
 

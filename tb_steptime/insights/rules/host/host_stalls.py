@@ -146,10 +146,10 @@ def _is_once(facts: Facts, pauses: list[Pause]) -> bool:
 
 
 def _recurs(facts: Facts, pause: Pause) -> bool:
-    """Returns whether the pauses are in steps at equal distances that call more ops than the others: no more of them
-    than these steps, and the longest one in one of them."""
+    """Returns whether the pauses are in steps at equal distances that call more ops than the others: in no more steps
+    than these, and the longest one in one of them."""
     more = facts.host.recurring
-    return more is not None and pause.count <= len(more.steps) and pause.worst_step in more.steps
+    return more is not None and pause.steps <= len(more.steps) and pause.worst_step in more.steps
 
 
 def _are_in_a_row(facts: Facts, pause: Pause) -> bool:

@@ -389,13 +389,29 @@ def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
 
 @pytest.mark.parametrize(
     ("late", "confidence", "severity"),
-    [((4,), Confidence.LOW, Severity.MINOR), ((4, 9), Confidence.MEDIUM, Severity.MAJOR)],
+    [((4,), Confidence.LOW, Severity.MINOR), ((4, 6), Confidence.MEDIUM, Severity.MAJOR)],
 )
 def test_how_often_a_batch_is_late_does_not_show_in_one_step(
     late: tuple[int, ...], confidence: Confidence, severity: Severity
 ):
     insight = sure(steps_that_wait([30 if step in late else 1 for step in range(12)], work=10), "loader_jitter")
     assert (insight.confidence, insight.severity) == (confidence, severity)
+
+
+@pytest.mark.parametrize(
+    ("late", "other", "turns"),
+    [
+        ((4, 9), 30, True),  # of five workers
+        ((4, 9), 14, False),  # the second wait is less than half as long
+        ((4, 6), 30, False),  # two workers would be late again in step 8
+        ((0, 9), 30, False),  # scripts rarely set up nine workers
+    ],
+)
+def test_two_late_batches_may_be_two_turns_of_workers(late: tuple[int, int], other: int, turns: bool):
+    waits = {late[0]: 30, late[1]: other}
+    insights = judged(steps_that_wait([waits.get(step, 1) for step in range(12)], work=10)).insights
+    ids = [each.id for each in insights if each.view == "data_loading"]
+    assert ("loader_jitter" in ids, ids == ["input_bound"]) == (not turns, turns)
 
 
 @pytest.mark.parametrize(

@@ -1812,13 +1812,20 @@ def test_garbage_is_collected_only_where_python_runs(cause: str, native_us: int,
 
 
 @pytest.mark.parametrize(
-    ("steps", "collects"), [(["2", "7", "12"], False), (["2", "7"], True), (["3", "8", "13"], True), ([], True)]
+    ("steps", "paused", "collects"),
+    [
+        (["2", "7", "12"], 3, False),
+        (["2", "7"], 3, True),
+        (["2", "7"], 2, False),
+        (["3", "8", "13"], 3, True),
+        ([], 3, True),
+    ],
 )
-def test_pauses_in_steps_that_do_more_are_no_garbage_collections(steps: list[str], collects: bool):
-    """Three pauses, the longest one in step 2: as many steps as pauses call more ops, fewer, others, or none."""
+def test_pauses_in_steps_that_do_more_are_no_garbage_collections(steps: list[str], paused: int, collects: bool):
+    """Three pauses, the longest one in step 2: as many steps as have pauses call more ops, fewer, others, or none."""
     sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
     recurring = RecurringWork(5, steps, 300 * US, "aten::item", 1) if steps else None
-    stops = pause("unexplained", 100, sure=False)
+    stops = pause("unexplained", 100, sure=False, steps=paused)
     insight = card(host_result(sites, pauses=[stops], recurring=recurring), "host_stops")
     assert insight is not None
     assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.MEDIUM)
