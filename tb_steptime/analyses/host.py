@@ -10,8 +10,10 @@ import numpy as np
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
-from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
+from tb_steptime.metrics.communication.exposure import exposure
+from tb_steptime.metrics.communication.holding_ops import holding_ops
 from tb_steptime.metrics.communication.summary import Communication, communication
+from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.data_loading.wait_shares import StepWaits, step_waits
 from tb_steptime.metrics.excluded_time.ranges import (
     OneTimeCost,

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.communication.collectives import find_collectives
-from tb_steptime.metrics.communication.exposure import longer_than_best_ns
+from tb_steptime.metrics.communication.est_waits import longer_than_best_ns
 from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.metrics.excluded_time.steady_step import steady_step_ns

@@ -15,16 +15,15 @@ from tb_steptime.metrics.communication.collectives import (
     launched_by_sync_norm,
     launching_calls,
 )
+from tb_steptime.metrics.communication.est_waits import est_wait_ns
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
-    backward_computing,
-    before_gradients,
     computing_times,
-    est_wait_ns,
     exposure,
     exposure_within,
     judged_windows,
 )
+from tb_steptime.metrics.communication.reduced_passes import backward_computing, before_gradients
 from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, reducer
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
