@@ -25,7 +25,14 @@ from tb_steptime.metrics.memory.allocations import (
     sizes,
 )
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.peak import MOST_ROWS, AllocationRow, CategoryBytes, later_steps, parts_of, why_no_parts
+from tb_steptime.metrics.memory.contents import (
+    MOST_ROWS,
+    AllocationRow,
+    CategoryBytes,
+    later_steps,
+    parts_of,
+    why_no_parts,
+)
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import Reason
