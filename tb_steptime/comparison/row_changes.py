@@ -42,7 +42,7 @@ from tb_steptime.metrics.host.copies import CopyPlace
 from tb_steptime.metrics.host.op_times import OpTime
 from tb_steptime.metrics.kernel_names.short_names import kind_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.sites import PhaseId
 
 TableId = Literal["kernels", "ops", "blocking", "copies"]
 

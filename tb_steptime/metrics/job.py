@@ -35,12 +35,13 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     is_collective,
     is_collective_call,
 )
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
+from tb_steptime.metrics.phases.assignment import optimizer_class, site_of
 from tb_steptime.metrics.phases.gradients import differentiates_gradients, transformed_gradients
 from tb_steptime.metrics.phases.left_as_is import NOT_TAKEN as NOT_TAKEN
 from tb_steptime.metrics.phases.left_as_is import LeftAsIs, left_as_is
-from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.phases.no_grad import NoGrad, without_gradients
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
+from tb_steptime.metrics.phases.threads import engine_nodes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
 from tb_steptime.trace.host_ranges import compiling

@@ -25,7 +25,7 @@ import numpy as np
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
-from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.ranks.arrivals import Arrivals
 from tb_steptime.ranks.matching import MatchedGroup, bytes_of
 from tb_steptime.ranks.messages import Links

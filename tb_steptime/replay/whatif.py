@@ -27,7 +27,7 @@ from tb_steptime.metrics.excluded_time.steady_step import steady_step_ns
 from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.changes import Change, changes

@@ -22,7 +22,7 @@ from tb_steptime.insights.wording.notes import full_text, noted, notes_of_cards
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.phases.sites import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.terminal.output import aligned, cut_off, paragraphs, row, share_row, wrapped
 from tb_steptime.text import Note, Phrase

@@ -33,8 +33,7 @@ from tb_steptime.metrics.memory.contents import (
     parts_of,
     why_no_parts,
 )
-from tb_steptime.metrics.phases.assignment import PHASES
-from tb_steptime.metrics.phases.marks import without_engine
+from tb_steptime.metrics.phases.sites import PHASES, without_engine
 from tb_steptime.text import Reason
 from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.event_file import Columns, EventFile

@@ -39,7 +39,7 @@ from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.threads import autograd_threads, training_threads
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind

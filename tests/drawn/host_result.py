@@ -21,7 +21,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.launches import LaunchFigures
-from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.parts import Segment
 from tb_steptime.text import Finding

@@ -12,7 +12,7 @@ from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.phases.sites import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.ranks.result import DecidingPath
 from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart

@@ -29,7 +29,8 @@ from tb_steptime.metrics.communication.collectives import (
 )
 from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.metrics.phases.assignment import site_of
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, rows_named

@@ -7,7 +7,8 @@ import numpy as np
 
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.gpu.utilization import computing_kernels
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import NEVER, Intervals

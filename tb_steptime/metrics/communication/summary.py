@@ -28,8 +28,9 @@ from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, 
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
-from tb_steptime.metrics.phases.assignment import PHASES, SITE, SITE_PHASE, activity_sites
-from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import PHASES, SITE, SITE_PHASE
+from tb_steptime.metrics.phases.threads import engine_nodes
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals

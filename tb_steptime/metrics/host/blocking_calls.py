@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.activities import directions
-from tb_steptime.metrics.phases.assignment import SITES, site_of
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.assignment import site_of
+from tb_steptime.metrics.phases.sites import SITES, PhaseId
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared

@@ -21,7 +21,8 @@ from tb_steptime.metrics.host.embedding_tables import table_times
 from tb_steptime.metrics.host.slow_half import SlowHalf, slow_half
 from tb_steptime.metrics.means import usual_ns
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
+from tb_steptime.metrics.phases.assignment import host_courses, optimizer_class, site_of
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import has_first_node
 from tb_steptime.trace.groups import exact_sums

@@ -24,7 +24,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.text import Finding, Trust, fraction, ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals

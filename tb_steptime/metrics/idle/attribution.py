@@ -25,8 +25,9 @@ from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_a
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, reached_ns, unrecorded_work
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS
-from tb_steptime.metrics.phases.assignment import SITE, activity_sites
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import SITE
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, Segments
 from tb_steptime.trace.model import Trace, find_launches, shared

@@ -63,8 +63,9 @@ from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.round_trips import computes_between
 from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.phases.assignment import SITES, site_of, training_threads
-from tb_steptime.metrics.phases.marks import PhaseId, Site
+from tb_steptime.metrics.phases.assignment import site_of
+from tb_steptime.metrics.phases.sites import SITES, PhaseId, Site
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals, short_range, user_ranges

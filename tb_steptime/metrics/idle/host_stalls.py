@@ -26,7 +26,7 @@ from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.host_activity import is_explained
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.phases.marks import step_threads, training_threads
+from tb_steptime.metrics.phases.threads import step_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.text.patterns import expression

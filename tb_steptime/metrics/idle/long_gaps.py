@@ -43,8 +43,9 @@ from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, 
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION, pause_intervals
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
-from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import SITE, SITES
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared

@@ -25,7 +25,7 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.host_activity import MOSTLY
 from tb_steptime.metrics.idle.outside_ops import calls_by_name, recorded
-from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.text.patterns import expression

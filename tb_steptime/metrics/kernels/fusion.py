@@ -37,7 +37,8 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     REDUCTION_KERNEL,
     SOFTMAX_KERNEL,
 )
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.phases.assignment import kernel_phases
+from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.text.patterns import expression

@@ -51,7 +51,8 @@ from tb_steptime.metrics.kernels.fusion import (
 from tb_steptime.metrics.kernels.logits import LogitsLoss, logits_loss
 from tb_steptime.metrics.kernels.table_gradients import TableGradients, table_gradients
 from tb_steptime.metrics.kernels.weight_gradients import of_weights
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
+from tb_steptime.metrics.phases.assignment import kernel_phases, optimizer_updates
+from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, in_decompositions, memory_share
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins, only_compared

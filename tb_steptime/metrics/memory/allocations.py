@@ -47,7 +47,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
+from tb_steptime.metrics.phases.assignment import site_at
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import Groups, exact_sums, numbered
 from tb_steptime.trace.intervals import NEVER

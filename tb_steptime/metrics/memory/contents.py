@@ -24,8 +24,7 @@ from tb_steptime.metrics.memory.allocations import (
     steps_at,
 )
 from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
-from tb_steptime.metrics.phases.assignment import PHASES
-from tb_steptime.metrics.phases.marks import PhaseId, without_engine
+from tb_steptime.metrics.phases.sites import PHASES, PhaseId, without_engine
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace

@@ -14,8 +14,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.memory.allocations import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices, moments
-from tb_steptime.metrics.phases.assignment import PHASES
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.sites import PHASES, PhaseId
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

@@ -36,7 +36,7 @@ from tb_steptime.metrics.operators.op_tree import (
     outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.trace.frames import short_frame, source_frames
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals

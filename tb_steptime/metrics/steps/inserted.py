@@ -24,7 +24,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.waits import NO_WORK, SEED
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.means import SLOW_FRACTION, robust_deviation
-from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import loader_intervals

@@ -11,8 +11,8 @@ import numpy as np
 from tb_steptime.metrics.gpu.activities import find_products
 from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.assignment import kernel_phases
+from tb_steptime.metrics.phases.sites import PHASES, PhaseId
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins

@@ -44,7 +44,7 @@ from tb_steptime.metrics.memory.fit.states import (
     copy_rates,
     other_settings,
 )
-from tb_steptime.metrics.phases.marks import without_engine
+from tb_steptime.metrics.phases.sites import without_engine
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_class, module_frames

@@ -25,8 +25,8 @@ from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.fusion import EagerAttention
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
 from tb_steptime.metrics.phases.left_as_is import LeftAsIs
-from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.phases.no_grad import NoGrad
+from tb_steptime.metrics.phases.sites import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.inserted import RecurringWork
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
