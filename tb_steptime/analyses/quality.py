@@ -18,7 +18,8 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import graph_time, job_kind
-from tb_steptime.metrics.roofline.utilization import HFU, validated_tensor_work, validated_traffic
+from tb_steptime.metrics.roofline.utilization import HFU
+from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
 from tb_steptime.metrics.steady.edges import between_recordings, has_launches
 from tb_steptime.text import Note, Quantity, Unit, count, fraction, ns, shortened, text
 from tb_steptime.trace.backward import NODE
