@@ -67,14 +67,9 @@ from tb_steptime.metrics.steps.parts import (
     step_aggregates,
     step_breakdown,
 )
-from tb_steptime.metrics.steps.repeated_work import (
-    Recaptures,
-    Recomputed,
-    WithoutCache,
-    recaptures,
-    recomputed,
-    without_cache,
-)
+from tb_steptime.metrics.steps.recaptures import Recaptures, recaptures
+from tb_steptime.metrics.steps.recomputed import Recomputed, recomputed
+from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle, opportunities
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, slow_products
 from tb_steptime.metrics.tensor_cores.usage import device_has_tensor_cores

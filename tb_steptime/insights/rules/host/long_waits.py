@@ -36,7 +36,7 @@ from tb_steptime.insights.rules.host.requests import (
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.host_activity import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
-from tb_steptime.metrics.steps.repeated_work import Recaptures
+from tb_steptime.metrics.steps.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, joined, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
 from tb_steptime.text.patterns import expression

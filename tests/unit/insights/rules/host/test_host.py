@@ -30,7 +30,7 @@ from tb_steptime.metrics.phases.sites import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.inserted import RecurringWork
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
-from tb_steptime.metrics.steps.repeated_work import Recaptures
+from tb_steptime.metrics.steps.recaptures import Recaptures
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Finding, count, phrase, text
