@@ -19,8 +19,8 @@ from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
 from tb_steptime.metrics.host.profiler_cost import AnomalyChecks, anomaly_checks, observed_step_ns
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.gaps import behind_host_functions_ns
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, bucket_copies, long_gaps

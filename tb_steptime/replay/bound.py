@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, whole_steps
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.long_gaps import LongGaps
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import job_kind

@@ -20,7 +20,7 @@ from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_words
 from tb_steptime.insights.wording.notes import full_text, noted, notes_of_cards
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.sites import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS

@@ -12,8 +12,8 @@ import msgspec
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts, mostly_unrecorded, waits_for_queue
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, LEADING_FRACTION, Bound
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.steps.host_pace import PhaseRow

@@ -37,7 +37,8 @@ from msgspec.structs import asdict, replace
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.metrics.idle.attribution import idle_segments
-from tb_steptime.metrics.idle.bubbles import bubbles, cpu_updates, step_at
+from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.cpu_updates import cpu_updates
 from tb_steptime.metrics.idle.gaps import REACHED_NS, Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, activity_in
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION, pause_intervals
@@ -241,7 +242,7 @@ def _of_site(
     return LongGaps(
         site=SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id,
         count=len(rows),
-        steps=len(distinct_in(step_at(trace, gaps.start[rows]))),
+        steps=len(distinct_in(np.maximum(find_steps(trace).begun_on_host(gaps.start[rows]), 0))),
         late_ns=int(late_ns.sum()) // steps,
         compiled_ns=compiled_ns // steps,
         unusual_ns=unusual_ns // steps,

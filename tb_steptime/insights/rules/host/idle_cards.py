@@ -44,8 +44,8 @@ from tb_steptime.insights.host_gains import (
     while_batches_are_late_ns,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
 from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, LongGaps
 from tb_steptime.text import Phrase, joined, phrase

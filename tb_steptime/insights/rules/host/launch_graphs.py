@@ -28,7 +28,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     model_late,
 )
 from tb_steptime.insights.wording.terms import captured_graph
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.job import Server
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 

@@ -15,8 +15,8 @@ from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, waiting_o
 from tb_steptime.insights.severity import may_be_added, remark_of_view
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
