@@ -17,7 +17,6 @@ from tb_steptime.insights.facts import (
     ONLY_LAUNCHES,
     UNRECORDED,
     Facts,
-    NotComputed,
     little_is_judged,
     mostly_unrecorded,
     one_time_is_unknown,
@@ -31,6 +30,7 @@ from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_request
 from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.severity import as_guess, in_order, lowered, most_gain, sum_of_gains, without_twins
 from tb_steptime.insights.tried import NOT_TRIED, could_be, tried
+from tb_steptime.insights.views import NotComputed
 from tb_steptime.insights.wording import (
     TITLES,
     UNKNOWN_HEADLINE,

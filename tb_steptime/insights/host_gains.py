@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Certainty, Confidence, Evidence, Insight, low, medium
 from tb_steptime.insights.cards import Words, card
-from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, Part
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts, Part
 from tb_steptime.insights.severity import severity_of_gain
+from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.means import median
 from tb_steptime.metrics.steps.host_pace import SiteRow
