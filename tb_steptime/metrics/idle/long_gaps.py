@@ -135,8 +135,12 @@ class LongGaps(msgspec.Struct, frozen=True):
     names: list[WaitName] = []
 
 
-#: The name, compiled and unusual of the gaps of one `WaitName`.
-_Key = tuple[str | None, bool, bool]
+class _Alike(NamedTuple):
+    """What the gaps of one `WaitName` have in common."""
+
+    name: str | None
+    compiled: bool
+    unusual: bool
 
 
 class LateGaps(NamedTuple):
@@ -267,14 +271,18 @@ def _with_far_longer(gaps: list[LongGap], steps: int) -> list[LongGap]:
 
 
 def _names(gaps: list[LongGap]) -> list[WaitName]:
-    ns, late_by_name = Counter[_Key](), dict[_Key, list[int]]()
+    ns, late_by_name = Counter[_Alike](), dict[_Alike, list[int]]()
     for gap in gaps:
-        ns[gap.name, gap.compiled, gap.unusual] += gap.late_ns
-    named = {key for key, _ in ns.most_common(NAMES)}
-    for gap in sorted(gaps, key=lambda gap: -ns[gap.name, gap.compiled, gap.unusual]):
-        key = gap.name, gap.compiled, gap.unusual
-        late_by_name.setdefault(key if key in named else (None, *key[1:]), []).append(gap.late_ns)
-    return [WaitName(*key, len(waits_ns), sum(waits_ns)) for key, waits_ns in late_by_name.items()]
+        ns[_alike(gap)] += gap.late_ns
+    named = {alike for alike, _ in ns.most_common(NAMES)}
+    for gap in sorted(gaps, key=lambda gap: -ns[_alike(gap)]):
+        alike = _alike(gap)
+        late_by_name.setdefault(alike if alike in named else alike._replace(name=None), []).append(gap.late_ns)
+    return [WaitName(*alike, len(waits_ns), sum(waits_ns)) for alike, waits_ns in late_by_name.items()]
+
+
+def _alike(gap: LongGap) -> _Alike:
+    return _Alike(gap.name, gap.compiled, gap.unusual)
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:

@@ -44,7 +44,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.metrics.communication.exchanges import unpacked
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.metrics.idle.bottleneck import UNRECORDED_FRACTION
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
 from tb_steptime.metrics.steady.host import UNDISTURBED_HOST_TIME
@@ -295,7 +295,14 @@ def _since_exchange(span: RankSpan, rows: Int64) -> Int64:
     )
 
 
-_Place = tuple[str, str | None, str, str | None, str]
+class _Place(NamedTuple):
+    """Where a kernel is launched from."""
+
+    kernel: str
+    op: str | None
+    shapes: str
+    module: str | None
+    phase: str
 
 
 class _Launches(NamedTuple):
@@ -326,16 +333,16 @@ def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
     ours, theirs = _places(own), _places(other)
     if not ours or not theirs:
         return None
-    slower = {key: own.number * (own.ns - theirs[key].ns) for key, own in ours.items() if key in theirs}
+    slower = {key: launches.number * (launches.ns - theirs[key].ns) for key, launches in ours.items() if key in theirs}
     more = {
-        key: (own.number - theirs[key].number) * theirs[key].ns if key in theirs else own.number * own.ns
-        for key, own in ours.items()
+        key: (launches.number - theirs[key].number) * theirs[key].ns if key in theirs else launches.number * launches.ns
+        for key, launches in ours.items()
     }
     if _are_of_larger_inputs(ours, theirs):
         slower, more = {}, {key: ns + slower.get(key, 0.0) for key, ns in more.items()}
-    absent_ns = sum(each.number * each.ns for key, each in theirs.items() if key not in ours)
+    absent_ns = sum(launches.number * launches.ns for key, launches in theirs.items() if key not in ours)
     both = sum(ours[key].number * theirs[key].ns for key in slower)
-    total = sum(each.number * each.ns for each in theirs.values())
+    total = sum(launches.number * launches.ns for launches in theirs.values())
     return KernelExcess(
         slower_ns=round(sum(slower.values())),
         slower=_most(slower),
@@ -367,20 +374,20 @@ def _are_of_larger_inputs(ours: dict[_Place, _Launches], theirs: dict[_Place, _L
 
 
 def _most(ns: dict[_Place, float]) -> str | None:
-    key = max(ns, key=lambda key: ns[key], default=None)
-    return None if key is None or ns[key] <= 0 else key[0]
+    place = max(ns, key=lambda place: ns[place], default=None)
+    return None if place is None or ns[place] <= 0 else place.kernel
 
 
 def _places(span: RankSpan) -> dict[_Place, _Launches]:
     """Returns the launches by kernel, op, shapes, module and phase. Collectives are left out, because they wait."""
     result = span.compare_result
     steps = max(1, sum(step.whole for step in result.steps))
-    computing = [place for place in result.kernels if not is_collective(place.name)]
+    computing = [row for row in result.kernels if not is_collective(row.name)]
     return {
-        (place.short, place.op, place.shapes, place.module, place.phase): _Launches(
-            place.count / steps, place.total_ns / max(1, place.count), place.blocks
+        _Place(row.short, row.op, row.shapes, row.module, row.phase): _Launches(
+            row.count / steps, row.total_ns / max(1, row.count), row.blocks
         )
-        for place in computing
+        for row in computing
     }
 
 
@@ -416,7 +423,7 @@ def has_more_work(span: RankSpan, other: RankSpan) -> bool:
     )
     if not (total > _LONGER * usual and total > _BEYOND_CPU * slower * usual):
         return False
-    undisturbed, least = (_undisturbed_ns(each) for each in (span, other))
+    undisturbed, least = (_undisturbed_ns(rank) for rank in (span, other))
     return undisturbed is None or least is None or undisturbed > _BEYOND_CPU * slower * least
 
 
@@ -444,7 +451,7 @@ def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
     rank sends and receives in one of them. Those of gloo give what it sends: a rank that receives more also sends more
     back."""
     bytes_by_rank = [_bytes_a_step(span) for span in spans]
-    measured = [each for each in bytes_by_rank if each]
+    measured = [rank_bytes for rank_bytes in bytes_by_rank if rank_bytes]
     if len(measured) < len(spans):
         return None
     factor = measured[place] / float(np.median(np.delete(np.array(measured), place)))
@@ -454,7 +461,7 @@ def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
 def _bytes_a_step(span: RankSpan) -> float:
     """Returns the bytes of all-to-alls in a step, or 0 if none has any recorded."""
     exchanges = span.ranks_result.exchanges
-    size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in exchanges.classes]
+    size = [alike.bytes or 0 if alike.kind == "all_to_all" else 0 for alike in exchanges.classes]
     if not any(size):
         return 0.0
     class_of, steps = unpacked(exchanges.of), len(distinct(unpacked(exchanges.step)))
