@@ -31,7 +31,8 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, ExchangeClass, Exchanges, unpacked
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, ExchangeClass, Exchanges
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import Bool, Int32, Int64, distinct

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.exchanges import unpacked
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.result import Cause, RoutedTokens
 from tb_steptime.ranks.spans import RankSpan

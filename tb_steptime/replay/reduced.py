@@ -20,7 +20,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.communication.collectives import find_collectives
-from tb_steptime.metrics.communication.exchanges import PackedColumn, kept_collectives, packed, unpacked
+from tb_steptime.metrics.communication.exchanges import kept_collectives
+from tb_steptime.metrics.communication.packed import PackedColumn, packed, unpacked
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.graph import Graph, build_graph

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, unpacked
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.metrics.communication.passes import PASS_KINDS
 from tb_steptime.ranks.matching import Instances
 from tb_steptime.ranks.spans import RankSpan
