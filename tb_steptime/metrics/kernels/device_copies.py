@@ -21,7 +21,8 @@ import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import types_of
 from tb_steptime.metrics.gpu.activities import KernelSite, activity_site, way
-from tb_steptime.metrics.kernels.fusion import KernelKind, in_attention, in_layer, stream_kernels
+from tb_steptime.metrics.kernels.eager_attention import in_attention
+from tb_steptime.metrics.kernels.stream_kernels import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named

@@ -20,7 +20,7 @@ import numpy as np
 from tb_steptime.metrics.flops.op_flops import Shape, shapes_of
 from tb_steptime.metrics.gpu.activities import KernelSite, find_products, kernel_site
 from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
-from tb_steptime.metrics.kernels.fusion import begin_in
+from tb_steptime.metrics.kernels.stream_kernels import begin_in
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.trace.model import Trace, rows_named

@@ -34,8 +34,10 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     is_collective,
 )
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
-from tb_steptime.metrics.kernels.fusion import EagerAttention, FusibleChains, begin_in, eager_attention, fusible_chains
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
+from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
 from tb_steptime.metrics.kernels.logits import LogitsLoss, logits_loss
+from tb_steptime.metrics.kernels.stream_kernels import begin_in
 from tb_steptime.metrics.kernels.table_gradients import TableGradients, table_gradients
 from tb_steptime.metrics.kernels.vector_products import VectorProducts, vector_products
 from tb_steptime.metrics.kernels.weight_gradients import of_weights

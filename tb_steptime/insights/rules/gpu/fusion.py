@@ -22,7 +22,8 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.gpu import mostly, place_of, site_phrase
 from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
-from tb_steptime.metrics.kernels.fusion import ChainKind, ChainsOfKind, EagerAttention, FusibleChains
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention
+from tb_steptime.metrics.kernels.fusible_chains import ChainKind, ChainsOfKind, FusibleChains
 from tb_steptime.text import Phrase, agreeing, closed, count, filled, joined, nbytes, ns, phrase, text
 from tb_steptime.text.patterns import expression
 

@@ -23,7 +23,7 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
-from tb_steptime.metrics.kernels.fusion import EagerAttention
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention
 from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
 from tb_steptime.metrics.phases.left_as_is import LeftAsIs
 from tb_steptime.metrics.phases.no_grad import NoGrad
