@@ -6,10 +6,10 @@ import msgspec
 
 from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
-from tb_steptime.insights.headlines import SHARE_MEANINGS
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.rules.ranks import JOB_RULES
+from tb_steptime.insights.sidebar import SHARE_MEANINGS
 from tb_steptime.insights.wording.ranks import ROLE_LABELS
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.insights.wording.terms import AMD_LABELS, TERMS, Term
