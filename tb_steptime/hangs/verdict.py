@@ -59,10 +59,10 @@ FINISH, BEGIN = "finish", "begin"
 
 def find_hang(dumps: Sequence[Dump]) -> Hang:
     """Returns the verdict from the dumps of a job."""
-    by_rank = {each.rank: each for each in dumps}
+    by_rank = {dump.rank: dump for dump in dumps}
     shown = [*_unfinished(by_rank)] or [*_not_begun(by_rank)]
     worst = {row.rank: row for row in sorted(shown, key=_lag)}
-    members = {rank for each in dumps for ranks in each.members.values() for rank in ranks}
+    members = {rank for dump in dumps for ranks in dump.members.values() for rank in ranks}
     waiting = [rank for rank, each in by_rank.items() if each.calls and rank not in worst]
     return Hang(
         sorted(by_rank), sorted(members - by_rank.keys()), [worst[rank] for rank in sorted(worst)], sorted(waiting)
@@ -129,9 +129,9 @@ def _behind(by_rank: dict[int, Dump], group: str, ranks: list[int], rank: int, w
         group=group,
         purpose=own.purposes.get(group, ""),
         finished=own.progress[group].finished,
-        others_finished=max(each.finished for each in others),
+        others_finished=max(other.finished for other in others),
         begun=own.progress[group].begun,
-        others_begun=max(each.begun for each in others),
+        others_begun=max(other.begun for other in others),
         why=why,
         call=call.name if call else None,
         line=call.line if call else None,

@@ -201,7 +201,7 @@ def _results_of(child: Child, views: Sequence[Analysis[Any]]) -> Found:
     content = _all_of(child.stdout)
     try:
         by_view = msgspec.msgpack.decode(content, type=dict[str, bytes])
-        return {each.id: pickle.loads(by_view[each.id]) for each in views if each.id in by_view}
+        return {view.id: pickle.loads(by_view[view.id]) for view in views if view.id in by_view}
     except msgspec.DecodeError:
         return {}
 

@@ -212,9 +212,9 @@ class LocalFiles(msgspec.Struct):
             every = [each for each in all if not each.name.startswith(".")]
         entries = [each for each in every if _is_text(each.name)]
         unreadable = {_shown(each.name) for each in every if not _is_text(each.name) and _may_hold(each)}
-        links = [each for each in entries if each.is_symlink()]
-        away = {each.name for each in links if not self._stays_inside(each.path)}
-        folders = [each.name for each in entries if each.is_dir()]
+        links = [entry for entry in entries if entry.is_symlink()]
+        away = {link.name for link in links if not self._stays_inside(link.path)}
+        folders = [entry.name for entry in entries if entry.is_dir()]
         files = [entry for each in entries if matters(each.name) and each.name not in away for entry in _regular(each)]
         outside = [name for name in away if name in folders or TRACE_NAME.fullmatch(name)]
         own = (name for name in folders if name not in away)

@@ -130,10 +130,10 @@ def _behind_loader_ns(facts: Facts) -> int | None:
     if facts.host.bound is not Bound.INPUT or not loading.multiprocess:
         return None
     host = facts.host_as_recorded
-    lengths = [host.steps[each].end_ns - host.steps[each].start_ns for each in host.judged_steps]
+    lengths = [host.steps[step].end_ns - host.steps[step].start_ns for step in host.judged_steps]
     known = loading.curve.measured_workers if loading.curve else 0
     workers = [known] if known else range(1, max(1, len(lengths) // _TURNS) + 1)
-    return min(round(_left_behind_ns(lengths, each) / len(lengths)) for each in workers) if lengths else None
+    return min(round(_left_behind_ns(lengths, worker) / len(lengths)) for worker in workers) if lengths else None
 
 
 def _left_behind_ns(lengths: Sequence[int], workers: int) -> float:

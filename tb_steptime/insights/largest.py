@@ -62,7 +62,7 @@ def nothing_waits(facts: Facts) -> bool:
 
 def setting_ns(facts: Facts) -> int:
     """Returns for how long a step the GPU only sets memory to a value, mean over the steps that are judged."""
-    steps_ns = [facts.overview.steps[each].parts_ns.memset for each in facts.judged_steps]
+    steps_ns = [facts.overview.steps[step].parts_ns.memset for step in facts.judged_steps]
     return whole_mean(sum(steps_ns), len(steps_ns))
 
 

@@ -227,7 +227,7 @@ def _paths(words: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
     """Returns the labels of each text, outermost first."""
     if by == "stack":
         return [[labels.number("python", line) for line in reversed(text.split(BETWEEN))] for text in words.texts]
-    return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in words.texts]
+    return [[labels.number("module", module_name(module)) for module in nested_modules(text)] for text in words.texts]
 
 
 #: "device" is the time of kernels, copies and memsets; "host" that of ops and the runtime calls in them; "idle" the
@@ -342,7 +342,7 @@ class _CostSums:
     def add_bytes(self) -> None:
         """Adds the bytes of the GPUs if any of their memory was recorded, otherwise those of the CPU."""
         places, table = memory_devices(self.trace), self.trace.memory
-        rows = np.concatenate([curve(self.trace, each).row for each in places if each.type == places[0].type])
+        rows = np.concatenate([curve(self.trace, place).row for place in places if place.type == places[0].type])
         rows = rows[table.bytes[rows] > 0]
         op = ops_at(self.trace, rows)
         with_op = np.flatnonzero(op >= 0)

@@ -92,7 +92,7 @@ def _rows_of(group: MatchedGroup, routes: bool = False) -> list[_Row]:
     counts = _counts(group)
     of_group, shown_by = role_of_group(_name(group), counts, routes)
     named = shown_by.code == "role_shown_by_name"
-    roles = {each: of_group if named else role_of_class(each, counts, routes) for each in counts}
+    roles = {count: of_group if named else role_of_class(count, counts, routes) for count in counts}
     keys = _keys(group, roles)
     same_class = Groups.of(keys[group.of]) if len(keys) else Groups.of(group.of)
     firsts = [group.classes[number] for number in group.of[same_class.first].tolist()]

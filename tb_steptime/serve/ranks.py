@@ -84,7 +84,7 @@ class JobFigures:
 
     @property
     def bytes(self) -> int:
-        return sum(each.nbytes for each in self.values.values())
+        return sum(value.nbytes for value in self.values.values())
 
 
 @dataclass(eq=False)
@@ -310,7 +310,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
 def _what_if(replay: JobReplay) -> WhatIfTexts:
     return WhatIfTexts(
         replay=replay_text(replay),
-        changes=[change_text(each, replay.rank_count) for each in replay.changes],
+        changes=[change_text(change, replay.rank_count) for change in replay.changes],
         larger=[larger_text(each) for each in replay.larger],
         remark=None if replay.larger_reason is None else explain(replay.larger_reason),
     )
@@ -372,7 +372,7 @@ def _path(step_lanes: StepLanes, low: int, high: int, bins: int) -> list[LanePie
 
 def _worth(arrivals: Sequence[Arrival], low: int, high: int) -> list[Arrival]:
     """Returns the collectives worth drawing, in time order."""
-    visible = [each for each in arrivals if low <= each.end and each.end - each.wait_ns < high]
+    visible = [arrival for arrival in arrivals if low <= arrival.end and arrival.end - arrival.wait_ns < high]
     worth = [each for each in visible if each.wait_ns >= LEAST_WAIT * (high - low)]
     longest = sorted(worth, key=lambda each: -each.wait_ns)[:MOST_ARRIVALS]
     return sorted(longest, key=lambda each: each.end)

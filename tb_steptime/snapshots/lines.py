@@ -60,7 +60,7 @@ class Lines:
     def frame(self, stack: int) -> Frame | None:
         if stack not in self._known:
             frames = [self._snapshot.frames[each] for each in self._snapshot.stacks[stack]]
-            python = [each for each in frames if is_python(each)]
+            python = [frame for frame in frames if is_python(frame)]
             own = (each for each in python if is_of_user(short_frame(each.file)))
             self._known[stack] = next(own, next(iter(python), None)) or _native_frame(frames)
         return self._known[stack]

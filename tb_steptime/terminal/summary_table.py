@@ -177,7 +177,7 @@ def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
 
 def _idle(host: HostResult) -> Iterator[str]:
     """Yields why the span's main device is idle. Reasons below a thousandth of the step are left out."""
-    idle = next((each.mean for each in host.devices if each.device == host.device), None)
+    idle = next((device.mean for device in host.devices if device.device == host.device), None)
     if idle is None or not idle.total_ns:
         return
     yield share_row(

@@ -115,7 +115,7 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
         columns.add(f"alive.{name}", np.array(rows, np.int32))
     steps = [step.name for step in find_steps(trace).steps]
     columns.add(
-        "alive.step_names", np.array([names + numbers.setdefault(each, len(numbers)) for each in steps], np.int32)
+        "alive.step_names", np.array([names + numbers.setdefault(step, len(numbers)) for step in steps], np.int32)
     )
     return list(numbers)
 

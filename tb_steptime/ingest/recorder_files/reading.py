@@ -138,8 +138,8 @@ def _ahead_ns(rows: Rows) -> Int64:
 def added(trace: Trace, folder: AnyPath, file_names: Sequence[str]) -> tuple[Trace, list[SeenFile]]:
     """Returns the trace with what these files of the folder recorded, and the state of each file as it was read."""
     steps = find_steps(trace).steps
-    low = min(each.host_start_ns for each in steps)
-    high = max(each.host_end_ns for each in steps)
+    low = min(step.host_start_ns for step in steps)
+    high = max(step.host_end_ns for step in steps)
     of_loaders = [name for name in file_names if name.endswith(LOADER_SUFFIX)]
     of_steps = [name for name in file_names if name not in of_loaders]
     stamps = {name: finding.stamp_of(folder / name) for name in file_names}
@@ -196,7 +196,7 @@ def _records(
         return None
     return LoaderRecords(
         files=len(used_files),
-        cores=next((cores for each in used_files if isinstance(cores := each.header.get("usable_cores"), int)), None),
+        cores=next((cores for file in used_files if isinstance(cores := file.header.get("usable_cores"), int)), None),
         loaders=tuple(_settings(used_files, number) for number in used),
         produced=produced,
         received=received,

@@ -241,7 +241,7 @@ def paths_text(scaling: Scaling) -> Phrase | None:
 
 def _path_parts(path: DecidingPath) -> dict[str, int]:
     """Returns the parts by label, ns; they sum to the step."""
-    arrivals = {f"late arrivals of rank {each.rank}": each.late_ns for each in path.ranks}
+    arrivals = {f"late arrivals of rank {rank.rank}": rank.late_ns for rank in path.ranks}
     return {"work": path.work_ns, "transfers": path.transfer_ns} | arrivals
 
 

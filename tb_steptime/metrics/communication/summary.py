@@ -192,7 +192,7 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
     waits, exposed_ns = np.flatnonzero(wait), int(shown.exposed_ns.sum())
     parts = step_breakdown(trace)
     places = find_steps(trace).begun_at(chosen.start_ns).tolist()
-    total_ns = sum(parts[each].communication for each in places)
+    total_ns = sum(parts[place].communication for place in places)
     free = computing - running
     reduces = _reduces_gradients(trace, collectives)
     free_backward = backward_computing(trace, reduces)
@@ -241,7 +241,7 @@ def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: 
     collectives = find_collectives(trace)
     members = _members(trace, collectives, within)
     shares = whole_means(
-        [int(shown.exposed_ns[each].sum()) for each in members], steps, int(shown.exposed_ns.sum()) // steps
+        [int(shown.exposed_ns[member].sum()) for member in members], steps, int(shown.exposed_ns.sum()) // steps
     )
     sites = _sites(trace, collectives)
     rows = [_row(trace, shown, wait, sites, within, steps, *each) for each in zip(members, shares, strict=True)]

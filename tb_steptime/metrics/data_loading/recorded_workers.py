@@ -404,7 +404,7 @@ def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue
     """Returns the queue of ready batches of each loader with workers, within [low, high)."""
     producer = producers(records)
     there = ready_at(records, producer)
-    return [_queue(records, there, each.loader, (low, high)) for each in records.loaders if each.workers]
+    return [_queue(records, there, loader.loader, (low, high)) for loader in records.loaders if loader.workers]
 
 
 def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int, int]) -> ReadyQueue:

@@ -390,7 +390,7 @@ class _Surroundings:
     def keys(self) -> list[Int64]:
         names = (self._direction, self._module, self._source)
         calls = (self._groups.kind[self._kept], *self._groups.names[self._kept].T)
-        columns = (*calls, self._op, self._outer, self._site, *(each.number for each in names))
+        columns = (*calls, self._op, self._outer, self._site, *(name.number for name in names))
         return [np.asarray(column, np.int64) for column in columns]
 
     def place(self, row: int, count: int, total_ns: int, deviation_ns: float | None) -> BlockingPlace:

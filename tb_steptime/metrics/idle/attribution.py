@@ -251,7 +251,7 @@ class _Threads:
         if thread not in self._known:
             others = sorted(self._one_at_a_time - {thread}) if thread in self._one_at_a_time else []
             theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
-            joined = [Intervals.joined(each) for each in theirs]
+            joined = [Intervals.joined(others) for others in theirs]
             self._known[thread] = [*self.before_all, *self._own(thread), *joined]
         return self._known[thread]
 

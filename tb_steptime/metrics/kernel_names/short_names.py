@@ -244,7 +244,7 @@ def _aten(kernel: str, own: str) -> str:
     """Returns the short name of a kernel that applies a function to tensors: the function and its type."""
     applied = kernel.partition("<")[2].replace(f"{ANONYMOUS}::", "")
     functors = _FUNCTOR.findall(applied)
-    inner = [each for each in functors if not _CARRIERS.match(each)]
+    inner = [functor for functor in functors if not _CARRIERS.match(functor)]
     word = _applied(own, applied, inner) or (functors or [own])[0]
     written = [] if inner else [each for each in _LAMBDA.findall(applied) if each != "int" and "*" not in each]
     kind = _element(written[0]) if written else _argument_type(applied[applied.find((functors or [word])[0]) :])

@@ -72,11 +72,11 @@ class FusibleChains(msgspec.Struct, frozen=True):
 
     @property
     def total_ns(self) -> float:
-        return sum(each.total_ns for each in self.kinds)
+        return sum(kind.total_ns for kind in self.kinds)
 
     @property
     def gain_ns(self) -> float:
-        return sum(each.gain_ns for each in self.kinds)
+        return sum(kind.gain_ns for kind in self.kinds)
 
 
 class _Chains(msgspec.Struct, frozen=True, eq=False):

@@ -367,7 +367,7 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
     values = (np.maximum(size, 0), (size > 0).astype(np.int64), size)
     inside = op >= 0
     own = np.searchsorted(ops, op[inside])
-    selves = [exact_sums(own, each[inside], len(ops)) for each in values[:2]]
+    selves = [exact_sums(own, value[inside], len(ops)) for value in values[:2]]
     return OpBytes(ops.astype(np.int32), *selves, *_with_children(trace, ops, rows, values))
 
 

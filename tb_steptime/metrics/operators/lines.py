@@ -140,7 +140,7 @@ def sums_of(rows: Sequence[CodeLine | CodeLineSums]) -> CodeLineSums:
 
 def _sum(values: Sequence[int | None]) -> int | None:
     """Returns the sum; None if any value is unknown, and 0 if there are no values."""
-    numbers = [each for each in values if each is not None]
+    numbers = [value for value in values if value is not None]
     return sum(numbers) if len(numbers) == len(values) else None
 
 

@@ -145,7 +145,7 @@ def _sequences(*traces: Trace) -> list[Sequence]:
     kind = np.array([kinds.setdefault(kind_of(short_name(name)), len(kinds)) for name in names], np.int64)
     columns = [_shapes(trace, number) for trace, number in zip(traces, number_of, strict=True)]
     _, shape = np.unique(np.concatenate(columns), axis=0, return_inverse=True)
-    shapes = np.split(shape.reshape(-1).astype(np.int64), np.cumsum([len(each) for each in columns])[:-1])
+    shapes = np.split(shape.reshape(-1).astype(np.int64), np.cumsum([len(column) for column in columns])[:-1])
     return [Sequence(each[:, 0], own, kind[each[:, 0]]) for each, own in zip(columns, shapes, strict=True)]
 
 

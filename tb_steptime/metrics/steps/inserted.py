@@ -270,7 +270,7 @@ def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWo
     has_work[own.places] = True
     if _are_updates(trace, has_work):
         return None
-    names = [find_steps(trace).steps[each].name for each in own.places.tolist()]
+    names = [find_steps(trace).steps[place].name for place in own.places.tolist()]
     return RecurringWork(own.every, names, own.excess_ns, own.name, own.more, own.outside_ns)
 
 

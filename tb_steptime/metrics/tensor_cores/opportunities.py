@@ -138,7 +138,7 @@ def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Oppo
 
 def _bounds(judged: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
     """Returns the gain that the ratio of the peaks allows for each reason, by its id, in ns."""
-    saved = np.array([*(each.saved for each in judged.peaks), 0.0])[judged.rates[rows]]
+    saved = np.array([*(peak.saved for peak in judged.peaks), 0.0])[judged.rates[rows]]
     places: dict[str, list[int]] = {}
     for place, each in enumerate(judged.reasons):
         places.setdefault(each.id, []).append(place)

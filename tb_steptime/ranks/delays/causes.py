@@ -140,13 +140,13 @@ class _Compared:
         """Changes the cause to an interruption if that is most of the excess: of the CPU in any call, or of the GPU in
         the kernel that shows the cause."""
         own = _interrupted_ns(self.own)
-        others = [_interrupted_ns(each) for each in self.others]
+        others = [_interrupted_ns(other) for other in self.others]
         if cause.id == "host":
-            more = sum(own.values()) - round(float(np.median([sum(each.values()) for each in others])))
+            more = sum(own.values()) - round(float(np.median([sum(other.values()) for other in others])))
             id: CauseId = "cpu_interrupted"
         elif cause.id in ("slower_kernels", "more_work") and cause.name is not None:
             name = cause.name
-            more = own.get(name, 0) - round(float(np.median([each.get(name, 0) for each in others])))
+            more = own.get(name, 0) - round(float(np.median([other.get(name, 0) for other in others])))
             id = "gpu_interrupted"
         else:
             return cause
@@ -198,8 +198,8 @@ def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
     by_name: dict[str | None, int] = {}
     for row in result.excess:
         if row.kind == "interrupted":
-            by_name.update({each.name: each.ns // steps for each in row.names})
-            by_name[None] = by_name.get(None, 0) + (row.total_ns - sum(each.ns for each in row.names)) // steps
+            by_name.update({name.name: name.ns // steps for name in row.names})
+            by_name[None] = by_name.get(None, 0) + (row.total_ns - sum(name.ns for name in row.names)) // steps
     return by_name
 
 

@@ -62,7 +62,7 @@ class Chain:
 
     @property
     def orders(self) -> Orders:
-        return [each.passes for each in self.programs]
+        return [program.passes for program in self.programs]
 
 
 def chains(
@@ -75,10 +75,10 @@ def chains(
     partly = {each.place for each in passes if _peers(ranks[each.place]) - {*numbers}}
     if all((each.stage >= 0).all() for each in passes):
         labelled = [
-            members for members in _groups_by_labels(passes) if partly.isdisjoint(each.place for each in members)
+            members for members in _groups_by_labels(passes) if partly.isdisjoint(member.place for member in members)
         ]
-        candidates = (_chain([numbered(each, {}) for each in members]) for members in labelled)
-    elif missing and not any(_peers(each) for each in ranks):
+        candidates = (_chain([numbered(member, {}) for member in members]) for members in labelled)
+    elif missing and not any(_peers(rank) for rank in ranks):
         return []
     else:
         lines = [line for line in _groups_by_messages(by_place, ranks, numbers) if partly.isdisjoint(line)]
@@ -213,8 +213,8 @@ def _slack(rank_programs: Sequence[Program]) -> dict[tuple[int, int], int]:
 def window(chain: Chain) -> tuple[Int64, Int64]:
     """Returns for each step the first begin of a pass and the last end of one."""
     return (
-        np.min([each.start.min(axis=1) for each in chain.programs], axis=0),
-        np.max([each.end.max(axis=1) for each in chain.programs], axis=0),
+        np.min([program.start.min(axis=1) for program in chain.programs], axis=0),
+        np.max([program.end.max(axis=1) for program in chain.programs], axis=0),
     )
 
 

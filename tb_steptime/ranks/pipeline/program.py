@@ -185,7 +185,9 @@ class ReplayedSteps(NamedTuple):
 
 def lengths_of(programs: Sequence[Program]) -> dict[Pass, Int64]:
     return {
-        one: each.end[:, place] - each.ready[:, place] for each in programs for place, one in enumerate(each.passes)
+        one: program.end[:, place] - program.ready[:, place]
+        for program in programs
+        for place, one in enumerate(program.passes)
     }
 
 

@@ -73,7 +73,7 @@ def runs(logs: Logs) -> contract.Runs:
     return contract.Runs(
         recordings=[_run_line(span, measured) for span, measured in listed],
         more=len(spans) - len(listed),
-        problems=[f"{each.file}: {each.problem}." for each in problems],
+        problems=[f"{problem.file}: {problem.problem}." for problem in problems],
         first_cards=_first_cards(listed, {span.run for span in spans[_LISTED:]}),
     )
 
@@ -89,7 +89,8 @@ def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]], cut: C
             read.add(span, measured, judge(measured.results, measured.facts.gaps))
     read.add_jobs(jobs.found())
     return {
-        f"{each.run} ({', '.join(each.workers)})" if each.workers else each.run: each.text for each in read.reports()
+        f"{report.run} ({', '.join(report.workers)})" if report.workers else report.run: report.text
+        for report in read.reports()
     }
 
 
@@ -133,7 +134,7 @@ def _times(parts: msgspec.Struct) -> dict[str, float]:
 
 def _idle(measured: MeasuredSpan) -> dict[str, float] | None:
     host = measured.result("host", HostResult)
-    mean = next((each.mean for each in host.devices if each.device == host.device), None)
+    mean = next((device.mean for device in host.devices if device.device == host.device), None)
     return None if mean is None else _times(mean)
 
 
@@ -160,7 +161,9 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
         step=_change("step", result.step),
         parts=[_change(CONTRIBUTION_LABELS.get(row.id, row.id), row) for row in result.waterfalls[0].rows],
         kernels=[_kernel(row) for row in table_of("kernels", result.tables).rows[:_KERNELS]],
-        predictions=[answer_of(contract.PredictionLine, each, card=each.insight) for each in result.predictions],
+        predictions=[
+            answer_of(contract.PredictionLine, prediction, card=prediction.insight) for prediction in result.predictions
+        ],
         warnings=list(map(note_line, warning_texts(result))),
     )
 
@@ -195,7 +198,7 @@ def _job(found_job: FoundJob) -> contract.Job:
         path=None if path is None else plain(path),
         pipeline=None if pipeline is None else plain(pipeline_text(pipeline)),
         stages=lines(STAGES, pipeline.rows if pipeline else []),
-        what_if=[plain(each) for each in what_if_texts(job.what_if)],
+        what_if=[plain(text) for text in what_if_texts(job.what_if)],
         what_if_unknown=_why(job.what_if_reason),
         experts=list(map(plain, experts_texts(job))),
         cards=lines(CARDS, judge_job(job)),
@@ -260,7 +263,7 @@ def blocking_calls(logs: Logs, which: SpanChoice, limit: int) -> contract.Blocki
 def memory(logs: Logs, which: SpanChoice, limit: int) -> contract.Memory:
     """Raises RefusalError."""
     result = logs.measured(logs.find(which)).result("memory", MemoryResult)
-    return contract.Memory([_device_memory(each, limit) for each in result.devices], _why(result.unknown))
+    return contract.Memory([_device_memory(device, limit) for device in result.devices], _why(result.unknown))
 
 
 def _device_memory(device: DeviceMemory, limit: int) -> contract.DeviceMemoryLine:
@@ -274,7 +277,9 @@ def _device_memory(device: DeviceMemory, limit: int) -> contract.DeviceMemoryLin
         grows_mb_per_step=maybe_mb(growth.bytes_per_step),
         grows_in_every_step=growth.every_step,
         largest=lines(ALLOCATIONS, device.largest[:limit]),
-        categories_mb={each.category: mb(each.bytes) for each in device.categories} if device.categories else None,
+        categories_mb={category.category: mb(category.bytes) for category in device.categories}
+        if device.categories
+        else None,
         without_earlier=not device.whole,
         why_none=_why(device.why_unknown),
     )
@@ -286,11 +291,11 @@ def _why(reason: Reason | None) -> str | None:
 
 def definitions(metrics: Sequence[str]) -> contract.Definitions:
     """Returns the definitions of these metrics, or of all where none is named. Raises RefusalError."""
-    missing = [each for each in metrics if each not in METRIC_BY_ID]
+    missing = [metric for metric in metrics if metric not in METRIC_BY_ID]
     if missing:
         nearest = did_you_mean(missing[0], METRIC_BY_ID)
         raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(METRIC_BY_ID)}.")
-    chosen = [METRIC_BY_ID[each] for each in metrics] or METRICS
+    chosen = [METRIC_BY_ID[metric] for metric in metrics] or METRICS
     return contract.Definitions(
         [contract.Definition(metric.id, metric.label, unit_of(metric), metric.meaning) for metric in chosen]
     )
@@ -303,7 +308,7 @@ def memory_fit(logs: Logs, which: SpanChoice, batches: Sequence[int], memory: st
         devices = device_fits(logs.trace(logs.find(which)), batches, limit)
     except ValueError as error:
         raise RefusalError(str(error)) from error
-    return contract.Fit([_device(each) for each in devices], MARGIN, None if devices else NOT_RECORDED)
+    return contract.Fit([_device(device) for device in devices], MARGIN, None if devices else NOT_RECORDED)
 
 
 def _device(fit: DeviceFit) -> contract.DeviceFitLine:
@@ -312,12 +317,14 @@ def _device(fit: DeviceFit) -> contract.DeviceFitLine:
         fit,
         largest_batch=fit.largest,
         largest_batch_range=(fit.largest_low, fit.largest_high),
-        peaks=[answer_of(contract.BatchPeak, each) for each in fit.peaks],
+        peaks=[answer_of(contract.BatchPeak, peak) for peak in fit.peaks],
         filled_by=[
-            contract.ModuleMemory(each.path or MADE[each.kind], mb(each.bytes), mb(each.constant), mb(each.per_sample))
-            for each in fit.modules
+            contract.ModuleMemory(
+                module.path or MADE[module.kind], mb(module.bytes), mb(module.constant), mb(module.per_sample)
+            )
+            for module in fit.modules
         ],
-        settings=[_setting(each) for each in fit.settings],
+        settings=[_setting(setting) for setting in fit.settings],
         why_none=_why(fit.unknown),
     )
 
@@ -385,7 +392,7 @@ def memory_snapshot(logs: Logs, file: str | None, since: str | None, limit: int)
     snapshot = logs.snapshot(file)
     summary = _summary(logs, snapshot.file, since)
     growth = {each.device: each for each in summary.growth}
-    devices = [_device_snapshot(each, growth.get(each.device), limit) for each in summary.devices]
+    devices = [_device_snapshot(device, growth.get(device.device), limit) for device in summary.devices]
     return contract.MemorySnapshot(snapshot.file, devices, summary.lost)
 
 

@@ -68,7 +68,7 @@ def job_report(job: FoundJob) -> JobReport:
         unmatched=None if ranks.unmatched is None else plain(explain(ranks.unmatched)),
         matched_steps=ranks.matched_steps,
         ranks=rank_reports(ranks, job.waits),
-        steps=[report_of(JobStepReport, each) for each in ranks.steps],
+        steps=[report_of(JobStepReport, step) for step in ranks.steps],
         late=[
             report_of(LateRankReport, each, text=plain(cause_text(each)), causes=_causes(each.causes))
             for each in ranks.late
@@ -80,7 +80,7 @@ def job_report(job: FoundJob) -> JobReport:
         what_if=None if ranks.what_if is None else what_if_report(ranks.what_if),
         what_if_unknown=None if ranks.what_if_reason is None else plain(explain(ranks.what_if_reason)),
         collectives=[collective_report(each, ranks) for each in ranks.collectives],
-        messages=[messages_report(each) for each in ranks.pairs],
+        messages=[messages_report(pair) for pair in ranks.pairs],
         tokens_unknown=None if ranks.tokens_reason is None else plain(explain(ranks.tokens_reason)),
         clock_residual_ns=ranks.clocks.residual_ns,
         insights=[insight_report(insight) for insight in judge_job(ranks)],
@@ -89,7 +89,7 @@ def job_report(job: FoundJob) -> JobReport:
 
 
 def _path(path: DecidingPath) -> PathReport:
-    ranks = [report_of(PathRankReport, each, causes=_causes(each.causes)) for each in path.ranks]
+    ranks = [report_of(PathRankReport, rank, causes=_causes(rank.causes)) for rank in path.ranks]
     return report_of(PathReport, path, ranks=ranks)
 
 
@@ -102,8 +102,8 @@ def what_if_report(replay: JobReplay) -> JobWhatIfReport:
         JobWhatIfReport,
         replay,
         changes=[
-            report_of(JobChangeReport, each, text=plain(change_text(each, replay.rank_count)))
-            for each in replay.changes
+            report_of(JobChangeReport, change, text=plain(change_text(change, replay.rank_count)))
+            for change in replay.changes
         ],
         larger=[report_of(LargerJobReport, each) for each in replay.larger],
         larger_unknown=None if replay.larger_reason is None else plain(explain(replay.larger_reason)),
@@ -111,7 +111,7 @@ def what_if_report(replay: JobReplay) -> JobWhatIfReport:
 
 
 def _causes(causes: Sequence[Cause]) -> list[LateCauseReport]:
-    return [report_of(LateCauseReport, each) for each in causes]
+    return [report_of(LateCauseReport, cause) for cause in causes]
 
 
 def scalings(runs: Sequence[WorkerOfRun], problems: list[Problem]) -> list[Scaling | None]:

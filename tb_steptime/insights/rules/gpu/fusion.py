@@ -323,7 +323,7 @@ def device_copies(facts: Facts) -> Insight | None:
     layout.
     """
     copies = facts.waste.copies
-    total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
+    total_ns, number = sum(copy.total_ns for copy in copies), sum(copy.count for copy in copies)
     if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
         return None
     template = "{count} copies within the GPU take {time} a step"

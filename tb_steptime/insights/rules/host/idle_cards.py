@@ -201,7 +201,7 @@ def _unclaimed_ns(facts: Facts) -> int:
     """Returns the idle time a step that is neither a wait for a batch nor a bubble, a pause or a late launch."""
     if facts.idle is None:
         return 0
-    others_ns = sum(late_by_site(facts.host).values()) + sum(each.idle_ns for each in facts.host.pauses)
+    others_ns = sum(late_by_site(facts.host).values()) + sum(pause.idle_ns for pause in facts.host.pauses)
     others_ns += facts.idle.data_loading + facts.host.blocking_bubble_ns
     return max(0, facts.idle.total_ns - others_ns)
 

@@ -169,7 +169,7 @@ def how_to_schedule_ahead(facts: Facts, script: str) -> str:
 
 def _concatenates(facts: Facts) -> bool:
     """Returns whether tensors are concatenated, as keys and values of earlier tokens are with those of the next one."""
-    return any(each.kind == "concatenation" for each in facts.waste.copies)
+    return any(copy.kind == "concatenation" for copy in facts.waste.copies)
 
 
 def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:

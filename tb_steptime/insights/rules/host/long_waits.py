@@ -284,7 +284,7 @@ def _longest(facts: Facts, sites: Collection[str], compiled: bool) -> list[LongG
 def _names(facts: Facts, sites: Collection[str], compiled: bool) -> list[WaitName]:
     """Returns all gaps of these places, grouped by what the CPU does in them."""
     rows = [row for row in facts.host.long_gaps if row.site in sites]
-    return [each for row in rows for each in row.names if each.compiled is compiled and not each.unusual]
+    return [name for row in rows for name in row.names if name.compiled is compiled and not name.unusual]
 
 
 def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> str | None:

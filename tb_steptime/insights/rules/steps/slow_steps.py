@@ -97,9 +97,9 @@ def slow_steps(facts: Facts) -> Insight | None:
         return None  # the loop computes more in these steps, so that they have to be longer
     if host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
         return None  # only a loop that itself does something now and then, outside ops
-    lengths = [_own_ns(host.steps[each]) for each in host.judged_steps if each]
+    lengths = [_own_ns(host.steps[step]) for step in host.judged_steps if step]
     usual_ns = median(lengths) if lengths else 0.0
-    gain_ns = round(sum(each - usual_ns for each in lengths) / len(host.judged_steps))
+    gain_ns = round(sum(length - usual_ns for length in lengths) / len(host.judged_steps))
     return host_card(
         facts,
         id="slow_steps",
@@ -123,23 +123,23 @@ def without_named(insights: list[Insight]) -> list[Insight]:
     steps do more, has nearly all of its gain; likewise without the one about steps that do more if a card names the
     function that runs in the same steps. Otherwise slow steps are worth what no card names in them. Long waits for
     launches count as named where the longest ones are all in these steps: usual steps have waits, too."""
-    named = [each for each in insights if each.id in _NAMING]
-    doing_more = [each for each in insights if each.id == "recurring_steps"]
-    waits = [each for each in insights if each.id == "long_stretches"]
-    return [
-        _less_named(each, [*named, *waits]) for each in insights
-        if not (
-            each.id == "slow_steps"
-            and _is_named(each, [*named, *_cards_of_same_steps(each, doing_more), *_cards_within_steps(each, waits)])
-        )
-        and not (each.id == "recurring_steps" and _is_named(each, _cards_of_same_steps(each, named)))
-    ]  # fmt: skip
+    named = [card for card in insights if card.id in _NAMING]
+    doing_more = [card for card in insights if card.id == "recurring_steps"]
+    waits = [card for card in insights if card.id == "long_stretches"]
+
+    def is_said(card: Insight) -> bool:
+        if card.id == "slow_steps":
+            more, within = _cards_of_same_steps(card, doing_more), _cards_within_steps(card, waits)
+            return _is_named(card, [*named, *more, *within])
+        return card.id == "recurring_steps" and _is_named(card, _cards_of_same_steps(card, named))
+
+    return [_less_named(card, [*named, *waits]) for card in insights if not is_said(card)]
 
 
 def _less_named(card: Insight, named: list[Insight]) -> Insight:
     """Returns the card about slow steps without what another card gains, whose longest time ranges are all in these
     steps."""
-    within = [each.gain_ns for each in _cards_within_steps(card, named)]
+    within = [other.gain_ns for other in _cards_within_steps(card, named)]
     if card.id != "slow_steps" or not any(within):
         return card
     left = 1 - max(within) / card.gain_ns
@@ -155,11 +155,11 @@ def _less_named(card: Insight, named: list[Insight]) -> Insight:
 
 def _cards_within_steps(card: Insight, others: list[Insight]) -> list[Insight]:
     """Returns the other cards whose longest time ranges are all in the steps of this one."""
-    return [each for each in others if {range.step for range in each.evidence} <= set(card.steps)]
+    return [other for other in others if {range.step for range in other.evidence} <= set(card.steps)]
 
 
 def _cards_of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:
-    return [each for each in others if set(each.steps) == set(card.steps)]
+    return [other for other in others if set(other.steps) == set(card.steps)]
 
 
 def _is_named(card: Insight, named: list[Insight]) -> bool:
