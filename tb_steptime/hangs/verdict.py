@@ -75,7 +75,7 @@ def _lag(row: RankBehind) -> int:
 
 def _groups(by_rank: dict[int, Dump]) -> dict[str, list[int]]:
     """Returns the members with a dump, for each group whose counters may be compared."""
-    exchanging = {call.group for each in by_rank.values() for call in each.calls if call.is_exchange}
+    exchanging = {call.group for dump in by_rank.values() for call in dump.calls if call.is_exchange}
     by_group: dict[str, list[int]] = {}
     for rank, each in sorted(by_rank.items()):
         for group in each.progress:
@@ -123,7 +123,7 @@ def _waits_for_others(by_rank: dict[int, Dump], row: RankBehind, blamed: set[int
 def _behind(by_rank: dict[int, Dump], group: str, ranks: list[int], rank: int, why: str) -> RankBehind:
     own = by_rank[rank]
     others = [by_rank[other].progress[group] for other in ranks if other != rank]
-    call = next((each for each in own.calls if each.group == group), None)
+    call = next((begun for begun in own.calls if begun.group == group), None)
     return RankBehind(
         rank=rank,
         group=group,

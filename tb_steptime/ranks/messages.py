@@ -123,7 +123,7 @@ def links_of(text: str) -> Links:
     >>> links_of("machine=450"), links_of("450")
     (Links(machine=450000000000.0, network=None, odd=False), Links(machine=None, network=None, odd=True))
     """
-    matches = [_RATE.fullmatch(each) for each in text.split()]
+    matches = [_RATE.fullmatch(word) for word in text.split()]
     rates = {match[1]: float(match[2]) * _BYTES for match in matches if match}
     if None in matches or not all(rates.values()):
         return Links(odd=True)

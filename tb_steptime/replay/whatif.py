@@ -190,7 +190,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     """Returns the results of all changes that can be replayed, or of those given. Returns None if the recording has no
     work on a device, or no step with such work. Raises ValueError for an unknown id."""
     known_changes = changes(trace)
-    if missing := [each for each in ids if each not in known_changes]:
+    if missing := [change for change in ids if change not in known_changes]:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known_changes)}.")
     graph = build_graph(trace)
     as_recorded = steady_step(trace, graph)
@@ -220,7 +220,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     trusted = trusted and _shows_batches(trace, judged, length, lengths)
-    chosen = {each: known_changes[each] for each in ids} if ids else known_changes
+    chosen = {change: known_changes[change] for change in ids} if ids else known_changes
     alone = {id: change(for_ranks) for id, change in chosen.items()} if unexplained <= NO_GAIN else {}
     gains = [Gain(id, None, None, None, None, []) for id in chosen]
     combined = list[Combined]()
@@ -379,7 +379,7 @@ def _gains(
     left = [id for id in chosen if gains[id] > 0 or keep_all]
     while left:
         changed = [chosen[id](now) if so_far else alone[id] for id in left]
-        after = [each.length_ns for each in changed]
+        after = [outcome.length_ns for outcome in changed]
         best = after.index(min(after))
         id = left.pop(best)
         others = {

@@ -231,7 +231,7 @@ def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Int
     start, end = trace.events.start_ns[calls.row], trace.events.ends(calls.row)
     other = (busy - interrupted).overlap_ns(start, end)
     whole = end - start - interrupted.overlap_ns(start, end)
-    other_ns, whole_ns = (np.bincount(calls.function, weights=each) for each in (other, whole))
+    other_ns, whole_ns = (np.bincount(calls.function, weights=weights) for weights in (other, whole))
     return np.asarray((other_ns <= MOST_OTHER * np.maximum(whole_ns, 1))[calls.function], bool)
 
 

@@ -99,33 +99,37 @@ def module_calls(trace: Trace) -> ModuleCalls:
     rows = module_frames(trace)
     around, inside = parent_places(trace, rows), in_steps(trace, rows)
     host = less_children(trace.events.dur_ns[rows], around) * inside
-    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": host, "backward_host": np.zeros(len(rows), np.int64)}
-    own |= dict.fromkeys((*SOMETIMES, "backward_device", "backward_allocated"))
+    costs: dict[ModuleCost, Int64 | None] = {
+        "host": host,
+        "python": host,
+        "backward_host": np.zeros(len(rows), np.int64),
+    }
+    costs |= dict.fromkeys((*SOMETIMES, "backward_device", "backward_allocated"))
     if len(rows):
-        _add_ops(trace, rows, own)
-    return ModuleCalls(rows, around, inside, own)
+        _add_ops(trace, rows, costs)
+    return ModuleCalls(rows, around, inside, costs)
 
 
-def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
+def _add_ops(trace: Trace, rows: Int64, costs: dict[ModuleCost, Int64 | None]) -> None:
     """Adds the costs of ops inside the modules, and of work that no op launched."""
     tree, outside = op_tree(trace, "ran"), outside_ops(trace, "module")
     module, backward = _modules_of_ops(trace, tree, rows)
     of_outside = places_in(rows, innermost(trace, rows, outside.call))
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
-    assert own["python"] is not None
-    own["python"] = own["python"] - _sum(module, host, len(rows))
-    own["backward_host"] = _sum(backward, host, len(rows))
+    assert costs["python"] is not None
+    costs["python"] = costs["python"] - _sum(module, host, len(rows))
+    costs["backward_host"] = _sum(backward, host, len(rows))
     if "allocated" in measured_costs(trace):
         values, (around, size) = own_costs(trace, tree, "allocated"), allocated_outside_ops(trace, rows)
-        own["allocated"] = _sum(module, values, len(rows)) + _sum(places_in(rows, around), size, len(rows))
-        own["backward_allocated"] = _sum(backward, values, len(rows))
+        costs["allocated"] = _sum(module, values, len(rows)) + _sum(places_in(rows, around), size, len(rows))
+        costs["backward_allocated"] = _sum(backward, values, len(rows))
     for cost in DEVICE_COSTS:
         if cost not in measured_costs(trace):
             continue
         values = own_costs(trace, tree, cost, "module")
-        own[cost] = _sum(module, values, len(rows)) + _sum(of_outside, outside.costs(trace, cost), len(rows))
+        costs[cost] = _sum(module, values, len(rows)) + _sum(of_outside, outside.costs(trace, cost), len(rows))
         if cost == "device":
-            own["backward_device"] = _sum(backward, values, len(rows))
+            costs["backward_device"] = _sum(backward, values, len(rows))
 
 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
@@ -251,12 +255,12 @@ def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modu
     )
 
 
-def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, first: int, count: int) -> None:
+def _add(costs: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, first: int, count: int) -> None:
     """Adds values for the `count` entries from `first` on."""
-    column = own[cost]
+    column = costs[cost]
     result = np.zeros(first + count, np.int64) if column is None else column
     result[first : first + len(values)] = values
-    own[cost] = result
+    costs[cost] = result
 
 
 def _labelled_paths(paths: _Paths, rows: Int32, texts: Sequence[str]) -> Int64:

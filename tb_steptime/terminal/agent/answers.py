@@ -107,7 +107,7 @@ def summary(logs: Logs, which: SpanChoice) -> contract.Summary:
     span = logs.find(which)
     measured = logs.measured(span)
     judged = judge(measured.results, measured.facts.gaps)
-    overview = measured.result("overview", OverviewResult)
+    overview, trends = measured.result("overview", OverviewResult), measured.result("trends", TrendsResult)
     return contract.Summary(
         run=span.run,
         worker=span.worker,
@@ -119,12 +119,12 @@ def summary(logs: Logs, which: SpanChoice) -> contract.Summary:
         left_out_ms=ms(sum(row.duration_ns - row.judged_ns for row in overview.steps) / max(1, len(overview.steps))),
         parts_ms=_times(overview.mean_parts_ns),
         gpu_idle_ms=_idle(measured),
-        figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],
+        figures=[_figure(series) for series in trends.series if series.metric in _SHOWN],
         cards=lines(CARDS, judged.insights),
         notes=[note_line(worded(note)) for note in measured.facts.notes],
-        quality=[plain(as_one(each)) for each in judged.quality],
+        quality=[plain(as_one(line)) for line in judged.quality],
         steady_step_ms=maybe_ms(overview.steady_step_ns),
-        excess=[plain(each) for each in judged.excess.values()],
+        excess=[plain(excess) for excess in judged.excess.values()],
     )
 
 
@@ -184,7 +184,7 @@ def ranks(logs: Logs, run: str | None) -> contract.Ranks:
     for span in logs.spans()[0]:
         if span.run == chosen:
             jobs.add(span, logs.measured(span))
-    return contract.Ranks([_job(each) for each in jobs.found()])
+    return contract.Ranks([_job(job) for job in jobs.found()])
 
 
 def _job(found_job: FoundJob) -> contract.Job:
@@ -366,9 +366,9 @@ def _bounds(trace: Trace, step: str | None, between_ms: tuple[float | None, floa
         return round(start * 1e6), round(end * 1e6)
     steps = find_steps(trace).steps
     name = steps[0].name if step is None else step
-    match = next((each for each in steps if each.name == name), None)
+    match = next((step for step in steps if step.name == name), None)
     if match is None:
-        names = ", ".join(each.name for each in steps[:20])
+        names = ", ".join(step.name for step in steps[:20])
         raise RefusalError(f'There is no step "{name}". The steps are: {names}.')
     return match.start_ns, match.end_ns
 
@@ -391,7 +391,7 @@ def memory_snapshot(logs: Logs, file: str | None, since: str | None, limit: int)
     """Raises RefusalError."""
     snapshot = logs.snapshot(file)
     summary = _summary(logs, snapshot.file, since)
-    growth = {each.device: each for each in summary.growth}
+    growth = {row.device: row for row in summary.growth}
     devices = [_device_snapshot(device, growth.get(device.device), limit) for device in summary.devices]
     return contract.MemorySnapshot(snapshot.file, devices, summary.lost)
 
@@ -406,22 +406,22 @@ def _summary(logs: Logs, file: str, since: str | None) -> SnapshotSummary:
 
 def _device_snapshot(device: DeviceSnapshot, grown: DeviceGrowth | None, limit: int) -> contract.DeviceSnapshotLine:
     rows = grown.lines if grown else []
-    more = {(each.line, each.function): mb(each.after_bytes - each.before_bytes) for each in rows}
+    more = {(row.line, row.function): mb(row.after_bytes - row.before_bytes) for row in rows}
     unchanged = 0.0 if grown and len(rows) < MOST_GROWN else None
     return answer_of(
         contract.DeviceSnapshotLine,
         device,
         said=plain(snapshot_headline(device).verdict),
         peak_mb=mb(device.peak_in_use_bytes),
-        peak_by_category_mb={each.category: mb(each.bytes) for each in device.peak_by_category},
+        peak_by_category_mb={row.category: mb(row.bytes) for row in device.peak_by_category},
         lines=[
             answer_of(
                 contract.LineMemory,
-                each,
-                peak_mb=mb(each.bytes),
-                more_mb=more.get((each.line, each.function), unchanged),
+                row,
+                peak_mb=mb(row.bytes),
+                more_mb=more.get((row.line, row.function), unchanged),
             )
-            for each in device.peak_by_line[:limit]
+            for row in device.peak_by_line[:limit]
         ],
-        out_of_memory=[plain(out_of_memory_text(each)) for each in device.out_of_memory],
+        out_of_memory=[plain(out_of_memory_text(row)) for row in device.out_of_memory],
     )
