@@ -133,11 +133,11 @@ class Labels:
     def number(self, kind: FrameKind, text: str) -> int:
         return self._number.setdefault((kind, text), len(self._number))
 
-    def of(self, kind: FrameKind, name: Int32 | Int64, texts: Sequence[str], shown: Callable[[str], str]) -> Int64:
-        """Returns the label numbers of these rows of texts. `shown` is called once for each distinct text."""
+    def of(self, kind: FrameKind, name: Int32 | Int64, texts: Sequence[str], text_of: Callable[[str], str]) -> Int64:
+        """Returns the label numbers of these rows of texts. `text_of` is called once for each distinct text."""
         numbers = np.full(len(texts) + 1, -1, np.int64)
         for each in distinct_in(name).tolist():
-            numbers[each] = self.number(kind, shown(texts[each]))
+            numbers[each] = self.number(kind, text_of(texts[each]))
         return numbers[name]
 
     @property
@@ -335,8 +335,8 @@ class _CostSums:
             ("kernel", is_kernel & ~is_collective), ("collective", is_collective), ("copy", ~is_kernel),
         )  # fmt: skip
         for kind, of_kind in kinds:
-            shown = str if kind == "copy" else short.__getitem__
-            numbers[of_kind] = self.labels.of(kind, events.name[rows[of_kind]], texts, shown)
+            text_of = str if kind == "copy" else short.__getitem__
+            numbers[of_kind] = self.labels.of(kind, events.name[rows[of_kind]], texts, text_of)
         return numbers
 
     def add_bytes(self) -> None:

@@ -198,8 +198,8 @@ class _PathNumbers:
         for (outer, last), number in self.number.items():
             ending.setdefault(last, []).extend([number] if outer >= 0 else [])
         homes = {each: ending[each][0] for each in distinct_in(name).tolist() if len(ending.get(each, [])) == 1}
-        own = [homes.get(each, -1) for each in name.tolist()]
-        path = np.array(own, np.int64)
+        path_of_call = [homes.get(each, -1) for each in name.tolist()]
+        path = np.array(path_of_call, np.int64)
         path[path < 0] = self.numbers(path[path < 0], name[path < 0])
         return path
 
@@ -233,23 +233,25 @@ def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modu
     backward = labels.phase[kernel] == (texts.index("backward") if "backward" in texts else -2)  # -2 matches nothing
     launch = kernel_origins(trace).call[kernel].astype(np.int64)
     pairs = dict.fromkeys(zip(path[~backward].tolist(), launch[~backward].tolist(), strict=True))
-    every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, paths.around))
-    entered = np.array(list(every), np.int64).reshape(-1, 2)
+    distinct_entries = dict.fromkeys(
+        (each, row) for number, row in pairs for each in _with_around(number, paths.around)
+    )
+    entered = np.array(list(distinct_entries), np.int64).reshape(-1, 2)
     entered = entered[~np.isin(entered[:, 0], modules.paths.of_call)]  # a recorded module call counts only once
     calls, count = modules.calls, len(kernel) + len(entered)
-    own = {cost: None if ns is None else _lengthened(ns, count) for cost, ns in calls.own.items()}
+    costs = {cost: None if ns is None else _lengthened(ns, count) for cost, ns in calls.own.items()}
     for cost in DEVICE_COSTS:
         if cost in measured_costs(trace):
             cost_of_kernel = of_activities(trace, cost)[place]
-            _add(own, cost, np.where(backward, 0, cost_of_kernel), len(calls.row), count)
+            _add(costs, cost, np.where(backward, 0, cost_of_kernel), len(calls.row), count)
             if cost == "device":
-                _add(own, "backward_device", np.where(backward, cost_of_kernel, 0), len(calls.row), count)
+                _add(costs, "backward_device", np.where(backward, cost_of_kernel, 0), len(calls.row), count)
     rows = np.concatenate((calls.row, launch, entered[:, 1]))
     counts = np.concatenate((calls.counts, np.zeros(len(kernel), bool), np.ones(len(entered), bool)))
     nowhere = np.full(count, -1, calls.around.dtype)
     of_call = np.concatenate((modules.paths.of_call, path, entered[:, 0]))
     return Modules(
-        ModuleCalls(rows, np.concatenate((calls.around, nowhere)), counts, own),
+        ModuleCalls(rows, np.concatenate((calls.around, nowhere)), counts, costs),
         ModulePaths(of_call, paths.around, paths.frame),
         paths.names,
     )
@@ -317,10 +319,10 @@ def _scripted(trace: Trace) -> Modules:
     entered = _entered(trace, tree, path, paths.around)
     entries = np.concatenate((inside, entered[:, 0]))
     counts = np.concatenate((np.zeros(len(inside), bool), tree.inside[entered[:, 0]]))
-    own = {
+    costs = {
         cost: None if ns is None else _lengthened(ns[inside], len(entered)) for cost, ns in _own(trace, tree).items()
     }
-    calls = ModuleCalls(tree.row[entries].astype(np.int64), np.full(len(entries), -1, np.int64), counts, own)
+    calls = ModuleCalls(tree.row[entries].astype(np.int64), np.full(len(entries), -1, np.int64), counts, costs)
     of_call = np.concatenate((path[inside], entered[:, 1]))
     return Modules(calls, ModulePaths(of_call, paths.around, paths.frame), paths.names)
 
@@ -359,15 +361,15 @@ def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
     backward = np.flatnonzero(forward >= 0)
     place = np.searchsorted(tree.row, forward[backward])
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
-    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host)}
-    own["backward_host"] = exact_sums(place, host[backward], len(tree))
+    costs: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host)}
+    costs["backward_host"] = exact_sums(place, host[backward], len(tree))
     for cost in SOMETIMES:
-        own[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
-    own["backward_device"], own["backward_allocated"] = (
+        costs[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
+    costs["backward_device"], costs["backward_allocated"] = (
         None if values is None else exact_sums(place, values[backward], len(tree))
-        for values in (own["device"], own["allocated"])
+        for values in (costs["device"], costs["allocated"])
     )
-    return own
+    return costs
 
 
 def _lengthened(ns: Int64, count: int) -> Int64:
