@@ -14,7 +14,8 @@ from tb_steptime.metrics.host.blocking_calls import BlockingPlace, blocking_grou
 from tb_steptime.metrics.host.copies import CopyPlace, copy_places
 from tb_steptime.metrics.host.op_times import OpTime, op_times
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace, launch_places
-from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns, phase_labels
+from tb_steptime.metrics.phases.assignment import host_time_ns, phase_labels
+from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.roofline.utilization import known_products
 from tb_steptime.metrics.setup import Setup, setup_of
 from tb_steptime.trace.model import Trace

@@ -10,22 +10,17 @@ import numpy as np
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
-from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
+from tb_steptime.metrics.communication.holding_ops import holding_ops
 from tb_steptime.metrics.communication.summary import Communication, communication
+from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.data_loading.wait_shares import StepWaits, step_waits
-from tb_steptime.metrics.excluded_time.ranges import (
-    OneTimeCost,
-    excluded_time,
-    judged_ns,
-    one_time_rows,
-    whole_steps,
-)
+from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, excluded_time, judged_ns, one_time_rows, whole_steps
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
 from tb_steptime.metrics.host.profiler_cost import AnomalyChecks, anomaly_checks, observed_step_ns
-from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
-from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow, blocking_rows
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.gaps import behind_host_functions_ns
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, bucket_copies, long_gaps
@@ -34,7 +29,6 @@ from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, he
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.launches import (
     LaunchFigures,
@@ -64,28 +58,22 @@ from tb_steptime.metrics.steps.parts import (
     Segment,
     StepAggregates,
     between_ops_ns,
-    interrupted_exchange_ns,
     mean_duration_ns,
     mean_host_ns,
     mean_parts,
-    part_intervals,
     segments,
     slow_steps,
     slow_steps_of_host,
     step_aggregates,
     step_breakdown,
 )
-from tb_steptime.metrics.steps.repeated_work import (
-    Recaptures,
-    Recomputed,
-    WithoutCache,
-    recaptures,
-    recomputed,
-    without_cache,
-)
+from tb_steptime.metrics.steps.recaptures import Recaptures, recaptures
+from tb_steptime.metrics.steps.recomputed import Recomputed, recomputed
+from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle, opportunities
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, slow_products
 from tb_steptime.metrics.tensor_cores.usage import device_has_tensor_cores
+from tb_steptime.replay.bound import step_bound, step_bound_on_cpu
 from tb_steptime.replay.whatif import WhatIf, replayed_step
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace, promised
@@ -263,8 +251,6 @@ class HostResult(msgspec.Struct, frozen=True):
         return list(range(len(self.steps))) if judged is None else judged.steps
 
 
-#: Maximum size of a single value: a number, or the size of a result.
-VALUE_BYTES = 8
 #: Maximum number of rows in the table of blocking calls; the rest are only counted.
 BLOCKING_ROWS = 100
 
@@ -282,7 +268,7 @@ def _result_of_device(trace: Trace, device: int) -> HostResult:
     rows = _rows(trace, device, mean, None)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)
-    bound = _bound(trace, device, blocking, rows["long_gaps"])
+    bound = step_bound(trace, device, blocking, rows["long_gaps"])
     return HostResult(
         unknown=None,
         start_ns=low,
@@ -361,7 +347,7 @@ def _result_of_host_alone(trace: Trace) -> HostResult:
     (low, high), are_averaged = find_steps(trace).window, whole_steps(trace, None)
     host_ns, averaged = mean_host_ns(trace), trace if are_averaged.all() else averaged_over(trace, are_averaged)
     with promised(averaged, find_excess, lambda: find_excess(trace)):  # what comes once shows in all steps
-        bound = _bound_of_host(averaged)
+        bound = step_bound_on_cpu(averaged)
         judged_host = None if averaged is trace else _judged_host(averaged, are_averaged)
     return HostResult(
         unknown=NO_DEVICE,
@@ -408,59 +394,6 @@ def _rows_of_host(trace: Trace) -> dict[str, Any]:
         "anomaly": anomaly_checks(trace),
         "between_ops_ns": between_ops_ns(trace),
     }
-
-
-def _bound(trace: Trace, device: int, blocking: list[BlockingRow], gaps: list[LongGaps]) -> Bound:
-    """Judges the bound by what a replayed step is sensitive to or, if the replay is not trusted, by the idle time of
-    the device and its exchanges. Only what the device shows by itself is known of a recording without the CPU. Where
-    results are read, the CPU sets the pace if it needs them for its own work."""
-    replayed, are_whole = replayed_step(trace), whole_steps(trace, device)
-    whole = step_aggregates(trace, device).of(are_whole).mean
-    if replayed is not None and replayed.trusted:
-        bound = Bound(replayed.pace)
-    else:
-        once_ns = interrupted_exchange_ns(trace, device)[are_whole]
-        bound = _bound_of_device(whole, int(once_ns.sum()) // len(once_ns), launch_figures(trace, device))
-    if is_cpu_unrecorded(trace) and bound not in (Bound.GPU, Bound.COMMUNICATION):
-        return Bound.UNKNOWN
-    if bound is not Bound.SYNC or not blocking or blocking[0].direction != "DtoH":
-        return bound
-    needs_them = _works_on_results(blocking[0], gaps, whole.idle_of(0)) or _is_rollout(trace, replayed)
-    return Bound.HOST if needs_them else bound
-
-
-def _works_on_results(read: BlockingRow, gaps: list[LongGaps], idle: IdleNs) -> bool:
-    """Returns whether the job works on the results that it reads for most of the device's idle time. Without the wait
-    it would have nothing to work on. A single value that is read, as for a log, is not what the CPU works on."""
-    late_ns = sum(row.late_ns for row in gaps)
-    return (read.bytes or 0) > VALUE_BYTES * read.count and late_ns >= LEADING_FRACTION * idle.judged.total_ns
-
-
-def _is_rollout(trace: Trace, replayed: WhatIf | None) -> bool:
-    """Returns whether the layers of a training mostly run in a rollout, and the CPU matters as much as the waits. The
-    action or token that a pass returns is read before the next pass begins, so these waits stay. A validation of many
-    batches looks like that, too."""
-    if replayed is None or not job_kind(trace).no_grad.in_many_passes:
-        return False
-    return replayed.sensitivity.host <= replayed.sensitivity.blocking
-
-
-def _bound_of_device(mean: StepAggregates, once_ns: int, launches: LaunchFigures) -> Bound:
-    """Judges the bound by the device's idle time. once_ns: unjudged time, in which an exchange waits once."""
-    works = mean.works_of(0)
-    exchanges_ns, works_ns = max(works.communication - once_ns, 0), max(works.total_ns - once_ns, 0)
-    return judge(Pace(mean.idle_of(0), mean.bubble_ns(0), works_ns, exchanges_ns, launches.starved_share))
-
-
-def _bound_of_host(trace: Trace) -> Bound:
-    """Judges a recording without a device by what the host does for most of the step, without what is not judged."""
-    steps, left_out = find_steps(trace), excluded_time(trace, None).total
-    judged = {part: steps.overlap_ns(each - left_out).sum() for part, each in part_intervals(trace).items()}
-    parts = Parts(**{part: int(ns) // len(steps.steps) for part, ns in judged.items()})
-    exposed_ns = min(parts.communication, int(exposure(trace).exposed_ns.sum()) // len(steps.steps))
-    between_ns, on_cpu = between_ops_ns(trace, left_out), job_kind(trace).device == "cpu"
-    computes_ns = parts.cpu_exec + parts.runtime + parts.communication - exposed_ns - between_ns
-    return judge_cpu(CpuPace(parts.data_loader, exposed_ns, computes_ns, parts.other + between_ns, on_cpu))
 
 
 def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostStep]:

@@ -25,22 +25,10 @@ from tb_steptime.metrics.memory.allocations import (
     memory_devices,
     memory_name,
 )
+from tb_steptime.metrics.memory.contents import AllocationRow, CategoryBytes, by_category, largest, why_no_parts
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
-from tb_steptime.metrics.memory.peak import (
-    AllocationRow,
-    CategoryBytes,
-    Growth,
-    Maker,
-    MemoryPeak,
-    allocated_peak,
-    by_category,
-    growth,
-    largest,
-    leak_makers,
-    reserved_peak,
-    step_peaks,
-    why_no_parts,
-)
+from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
+from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_spans
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression

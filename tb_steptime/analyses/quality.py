@@ -18,7 +18,8 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import graph_time, job_kind
-from tb_steptime.metrics.roofline.utilization import HFU, validated_tensor_work, validated_traffic
+from tb_steptime.metrics.roofline.utilization import HFU
+from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
 from tb_steptime.metrics.steady.edges import between_recordings, has_launches
 from tb_steptime.text import Note, Quantity, Unit, count, fraction, ns, shortened, text
 from tb_steptime.trace.backward import NODE
@@ -85,7 +86,7 @@ def _cpu_only(trace: Trace) -> list[Note]:
         return []
     if is_cut_short(trace.notes):
         return [Note("cut_before_device")]
-    if any(each.id in ("mostly_unread", "profiler_not_started") for each in recording_findings(trace)):
+    if any(finding.id in ("mostly_unread", "profiler_not_started") for finding in recording_findings(trace)):
         return []
     if job_kind(trace).device == "cpu":
         return [Note("cpu_job")]
@@ -176,7 +177,7 @@ def _left_out(trace: Trace) -> list[Note]:
     step."""
     device = main_device(trace)
     steps, excluded = find_steps(trace), excluded_time(trace, device)
-    notes, finding_ids = [], {each.id for each in recording_findings(trace)}
+    notes, finding_ids = [], {finding.id for finding in recording_findings(trace)}
     for id, when in (
         ("before_recording" if has_launches(trace) else "before_first_work", excluded.before_recording),
         ("once", excluded.once),

@@ -42,7 +42,7 @@ from tb_steptime.metrics.host.copies import CopyPlace
 from tb_steptime.metrics.host.op_times import OpTime
 from tb_steptime.metrics.kernel_names.short_names import kind_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.sites import PhaseId
 
 TableId = Literal["kernels", "ops", "blocking", "copies"]
 
@@ -307,7 +307,7 @@ def _copy(place: CopyPlace) -> PlaceTexts:
 def fields(*names: str, needs: Sequence[str] = ()) -> Key[Any]:
     """Returns the key of these fields of a place. The key is None where one of the fields that it needs is empty."""
     values = attrgetter(*names)
-    return lambda place: values(place) if all(getattr(place, each) for each in needs) else None
+    return lambda place: values(place) if all(getattr(place, need) for need in needs) else None
 
 
 _blocking_place = fields("op", "outer_op", "phase", "direction", "module", "source")

@@ -17,7 +17,7 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.means import whole_mean, whole_means
-from tb_steptime.metrics.phases.assignment import PHASES
+from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.trace.table import Int64
 

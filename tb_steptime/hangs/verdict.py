@@ -59,10 +59,10 @@ FINISH, BEGIN = "finish", "begin"
 
 def find_hang(dumps: Sequence[Dump]) -> Hang:
     """Returns the verdict from the dumps of a job."""
-    by_rank = {each.rank: each for each in dumps}
+    by_rank = {dump.rank: dump for dump in dumps}
     shown = [*_unfinished(by_rank)] or [*_not_begun(by_rank)]
     worst = {row.rank: row for row in sorted(shown, key=_lag)}
-    members = {rank for each in dumps for ranks in each.members.values() for rank in ranks}
+    members = {rank for dump in dumps for ranks in dump.members.values() for rank in ranks}
     waiting = [rank for rank, each in by_rank.items() if each.calls and rank not in worst]
     return Hang(
         sorted(by_rank), sorted(members - by_rank.keys()), [worst[rank] for rank in sorted(worst)], sorted(waiting)
@@ -75,7 +75,7 @@ def _lag(row: RankBehind) -> int:
 
 def _groups(by_rank: dict[int, Dump]) -> dict[str, list[int]]:
     """Returns the members with a dump, for each group whose counters may be compared."""
-    exchanging = {call.group for each in by_rank.values() for call in each.calls if call.is_exchange}
+    exchanging = {call.group for dump in by_rank.values() for call in dump.calls if call.is_exchange}
     by_group: dict[str, list[int]] = {}
     for rank, each in sorted(by_rank.items()):
         for group in each.progress:
@@ -123,15 +123,15 @@ def _waits_for_others(by_rank: dict[int, Dump], row: RankBehind, blamed: set[int
 def _behind(by_rank: dict[int, Dump], group: str, ranks: list[int], rank: int, why: str) -> RankBehind:
     own = by_rank[rank]
     others = [by_rank[other].progress[group] for other in ranks if other != rank]
-    call = next((each for each in own.calls if each.group == group), None)
+    call = next((begun for begun in own.calls if begun.group == group), None)
     return RankBehind(
         rank=rank,
         group=group,
         purpose=own.purposes.get(group, ""),
         finished=own.progress[group].finished,
-        others_finished=max(each.finished for each in others),
+        others_finished=max(other.finished for other in others),
         begun=own.progress[group].begun,
-        others_begun=max(each.begun for each in others),
+        others_begun=max(other.begun for other in others),
         why=why,
         call=call.name if call else None,
         line=call.line if call else None,

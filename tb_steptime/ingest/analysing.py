@@ -68,17 +68,17 @@ def analyse(trace: Trace, requested: Sequence[Analysis[Any]], processes: int = 1
     without values. processes: the maximum number of processes, including this one."""
     shares = _shares(requested) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
     results = _analysed_by_two(trace, shares) if shares else {}
-    left = sorted((each for each in requested if each.id not in results), key=lambda each: each.id not in _WIDE)
+    left = sorted((view for view in requested if view.id not in results), key=lambda view: view.id not in _WIDE)
     results |= _analysed_here(trace, left)
     failed = {view: type(outcome).__name__ for view, outcome in results.items() if isinstance(outcome, Exception)}
-    return {each.id: each.nothing if each.id in failed else results[each.id] for each in requested}, failed
+    return {view.id: view.nothing if view.id in failed else results[view.id] for view in requested}, failed
 
 
 def _analysed_here(trace: Trace, requested: Iterable[Analysis[Any]]) -> Found:
     results = {}
     with trace.bounded():
-        for each in requested:
-            results[each.id] = _analysed(each, trace)
+        for view in requested:
+            results[view.id] = _analysed(view, trace)
             trace.let_go()
     return results
 
@@ -97,10 +97,10 @@ def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
 
 def _shares(requested: Sequence[Analysis[Any]]) -> _Shares | None:
     """Splits the views between the two processes. Returns None where one of them would have nothing to do."""
-    own = sorted((each for each in requested if each.id in _HERE), key=lambda each: _HERE.index(each.id))
-    either = [each for each in requested if each.id not in _HERE]
-    either.sort(key=lambda each: _LONG.index(each.id) if each.id in _LONG else len(_LONG))
-    return _Shares(own, either) if own and either else None
+    only_here = sorted((view for view in requested if view.id in _HERE), key=lambda view: _HERE.index(view.id))
+    either = [view for view in requested if view.id not in _HERE]
+    either.sort(key=lambda view: _LONG.index(view.id) if view.id in _LONG else len(_LONG))
+    return _Shares(only_here, either) if only_here and either else None
 
 
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
@@ -201,7 +201,7 @@ def _results_of(child: Child, views: Sequence[Analysis[Any]]) -> Found:
     content = _all_of(child.stdout)
     try:
         by_view = msgspec.msgpack.decode(content, type=dict[str, bytes])
-        return {each.id: pickle.loads(by_view[each.id]) for each in views if each.id in by_view}
+        return {view.id: pickle.loads(by_view[view.id]) for view in views if view.id in by_view}
     except msgspec.DecodeError:
         return {}
 

@@ -152,7 +152,8 @@ class LocalFiles(msgspec.Struct):
         self._top = os.path.realpath(self.root)
         self._before, self._known, self._seen = self._known, {}, set()
         self._scans += 1
-        self._turns = min(MOST_TURNS, 1 + sum(len(each.listing.files) for each in self._before.values()) // EVERY_SCAN)
+        files = sum(len(known.listing.files) for known in self._before.values())
+        self._turns = min(MOST_TURNS, 1 + files // EVERY_SCAN)
 
     def listing(self, folder: str) -> Listing | None:
         path, now_ns = f"{self._top}/{folder}".rstrip("/") or "/", time.time_ns()
@@ -197,7 +198,7 @@ class LocalFiles(msgspec.Struct):
         since = 0 if self._is_turn(path, self._turns) else now_ns - QUIET_NS
         before = folder.listing.files
         try:
-            files = tuple([_again(path, each) if each.mtime_ns >= since else each for each in before])
+            files = tuple([_again(path, entry) if entry.mtime_ns >= since else entry for entry in before])
         except OSError:
             return None
         return folder.listing if files == before else folder.listing._replace(files=files)
@@ -209,17 +210,18 @@ class LocalFiles(msgspec.Struct):
         """Returns the listing, and whether links are among the entries. A change of a link's target does not change the
         folder's time."""
         with os.scandir(path) as all:
-            every = [each for each in all if not each.name.startswith(".")]
-        entries = [each for each in every if _is_text(each.name)]
-        unreadable = {_shown(each.name) for each in every if not _is_text(each.name) and _may_hold(each)}
-        links = [each for each in entries if each.is_symlink()]
-        away = {each.name for each in links if not self._stays_inside(each.path)}
-        folders = [each.name for each in entries if each.is_dir()]
-        files = [entry for each in entries if matters(each.name) and each.name not in away for entry in _regular(each)]
+            visible = [entry for entry in all if not entry.name.startswith(".")]
+        entries = [entry for entry in visible if _is_text(entry.name)]
+        unreadable = {_shown(entry.name) for entry in visible if not _is_text(entry.name) and _may_hold(entry)}
+        links = [entry for entry in entries if entry.is_symlink()]
+        away = {link.name for link in links if not self._stays_inside(link.path)}
+        folders = [entry.name for entry in entries if entry.is_dir()]
+        may_matter = [entry for entry in entries if matters(entry.name) and entry.name not in away]
+        files = [file for entry in may_matter for file in _regular(entry)]
         outside = [name for name in away if name in folders or TRACE_NAME.fullmatch(name)]
-        own = (name for name in folders if name not in away)
+        inside = (name for name in folders if name not in away)
         of_files = tuple(sorted(files))
-        return Listing(_sorted(own), of_files, _sorted(outside), _sorted(unreadable)), bool(links)
+        return Listing(_sorted(inside), of_files, _sorted(outside), _sorted(unreadable)), bool(links)
 
     def _stays_inside(self, path: str) -> bool:
         return Path(os.path.realpath(path)).is_relative_to(self._top)
@@ -320,7 +322,7 @@ class RemoteFiles(msgspec.Struct):
             fetch_all([RemotePath((self.root / file).url, stats[file]) for file in new])
             before = self._tree or {}  # the identical earlier object where a folder is unchanged
             self._tree = {
-                folder: before[folder] if before.get(folder) == each else each for folder, each in tree.items()
+                folder: before[folder] if before.get(folder) == listing else listing for folder, listing in tree.items()
             }
             self._stats = stats
         except RemoteProblem as problem:
@@ -358,7 +360,7 @@ def _tree(files: list[str], stats: Mapping[str, RemoteStat]) -> _Tree:
         folder, name = posixpath.split(file)
         within[_key(folder)].append(Entry(name, stat.st_size, stat.st_mtime_ns, crc32(stat.mark.encode())))
     all_folders = {_key(posixpath.dirname(file)) for file in files} | folders.keys()
-    return {each: Listing(tuple(sorted(folders[each])), tuple(sorted(within[each]))) for each in all_folders}
+    return {folder: Listing(tuple(sorted(folders[folder])), tuple(sorted(within[folder]))) for folder in all_folders}
 
 
 def _key(folder: str) -> str:

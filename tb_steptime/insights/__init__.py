@@ -17,12 +17,11 @@ from tb_steptime.insights.facts import (
     ONLY_LAUNCHES,
     UNRECORDED,
     Facts,
-    NotComputed,
     little_is_judged,
     mostly_unrecorded,
     one_time_is_unknown,
 )
-from tb_steptime.insights.headlines import HEADLINES, UNKNOWN_SHARE, headline_of, sidebar_shares
+from tb_steptime.insights.headlines import HEADLINES, headline_of
 from tb_steptime.insights.host_verdict import judge_span, notes_of_verdict
 from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain, Rule
@@ -30,7 +29,9 @@ from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.rules.host.requests import OF_REQUESTS, awaits_requests
 from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.severity import as_guess, in_order, lowered, most_gain, sum_of_gains, without_twins
+from tb_steptime.insights.sidebar import UNKNOWN_SHARE, sidebar_shares
 from tb_steptime.insights.tried import NOT_TRIED, could_be, tried
+from tb_steptime.insights.views import NotComputed
 from tb_steptime.insights.wording import (
     TITLES,
     UNKNOWN_HEADLINE,

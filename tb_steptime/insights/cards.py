@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from tb_steptime.insights.base import Certainty, Confidence, Evidence, EvidenceRow, Insight, low
-from tb_steptime.insights.facts import FEW_STEPS, LITTLE, Facts, little_is_judged
+from tb_steptime.insights.facts import LITTLE, Facts, little_is_judged
 from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted, later_title
+from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.text import Phrase, as_phrase, count, phrase
 

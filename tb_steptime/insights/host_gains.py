@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Certainty, Confidence, Evidence, Insight, low, medium
 from tb_steptime.insights.cards import Words, card
-from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, Part
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts, Part
 from tb_steptime.insights.severity import severity_of_gain
+from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.means import median
 from tb_steptime.metrics.steps.host_pace import SiteRow
@@ -129,10 +130,10 @@ def _behind_loader_ns(facts: Facts) -> int | None:
     if facts.host.bound is not Bound.INPUT or not loading.multiprocess:
         return None
     host = facts.host_as_recorded
-    lengths = [host.steps[each].end_ns - host.steps[each].start_ns for each in host.judged_steps]
+    lengths = [host.steps[step].end_ns - host.steps[step].start_ns for step in host.judged_steps]
     known = loading.curve.measured_workers if loading.curve else 0
     workers = [known] if known else range(1, max(1, len(lengths) // _TURNS) + 1)
-    return min(round(_left_behind_ns(lengths, each) / len(lengths)) for each in workers) if lengths else None
+    return min(round(_left_behind_ns(lengths, worker) / len(lengths)) for worker in workers) if lengths else None
 
 
 def _left_behind_ns(lengths: Sequence[int], workers: int) -> float:

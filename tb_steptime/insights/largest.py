@@ -12,8 +12,9 @@ import msgspec
 
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.insights.base import EvidenceRow, Insight, Largest, Piece, Severity
-from tb_steptime.insights.facts import FEW_STEPS, Facts, little_is_judged
+from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.severity import most_gain
+from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, phrase
 
@@ -61,7 +62,7 @@ def nothing_waits(facts: Facts) -> bool:
 
 def setting_ns(facts: Facts) -> int:
     """Returns for how long a step the GPU only sets memory to a value, mean over the steps that are judged."""
-    steps_ns = [facts.overview.steps[each].parts_ns.memset for each in facts.judged_steps]
+    steps_ns = [facts.overview.steps[step].parts_ns.memset for step in facts.judged_steps]
     return whole_mean(sum(steps_ns), len(steps_ns))
 
 

@@ -133,11 +133,11 @@ class Labels:
     def number(self, kind: FrameKind, text: str) -> int:
         return self._number.setdefault((kind, text), len(self._number))
 
-    def of(self, kind: FrameKind, name: Int32 | Int64, texts: Sequence[str], shown: Callable[[str], str]) -> Int64:
-        """Returns the label numbers of these rows of texts. `shown` is called once for each distinct text."""
+    def of(self, kind: FrameKind, name: Int32 | Int64, texts: Sequence[str], text_of: Callable[[str], str]) -> Int64:
+        """Returns the label numbers of these rows of texts. `text_of` is called once for each distinct text."""
         numbers = np.full(len(texts) + 1, -1, np.int64)
         for each in distinct_in(name).tolist():
-            numbers[each] = self.number(kind, shown(texts[each]))
+            numbers[each] = self.number(kind, text_of(texts[each]))
         return numbers[name]
 
     @property
@@ -227,7 +227,7 @@ def _paths(words: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
     """Returns the labels of each text, outermost first."""
     if by == "stack":
         return [[labels.number("python", line) for line in reversed(text.split(BETWEEN))] for text in words.texts]
-    return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in words.texts]
+    return [[labels.number("module", module_name(module)) for module in nested_modules(text)] for text in words.texts]
 
 
 #: "device" is the time of kernels, copies and memsets; "host" that of ops and the runtime calls in them; "idle" the
@@ -335,14 +335,14 @@ class _CostSums:
             ("kernel", is_kernel & ~is_collective), ("collective", is_collective), ("copy", ~is_kernel),
         )  # fmt: skip
         for kind, of_kind in kinds:
-            shown = str if kind == "copy" else short.__getitem__
-            numbers[of_kind] = self.labels.of(kind, events.name[rows[of_kind]], texts, shown)
+            text_of = str if kind == "copy" else short.__getitem__
+            numbers[of_kind] = self.labels.of(kind, events.name[rows[of_kind]], texts, text_of)
         return numbers
 
     def add_bytes(self) -> None:
         """Adds the bytes of the GPUs if any of their memory was recorded, otherwise those of the CPU."""
         places, table = memory_devices(self.trace), self.trace.memory
-        rows = np.concatenate([curve(self.trace, each).row for each in places if each.type == places[0].type])
+        rows = np.concatenate([curve(self.trace, place).row for place in places if place.type == places[0].type])
         rows = rows[table.bytes[rows] > 0]
         op = ops_at(self.trace, rows)
         with_op = np.flatnonzero(op >= 0)

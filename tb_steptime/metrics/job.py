@@ -35,12 +35,13 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     is_collective,
     is_collective_call,
 )
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
+from tb_steptime.metrics.phases.assignment import optimizer_class, site_of
 from tb_steptime.metrics.phases.gradients import differentiates_gradients, transformed_gradients
 from tb_steptime.metrics.phases.left_as_is import NOT_TAKEN as NOT_TAKEN
 from tb_steptime.metrics.phases.left_as_is import LeftAsIs, left_as_is
-from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.phases.no_grad import NoGrad, without_gradients
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
+from tb_steptime.metrics.phases.threads import engine_nodes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
 from tb_steptime.trace.host_ranges import compiling
@@ -160,7 +161,7 @@ def _by_one_thread(trace: Trace) -> list[JobEvidence]:
     call = find_launches(trace).calls_of(rows)
     rows, thread = rows[call >= 0], trace.events.thread[call[call >= 0]]
     devices = (trace.events.device[rows[thread == number]] for number in distinct_in(thread).tolist())
-    several = any(len(distinct_in(each)) > 1 for each in devices)
+    several = any(len(distinct_in(device)) > 1 for device in devices)
     return [JobEvidence("one_thread", len(rows), trace.name_of(rows[0]))] if several else []
 
 
@@ -413,8 +414,8 @@ def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
         return "training", trains
     ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), LAYER_OP.match)
     kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
-    layers = max(ops, kernels, key=lambda layers: sum(each.count for each in layers))
-    if sum(each.count for each in layers) >= MANY:
+    layers = max(ops, kernels, key=lambda layers: sum(layer.count for layer in layers))
+    if sum(layer.count for layer in layers) >= MANY:
         return "inference", layers
     return "unknown", []
 

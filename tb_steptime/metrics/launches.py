@@ -25,7 +25,8 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, SITES, activity_sites
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE, SITES
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals, equal_bins
 from tb_steptime.trace.model import Trace, are_named, find_launches, launched_before, shared

@@ -25,7 +25,7 @@ import numpy as np
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
-from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.ranks.arrivals import Arrivals
 from tb_steptime.ranks.matching import MatchedGroup, bytes_of
 from tb_steptime.ranks.messages import Links
@@ -92,7 +92,7 @@ def _rows_of(group: MatchedGroup, routes: bool = False) -> list[_Row]:
     counts = _counts(group)
     of_group, shown_by = role_of_group(_name(group), counts, routes)
     named = shown_by.code == "role_shown_by_name"
-    roles = {each: of_group if named else role_of_class(each, counts, routes) for each in counts}
+    roles = {count: of_group if named else role_of_class(count, counts, routes) for count in counts}
     keys = _keys(group, roles)
     same_class = Groups.of(keys[group.of]) if len(keys) else Groups.of(group.of)
     firsts = [group.classes[number] for number in group.of[same_class.first].tolist()]

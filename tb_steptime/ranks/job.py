@@ -159,7 +159,7 @@ class _Exchanged:
         all_matches = match(ranks, len(names), job.world_size)
         hosts = [span.host for span in job.spans]
         matching = on_shared_clocks(of_the_same_steps(all_matches, hosts, step_ns), hosts)
-        matching = replace(matching, matched=[with_larger(each, job.spans) for each in matching.matched])
+        matching = replace(matching, matched=[with_larger(group, job.spans) for group in matching.matched])
         return _Exchanged(job.spans, names, ranks, matching, bool(job.missing))
 
     @cached_property
@@ -175,7 +175,7 @@ class _Exchanged:
     @cached_property
     def steps(self) -> Int64:
         """The places of the steps in which something is matched."""
-        return distinct(np.concatenate([np.empty(0, np.int64), *(each.step for each in self.matching.matched)]))
+        return distinct(np.concatenate([np.empty(0, np.int64), *(group.step for group in self.matching.matched)]))
 
     @cached_property
     def step_names(self) -> list[str]:
@@ -252,7 +252,7 @@ def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRa
     what_if = job.what_if
     limit = _Limit.from_replay(exchanged, what_if, path)
     if path is not None:
-        deciding = [each.rank for each in path.deciders]
+        deciding = [decider.rank for decider in path.deciders]
         path = msgspec.structs.replace(path, gain_ns=limit.of_ranks(_late_ns(path, deciding), deciding))
     return msgspec.structs.replace(
         job,
@@ -270,7 +270,7 @@ def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRa
         tokens_reason=tokens_reason,
         exchange=exchange_time(exchanged.spans, exchanged.arrivals, collectives, len(exchanged.steps)),
         balance=balance,
-        late=[_with_gain(each, what_if, limit, [each.rank]) for each in late],
+        late=[_with_gain(rank, what_if, limit, [rank.rank]) for rank in late],
         late_group=_with_gain(late_together, what_if, limit, late_together.ranks) if late_together else None,
         imbalance_gain_ns=_evened_ns(waits_ns, what_if, limit) if balance == "imbalance" else 0,
         imbalance_causes=causes_of_turns(exchanged.spans, exchanged.delays.exposed_ns, exchanged.steps)
@@ -290,7 +290,7 @@ def _with_what_if(job: JobRanks, replay: JobReplay | Reason) -> JobRanks:
 def _unmatched(ranks: Sequence[Instances]) -> Reason:
     if not message_steps(ranks).size:
         return Reason("no_matched_collectives")
-    messages = [one for each in ranks for one in each.classes if one.kind == "send_receive"]
+    messages = [one for rank in ranks for one in rank.classes if one.kind == "send_receive"]
     if any(one.batched and one.peer is None for one in messages):
         return Reason("messages_with_several_ranks")
     peers = any(one.peer is not None for one in messages)
@@ -305,14 +305,14 @@ def _what_if(exchanged: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | 
     if exchanged.replayed is None:
         return Reason("no_common_steps")
     return job_replay(
-        exchanged.replayed, [list(each) for each in dict.fromkeys(tuple(each) for each in groups if each)]
+        exchanged.replayed, [list(ranks) for ranks in dict.fromkeys(tuple(group) for group in groups if group)]
     )
 
 
 def _late_groups(late: Sequence[LateRank], together: LateGroup | None, path: DecidingPath | None) -> list[list[int]]:
     """Returns groups of ranks: each late rank alone, those that are late together, and those that decide the step."""
-    groups = [[each.rank] for each in late] + ([together.ranks] if together else [])
-    return groups + ([sorted(each.rank for each in path.deciders)] if path else [])
+    groups = [[rank.rank] for rank in late] + ([together.ranks] if together else [])
+    return groups + ([sorted(decider.rank for decider in path.deciders)] if path else [])
 
 
 def _slowest_stage(found: Pipeline | None) -> list[list[int]]:
@@ -375,7 +375,7 @@ class _Limit:
 
 
 def _late_ns(path: DecidingPath, ranks: Sequence[int]) -> int:
-    return sum(each.late_ns for each in path.ranks if each.rank in ranks)
+    return sum(rank.late_ns for rank in path.ranks if rank.rank in ranks)
 
 
 def _evened_ns(waits_ns: int, what_if: JobReplay | None, limit: _Limit) -> int:
@@ -401,7 +401,7 @@ def _late(exchanged: _Exchanged) -> list[LateRank]:
     """Returns the late ranks with their causes."""
     waits = step_waits(exchanged.delays, exchanged.steps)
     late = late_ranks(exchanged.delays, exchanged.spans, exchanged.steps, waits)
-    return [msgspec.structs.replace(each, causes=exchanged.causes(each.rank, each.wait_ns)) for each in late]
+    return [msgspec.structs.replace(rank, causes=exchanged.causes(rank.rank, rank.wait_ns)) for rank in late]
 
 
 def _straggles(exchanged: _Exchanged, late: Sequence[LateRank]) -> bool:
@@ -434,10 +434,10 @@ def _path(exchanged: _Exchanged) -> DecidingPath | None:
     if path is None:
         return None
     ranks = [
-        each
-        if each.late_ns < _WORTH_EXPLAINING * path.step_ns
-        else msgspec.structs.replace(each, causes=exchanged.causes(each.rank, each.late_ns))
-        for each in path.ranks
+        rank
+        if rank.late_ns < _WORTH_EXPLAINING * path.step_ns
+        else msgspec.structs.replace(rank, causes=exchanged.causes(rank.rank, rank.late_ns))
+        for rank in path.ranks
     ]
     return msgspec.structs.replace(path, ranks=ranks)
 
@@ -470,7 +470,7 @@ def _with_late(step: JobStep, exchanged: _Exchanged, place: int) -> JobStep:
 
 def _notes(exchanged: _Exchanged) -> list[Note]:
     unlike = exchanged.matching.unlike
-    matched = sum(len(each.step) for each in exchanged.matching.matched)
+    matched = sum(len(group.step) for group in exchanged.matching.matched)
     notes = []
     if unlike:
         notes.append(Note("collectives_unlike", {"count": count(unlike), "all": count(unlike + matched)}))

@@ -31,7 +31,8 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, ExchangeClass, Exchanges, unpacked
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, ExchangeClass, Exchanges
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import Bool, Int32, Int64, distinct
@@ -106,7 +107,7 @@ def _instances(span: RankSpan, exchanges: Exchanges, step: Int32, first: int, en
     class_of, length, exposed = (
         unpacked(column)[in_steps] for column in (exchanges.of, exchanges.length, exchanges.exposed)
     )
-    groups = [len(exchanges.groups) if each.group is None else each.group for each in exchanges.classes]
+    groups = [len(exchanges.groups) if alike.group is None else alike.group for alike in exchanges.classes]
     sequence = unpacked(exchanges.sequence) if exchanges.sequence.count else np.full(len(step), -1, np.int64)
     return Instances(
         groups=[
@@ -277,11 +278,11 @@ def _match_group(
     rows_of = [(ranks[place], rows) for place, rows in members]
     together, unlike = _together(rows_of, steps)
     classes: dict[ExchangeClass, int] = {}
-    numbers = np.stack([_numbered(each, rows, classes) for each, rows in together], axis=1)
+    numbers = np.stack([_numbered(instances, rows, classes) for instances, rows in together], axis=1)
     agree, size = _agreement(list(classes), numbers)
 
     def column(name: str) -> Int64:
-        return np.stack([getattr(each, name)[rows] for each, rows in together], axis=1)[agree]
+        return np.stack([getattr(instances, name)[rows] for instances, rows in together], axis=1)[agree]
 
     return MatchedGroup(
         group=group,
@@ -301,8 +302,8 @@ def _match_group(
 def _together(rows_of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
     """Returns for each rank the rows to be matched, in the same order on all ranks, and how many rows of steps that all
     ranks recorded are left out."""
-    step = np.concatenate([each.step[rows] for each, rows in rows_of])
-    numbers = np.concatenate([each.sequence[rows] for each, rows in rows_of])
+    step = np.concatenate([instances.step[rows] for instances, rows in rows_of])
+    numbers = np.concatenate([instances.sequence[rows] for instances, rows in rows_of])
     sequence = numbers if _have_numbers(rows_of) else np.zeros(len(step), np.int64)
     rank = np.repeat(np.arange(len(rows_of)), [len(rows) for _, rows in rows_of])
     same = Groups.of(step, sequence)
@@ -327,7 +328,7 @@ def _out_of_order(rows_of: list[_Rows], sequence: Int64, steps: int) -> Bool:
     same order. Numbers that are not repeated show what belongs together in any order, as on several streams. sequence:
     those of the ranks' rows one after another, in the order of steps and of start."""
     unordered = np.zeros(steps, bool)
-    step_of = [each.step[rows] for each, rows in rows_of]
+    step_of = [instances.step[rows] for instances, rows in rows_of]
     own = np.split(sequence, np.cumsum([len(step) for step in step_of])[:-1])
     for step, numbers in zip(step_of, own, strict=True):
         again = (np.diff(numbers) < 0) & (np.diff(step) == 0)
@@ -345,7 +346,7 @@ def bytes_of(classes: Sequence[ExchangeClass]) -> Int64:
 
 
 def _have_numbers(rows_of: list[_Rows]) -> bool:
-    return all((each.sequence[rows] >= 0).any() for each, rows in rows_of)
+    return all((instances.sequence[rows] >= 0).any() for instances, rows in rows_of)
 
 
 def _in_order(rows: Int64, place: Int64, equal: Bool) -> Int64:

@@ -59,7 +59,7 @@ def messages(ranks: Sequence[Instances]) -> list[Messages]:
 
 def message_steps(ranks: Sequence[Instances]) -> Int64:
     """Returns the step of each side of a message, over all ranks, as places among the job's steps."""
-    return np.concatenate([np.empty(0, np.int64), *(each.step[each.are_messages] for each in ranks)])
+    return np.concatenate([np.empty(0, np.int64), *(rank.step[rank.are_messages] for rank in ranks)])
 
 
 def _sizes(each: Instances) -> Iterator[tuple[int | None, Int64]]:
@@ -123,8 +123,8 @@ def links_of(text: str) -> Links:
     >>> links_of("machine=450"), links_of("450")
     (Links(machine=450000000000.0, network=None, odd=False), Links(machine=None, network=None, odd=True))
     """
-    matches = [_RATE.fullmatch(each) for each in text.split()]
-    rates = {each[1]: float(each[2]) * _BYTES for each in matches if each}
+    matches = [_RATE.fullmatch(word) for word in text.split()]
+    rates = {match[1]: float(match[2]) * _BYTES for match in matches if match}
     if None in matches or not all(rates.values()):
         return Links(odd=True)
     return Links(rates.get("machine"), rates.get("network"))

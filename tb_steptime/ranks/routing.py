@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.exchanges import unpacked
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.result import Cause, RoutedTokens
 from tb_steptime.ranks.spans import RankSpan
@@ -33,8 +33,8 @@ def routed_tokens(
     """Returns the tokens of each group of ranks that share experts, and the reason why no group has any. The reason is
     None where one has, or where nothing is exchanged in all-to-alls. Raises what reading results raises."""
     results = [_tokens(each, spans) for each in matched if any(one.kind == _KIND for one in each.classes)]
-    tokens = [each for each in results if isinstance(each, RoutedTokens)]
-    reasons = [each for each in results if isinstance(each, Reason)]
+    tokens = [result for result in results if isinstance(result, RoutedTokens)]
+    reasons = [result for result in results if isinstance(result, Reason)]
     return tokens, None if tokens else next(iter(reasons), None)
 
 
@@ -46,7 +46,7 @@ def routes_tokens(group: MatchedGroup, spans: Sequence[RankSpan]) -> bool:
 
 def of_rank(tokens: Sequence[RoutedTokens], rank: int) -> tuple[int | None, int | None]:
     """Returns the tokens that a rank sends and receives, over all groups, or None for both where it is in none."""
-    places = [(each, each.ranks.index(rank)) for each in tokens if rank in each.ranks]
+    places = [(token, token.ranks.index(rank)) for token in tokens if rank in token.ranks]
     if not places:
         return None, None
     return sum(each.sent[place] for each, place in places), sum(each.received[place] for each, place in places)
@@ -55,14 +55,14 @@ def of_rank(tokens: Sequence[RoutedTokens], rank: int) -> tuple[int | None, int 
 def with_tokens(causes: Sequence[Cause], tokens: Sequence[RoutedTokens], rank: int) -> list[Cause]:
     """Adds to the cause "more_received" how many tokens it receives a step, and the median of the other ranks of its
     group."""
-    group = next((each for each in tokens if rank in each.ranks and len(each.ranks) > 1), None)
+    group = next((token for token in tokens if rank in token.ranks and len(token.ranks) > 1), None)
     if group is None:
         return list(causes)
     place, received = group.ranks.index(rank), np.array(group.received) / group.steps
     own, others = round(float(received[place])), round(float(np.median(np.delete(received, place))))
     return [
-        msgspec.structs.replace(each, tokens=own, others_tokens=others) if each.id == "more_received" else each
-        for each in causes
+        msgspec.structs.replace(cause, tokens=own, others_tokens=others) if cause.id == "more_received" else cause
+        for cause in causes
     ]
 
 

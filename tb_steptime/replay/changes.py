@@ -14,10 +14,11 @@ from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.excluded_time.ranges import warm_up
 from tb_steptime.metrics.gpu.activities import way
-from tb_steptime.metrics.idle.bubbles import in_token_waits
+from tb_steptime.metrics.idle.token_waits import in_token_waits
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.phases.assignment import optimizer_updates, prepared
-from tb_steptime.metrics.steps.repeated_work import again_activities, checkpointed, recaptures
+from tb_steptime.metrics.steps.recaptures import recaptures
+from tb_steptime.metrics.steps.recomputed import again_activities, checkpointed
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches, without_calls

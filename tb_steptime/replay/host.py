@@ -15,7 +15,7 @@ from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.host.handovers import handovers
 from tb_steptime.metrics.launches import stalled_launches
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.threads import autograd_threads, training_threads
 from tb_steptime.metrics.steady.edges import first_lost_ns
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.host_ranges import loader_rows

@@ -20,7 +20,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.communication.collectives import find_collectives
-from tb_steptime.metrics.communication.exchanges import PackedColumn, kept_collectives, packed, unpacked
+from tb_steptime.metrics.communication.exchanges import kept_collectives
+from tb_steptime.metrics.communication.packed import PackedColumn, packed, unpacked
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.graph import Graph, build_graph
@@ -245,14 +246,14 @@ def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64)
         number,
     ]
     if reduce := reduce_function():
-        buffers = (each.astype(np.int64, copy=False).tobytes() for each in columns)
+        buffers = (column.astype(np.int64, copy=False).tobytes() for column in columns)
         return PathColumns(*(np.frombuffer(each, np.int64) for each in reduce(*buffers, back)))
     return _longest_paths(columns, back)
 
 
 def _longest_paths(columns: Sequence[Int32 | Int64], back: int) -> PathColumns:
     """Returns what `waits.c` does, without its limit on the paths to one node."""
-    lasts, release, first, before, lag, number = (each.tolist() for each in columns)
+    lasts, release, first, before, lag, number = (column.tolist() for column in columns)
     reached, between = list[dict[int, int]](), list[dict[int, int]]()
     rows = list[tuple[int, int, int]]()
     for node, chosen in enumerate(number):

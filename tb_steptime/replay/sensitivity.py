@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.idle.bubbles import in_token_waits
+from tb_steptime.metrics.idle.token_waits import in_token_waits
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.steady import SteadyStep

@@ -20,14 +20,14 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.communication.collectives import find_collectives
-from tb_steptime.metrics.communication.exposure import longer_than_best_ns
+from tb_steptime.metrics.communication.est_waits import longer_than_best_ns
 from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.metrics.excluded_time.steady_step import steady_step_ns
 from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.changes import Change, changes
@@ -190,7 +190,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     """Returns the results of all changes that can be replayed, or of those given. Returns None if the recording has no
     work on a device, or no step with such work. Raises ValueError for an unknown id."""
     known_changes = changes(trace)
-    if missing := [each for each in ids if each not in known_changes]:
+    if missing := [change for change in ids if change not in known_changes]:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known_changes)}.")
     graph = build_graph(trace)
     as_recorded = steady_step(trace, graph)
@@ -214,13 +214,13 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     compute = step.graph.on_device & ~exchanges(trace, step.graph)
     for_ranks = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
-    shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
+    is_explained = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
     main = main_device(trace)
     judged = float(judged_ns(trace, main)[whole_steps(trace, main)].mean())  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
-    trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
+    trusted = is_explained and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     trusted = trusted and _shows_batches(trace, judged, length, lengths)
-    chosen = {each: known_changes[each] for each in ids} if ids else known_changes
+    chosen = {change: known_changes[change] for change in ids} if ids else known_changes
     alone = {id: change(for_ranks) for id, change in chosen.items()} if unexplained <= NO_GAIN else {}
     gains = [Gain(id, None, None, None, None, []) for id in chosen]
     combined = list[Combined]()
@@ -306,9 +306,9 @@ def _pauses_alone_ns(trace: Trace, as_recorded: SteadyStep) -> int | None:
         return None
     training = lanes[[*step_threads(trace)]]
     nodes = np.flatnonzero(~graph.on_device & is_in(graph.track, training))
-    own = graph.own_ns.copy()
-    own[nodes] -= np.minimum(overlap_ns(pause_intervals(trace, device), graph, nodes), own[nodes])
-    return max(0, for_ranks.length_ns - for_ranks.with_own(own).length_ns)
+    own_ns = graph.own_ns.copy()
+    own_ns[nodes] -= np.minimum(overlap_ns(pause_intervals(trace, device), graph, nodes), own_ns[nodes])
+    return max(0, for_ranks.length_ns - for_ranks.with_own(own_ns).length_ns)
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
@@ -353,9 +353,9 @@ def _bases(step: SteadyStep, observed_ns: int) -> dict[str, SteadyStep]:
     taken evenly from the host's own time."""
     bases = {kind.name.lower(): without(step, kind) for kind in INFERRED}
     if observed_ns:
-        own = step.graph.role == Role.STRETCH
-        left = 1 - observed_ns / max(int(step.graph.own_ns[own].sum()), observed_ns)
-        bases["observer"] = scaled(step, own, left)
+        is_stretch = step.graph.role == Role.STRETCH
+        left = 1 - observed_ns / max(int(step.graph.own_ns[is_stretch].sum()), observed_ns)
+        bases["observer"] = scaled(step, is_stretch, left)
     return bases
 
 
@@ -379,7 +379,7 @@ def _gains(
     left = [id for id in chosen if gains[id] > 0 or keep_all]
     while left:
         changed = [chosen[id](now) if so_far else alone[id] for id in left]
-        after = [each.length_ns for each in changed]
+        after = [outcome.length_ns for outcome in changed]
         best = after.index(min(after))
         id = left.pop(best)
         others = {
@@ -396,8 +396,8 @@ def _gains(
 def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> SteadyStep:
     """Returns the changed base in which no node lacks the same time twice: the host's time that a change removes
     includes that of what observes it. alone: the step with this change alone."""
-    own = np.minimum(alone.graph.own_ns, base.graph.own_ns)
-    return changed.with_own(own)
+    own_ns = np.minimum(alone.graph.own_ns, base.graph.own_ns)
+    return changed.with_own(own_ns)
 
 
 def _gain(id: str, gain: int, after: int, others: dict[str, int], length: int, wider: float) -> Gain:
@@ -424,8 +424,8 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
     copies = COPIES if step.repeats else 1
     began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
     ended = began + graph.own_ns
-    own, release = graph.own_ns.copy(), graph.release_ns.copy()
-    own[nodes] -= wait
+    own_ns, release = graph.own_ns.copy(), graph.release_ns.copy()
+    own_ns[nodes] -= wait
     arrived = began[-1, nodes] + wait
     in_turn = np.lexsort((nodes, group))
     first = np.append(True, np.diff(group[in_turn]) != 0)
@@ -443,7 +443,7 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
         links = joined([links, edges_of(EdgeKind.RANKS, before[first], after[first], lag[first])])
     else:
         release[after[first]] = arrived[in_turn[waits]][first]
-    return replace(step, graph=replace(graph, own_ns=own, release_ns=release, edges=edges), links=links)
+    return replace(step, graph=replace(graph, own_ns=own_ns, release_ns=release, edges=edges), links=links)
 
 
 def _collectives(trace: Trace, graph: Graph) -> tuple[Int64, Int64]:

@@ -6,10 +6,10 @@ import msgspec
 
 from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
-from tb_steptime.insights.headlines import SHARE_MEANINGS
 from tb_steptime.insights.questions import CardMeaning, card_meaning
 from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.rules.ranks import JOB_RULES
+from tb_steptime.insights.sidebar import SHARE_MEANINGS
 from tb_steptime.insights.wording.ranks import ROLE_LABELS
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.insights.wording.terms import AMD_LABELS, TERMS, Term
@@ -21,8 +21,7 @@ from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
 from tb_steptime.metrics.memory.categories import MEMORY_PARTS
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.sites import PHASE_LABELS, PhaseId
 from tb_steptime.metrics.steps.host_pace import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores.usage import KERNEL_BINS, BinMeaning

@@ -84,7 +84,7 @@ class JobFigures:
 
     @property
     def bytes(self) -> int:
-        return sum(each.nbytes for each in self.values.values())
+        return sum(value.nbytes for value in self.values.values())
 
 
 @dataclass(eq=False)
@@ -203,7 +203,7 @@ class Ranks:
         """Returns the ranks of the span's job, as far as they are read. Raises UnknownSpan, SpanFailed."""
         span, run_spans = self._span_and_run(id)
         if work:
-            self.reader.want(each for each in run_spans if each.found.number == span.found.number)
+            self.reader.want(run_span for run_span in run_spans if run_span.found.number == span.found.number)
         try:
             return ranks_page(find_job(span, run_spans), self.jobs)
         except UNREADABLE as error:
@@ -241,7 +241,7 @@ class Ranks:
             jobs = [self._scaled(id) for id in (base, candidate)]
         except UNREADABLE:
             return None
-        several = max(len(each.spans) for each in jobs) > 1 and all(each.job.steps for each in jobs)
+        several = max(len(job.spans) for job in jobs) > 1 and all(job.job.steps for job in jobs)
         return comparison_text(scaling(*jobs)) if several else None
 
     def _scaled(self, id: str) -> ScaledJob:
@@ -264,7 +264,7 @@ class Ranks:
         span = self.directory.find(id)
         if span is None:
             raise UnknownSpan(id)
-        return span, [each for each in self.directory.spans()[1] if each.found.run == span.found.run]
+        return span, [other for other in self.directory.spans()[1] if other.found.run == span.found.run]
 
 
 def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
@@ -310,8 +310,8 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
 def _what_if(replay: JobReplay) -> WhatIfTexts:
     return WhatIfTexts(
         replay=replay_text(replay),
-        changes=[change_text(each, replay.rank_count) for each in replay.changes],
-        larger=[larger_text(each) for each in replay.larger],
+        changes=[change_text(change, replay.rank_count) for change in replay.changes],
+        larger=[larger_text(larger) for larger in replay.larger],
         remark=None if replay.larger_reason is None else explain(replay.larger_reason),
     )
 
@@ -343,7 +343,7 @@ def job_timeline(
         bins=bins,
         cells=b"\0" + b"".join(_cells(lane, edges).tobytes() for lane in step_lanes.lanes),
         path=_path(step_lanes, low, high, bins),
-        arrivals=[_arrivals(each) for each in _worth(step_lanes.arrivals, low, high)],
+        arrivals=[_arrivals(arrival) for arrival in _worth(step_lanes.arrivals, low, high)],
     )
 
 
@@ -357,7 +357,7 @@ def _window(length_ns: int, between: tuple[int, int] | None) -> tuple[int, int]:
 def _cells(lane: Lane, edges: Int64) -> NDArray[np.uint8]:
     """Returns the step of each rank in each bin; 0 where the rank is in the step for less than half of the bin."""
     start, end = edges[:-1], edges[1:]
-    covered = np.stack([each.overlap_ns(start, end) for each in (lane.own, lane.waits, lane.transfers)])
+    covered = np.stack([kind.overlap_ns(start, end) for kind in (lane.own, lane.waits, lane.transfers)])
     longest = covered.argmax(axis=0) + 1
     return np.where(2 * covered.sum(axis=0) < end - start, 0, longest).astype(np.uint8)
 
@@ -372,8 +372,8 @@ def _path(step_lanes: StepLanes, low: int, high: int, bins: int) -> list[LanePie
 
 def _worth(arrivals: Sequence[Arrival], low: int, high: int) -> list[Arrival]:
     """Returns the collectives worth drawing, in time order."""
-    visible = [each for each in arrivals if low <= each.end and each.end - each.wait_ns < high]
-    worth = [each for each in visible if each.wait_ns >= LEAST_WAIT * (high - low)]
+    visible = [arrival for arrival in arrivals if low <= arrival.end and arrival.end - arrival.wait_ns < high]
+    worth = [arrival for arrival in visible if arrival.wait_ns >= LEAST_WAIT * (high - low)]
     longest = sorted(worth, key=lambda each: -each.wait_ns)[:MOST_ARRIVALS]
     return sorted(longest, key=lambda each: each.end)
 

@@ -20,7 +20,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_steptime.metrics.memory.categories import CATEGORIES, MODULE_STATE, CategoryId
-from tb_steptime.metrics.memory.peak import CategoryBytes, parts_of
+from tb_steptime.metrics.memory.contents import CategoryBytes, parts_of
 from tb_steptime.snapshots.lines import is_python
 from tb_steptime.snapshots.model import Action, Allocations, Snapshot, Usage
 from tb_steptime.text.patterns import expression

@@ -59,10 +59,10 @@ class Lines:
 
     def frame(self, stack: int) -> Frame | None:
         if stack not in self._known:
-            frames = [self._snapshot.frames[each] for each in self._snapshot.stacks[stack]]
-            python = [each for each in frames if is_python(each)]
-            own = (each for each in python if is_of_user(short_frame(each.file)))
-            self._known[stack] = next(own, next(iter(python), None)) or _native_frame(frames)
+            frames = [self._snapshot.frames[number] for number in self._snapshot.stacks[stack]]
+            python = [frame for frame in frames if is_python(frame)]
+            of_user = (frame for frame in python if is_of_user(short_frame(frame.file)))
+            self._known[stack] = next(of_user, next(iter(python), None)) or _native_frame(frames)
         return self._known[stack]
 
     def line(self, stack: int) -> str | None:
@@ -98,7 +98,7 @@ def native_path(frames: list[Frame]) -> list[Frame]:
 def _native_frame(frames: list[Frame]) -> Frame | None:
     """Returns a node of the backward pass, or else the innermost op."""
     path = native_path(frames)
-    return next((each for each in path if not each.function.startswith("aten::")), next(iter(path), None))
+    return next((frame for frame in path if not frame.function.startswith("aten::")), next(iter(path), None))
 
 
 def line_of(frame: Frame) -> str:
@@ -119,7 +119,7 @@ def by_line(blocks: Allocations, use: Usage, lines: Lines) -> list[LineRow]:
     """Returns the lines, those with the most memory at the peak first, then those with the most at the end."""
     rows = []
     peak, end = blocks.alive_after(use.peak), blocks.alive_after(len(use.entries))
-    own = blocks.begin >= 0
+    in_recording = blocks.begin >= 0
     freed = (blocks.begin >= 0) & (blocks.end < len(use.entries))
     for key, of_line in lines.groups(blocks).items():
         lived = of_line[freed[of_line]]
@@ -134,8 +134,8 @@ def by_line(blocks: Allocations, use: Usage, lines: Lines) -> list[LineRow]:
                 bytes=int(blocks.size[of_line[peak[of_line]]].sum()),
                 count=int(np.count_nonzero(peak[of_line])),
                 end_bytes=int(blocks.size[of_line[end[of_line]]].sum()),
-                made_bytes=int(blocks.size[of_line[own[of_line]]].sum()),
-                made_count=int(np.count_nonzero(own[of_line])),
+                made_bytes=int(blocks.size[of_line[in_recording[of_line]]].sum()),
+                made_count=int(np.count_nonzero(in_recording[of_line])),
                 lifetime_us=round(float((end_us - start_us).mean())) if timed else None,
             )
         )
@@ -176,7 +176,7 @@ def growth(before: Snapshot, after: Snapshot) -> list[DeviceGrowth]:
 
 def _device(before: Snapshot, after: Snapshot, device: int) -> DeviceGrowth:
     (used_then, reserved_then, then), (used_now, reserved_now, now) = (
-        _at_end(each, device) for each in (before, after)
+        _at_end(snapshot, device) for snapshot in (before, after)
     )
     rows = [
         LineGrowth(*(key or (None, None)), *(value for pair in zip(*both, strict=True) for value in pair))
@@ -240,7 +240,7 @@ def _shown(snapshot: Snapshot, stack: int) -> list[Frame]:
     """Returns the shown frames of a stack, the outermost first."""
     if stack < 0:
         return [Frame("", 0, UNKNOWN)]
-    frames = [snapshot.frames[each] for each in snapshot.stacks[stack]]
+    frames = [snapshot.frames[number] for number in snapshot.stacks[stack]]
     return ([frame for frame in frames if is_python(frame)] or native_path(frames))[::-1]
 
 
@@ -248,11 +248,11 @@ def _merge(top: Node, least: int) -> None:
     waiting = [top]
     while waiting:
         node = waiting.pop()
-        small = [each for each in node.under.values() if each.bytes < least]
+        small = [below for below in node.under.values() if below.bytes < least]
         if len(small) > 1:
             merged = Node(SMALLER, merged=len(small))
-            merged.add(sum(each.bytes for each in small), sum(each.count for each in small))
-            node.under = {name: each for name, each in node.under.items() if each.bytes >= least} | {"": merged}
+            merged.add(sum(below.bytes for below in small), sum(below.count for below in small))
+            node.under = {name: below for name, below in node.under.items() if below.bytes >= least} | {"": merged}
         waiting += node.under.values()
 
 
@@ -292,7 +292,7 @@ def strips(snapshot: Snapshot, device: int) -> tuple[list[Strip], int]:
     on_device = on_device[np.lexsort((-segments.size[on_device], -kept_bytes[on_device]))]
     lines = Lines(snapshot)
     first = on_device[:MOST_STRIPS].tolist()
-    shown = [_strip(snapshot, each, int(kept_bytes[each]), int(in_use[each]), lines) for each in first]
+    shown = [_strip(snapshot, segment, int(kept_bytes[segment]), int(in_use[segment]), lines) for segment in first]
     return shown, len(on_device) - len(shown)
 
 
@@ -300,9 +300,9 @@ def _strip(snapshot: Snapshot, segment: int, free: int, in_use: int, lines: Line
     blocks = snapshot.blocks
     rows = np.flatnonzero(blocks.segment == segment)
     rows = rows[np.argsort(blocks.address[rows], kind="stable")]
-    shown = rows[:MOST_BLOCKS]
-    used = (blocks.state[shown] != State.FREE).tolist()
-    stacks = zip(blocks.stack[shown].tolist(), used, strict=True)
+    kept = rows[:MOST_BLOCKS]
+    used = (blocks.state[kept] != State.FREE).tolist()
+    stacks = zip(blocks.stack[kept].tolist(), used, strict=True)
     names = [lines.line(stack) if busy else None for stack, busy in stacks]
     places = {name: place for place, name in enumerate(dict.fromkeys(name for name in names if name is not None))}
     start = int(snapshot.segments.address[segment])
@@ -311,8 +311,8 @@ def _strip(snapshot: Snapshot, segment: int, free: int, in_use: int, lines: Line
         bytes=int(snapshot.segments.size[segment]),
         free_bytes=free,
         in_use_bytes=in_use,
-        offset=[address - start for address in blocks.address[shown].tolist()],
-        size=blocks.size[shown].tolist(),
+        offset=[address - start for address in blocks.address[kept].tolist()],
+        size=blocks.size[kept].tolist(),
         used=used,
         line=[-1 if name is None else places[name] for name in names],
         lines=list(places),

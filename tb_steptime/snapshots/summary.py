@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.peak import CategoryBytes
+from tb_steptime.metrics.memory.contents import CategoryBytes
 from tb_steptime.snapshots.categories import by_category, categories
 from tb_steptime.snapshots.lines import DeviceGrowth, LineRow, Lines, by_line, growth
 from tb_steptime.snapshots.model import Action, Snapshot, State, Usage, allocations, usage

@@ -6,7 +6,7 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.host.annotations import RangeRow
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.tables.base import Column, Surface, Table, head

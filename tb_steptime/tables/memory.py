@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.memory.allocations import ChurnRow, OpMemory
+from tb_steptime.metrics.memory.contents import AllocationRow
 from tb_steptime.metrics.memory.fit.predictions import BatchFit, FitSetting, ModuleBytes
-from tb_steptime.metrics.memory.peak import AllocationRow, Maker
+from tb_steptime.metrics.memory.growth import Maker
 from tb_steptime.tables.base import Column, Surface, Table, head
 from tb_steptime.text import Unit
 

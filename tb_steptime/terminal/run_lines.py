@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -73,8 +73,11 @@ def run_span(worker: str, measured: MeasuredSpan, judgement: Judgement) -> RunSp
     )
 
 
-#: A run, and the number of a work within it.
-_Key = tuple[tuple[str, str], int]
+class _Key(NamedTuple):
+    """A run, and the number of a work within it."""
+
+    run: tuple[str, str]
+    work: int
 
 
 class _WorksOfRun:
@@ -140,10 +143,10 @@ class Runs:
         run = run_key(span)
         if run not in self._numbers:
             self._numbers[run], self._works = [], _WorksOfRun()
-        key = run, self._works.number(span, measured)
-        self._of_worker[run, span.worker] = key[1]
+        key = _Key(run, self._works.number(span, measured))
+        self._of_worker[run, span.worker] = key.work
         if key not in self.found:
-            self._numbers[run].append(key[1])
+            self._numbers[run].append(key.work)
             self.found[key] = span, []
         self.found[key][1].append(run_span(span.worker, measured, judgement))
 
@@ -158,7 +161,7 @@ class Runs:
             if cards := judge_job(job.ranks):
                 first = job.recorded[0].found
                 run = run_key(first)
-                self._of_jobs[run, self._of_worker.get((run, first.worker), 0)] = cards[0], step_ns(job.ranks)
+                self._of_jobs[_Key(run, self._of_worker.get((run, first.worker), 0))] = cards[0], step_ns(job.ranks)
 
     def table(self, width: int | None) -> Iterator[str]:
         """See `run_table`."""
@@ -170,8 +173,8 @@ class Runs:
         called after all spans were added. Runs with several processes have no such card: these are ranks, which the
         cards of the job cover."""
         for key, (first_span, spans) in self.found.items():
-            if self._is_one_of_several(key) and key[1] == self._numbers[key[0]][0]:
-                works = (self.found[key[0], number][1] for number in self._numbers[key[0]])
+            if self._is_one_of_several(key) and key.work == self._numbers[key.run][0]:
+                works = (self.found[_Key(key.run, work)][1] for work in self._numbers[key.run])
                 listed = "; ".join(", ".join(_workers(of_work)) for of_work in works)  # "a, b; c"
                 yield printable(f"{first_span.run_name} holds jobs that do different work: {listed}.")
             if len({span.worker for span in spans}) > 1:
@@ -189,7 +192,7 @@ class Runs:
         ]
 
     def _is_one_of_several(self, key: _Key) -> bool:
-        return len(self._numbers[key[0]]) > 1
+        return len(self._numbers[key.run]) > 1
 
     def _named(self, key: _Key) -> FoundSpan:
         """Returns the first span of a run, whose name says which processes are meant where others do other work."""
@@ -200,10 +203,10 @@ class Runs:
 
     def _advice(self, key: _Key) -> RunAdvice:
         spans = self.found[key][1]
-        own = run_advice([span.advice for span in spans])
+        of_spans = run_advice([span.advice for span in spans])
         of_job = self._of_jobs.get(key)
-        if of_job is None or is_surer(own.card, of_job[0]):
-            return own
+        if of_job is None or is_surer(of_spans.card, of_job[0]):
+            return of_spans
         card, step_ns = of_job
         return job_advice(card, len(spans), step_ns)
 

@@ -20,9 +20,9 @@ from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_words
 from tb_steptime.insights.wording.notes import full_text, noted, notes_of_cards
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.phases.sites import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.terminal.output import aligned, cut_off, paragraphs, row, share_row, wrapped
 from tb_steptime.text import Note, Phrase
@@ -177,7 +177,7 @@ def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
 
 def _idle(host: HostResult) -> Iterator[str]:
     """Yields why the span's main device is idle. Reasons below a thousandth of the step are left out."""
-    idle = next((each.mean for each in host.devices if each.device == host.device), None)
+    idle = next((device.mean for device in host.devices if device.device == host.device), None)
     if idle is None or not idle.total_ns:
         return
     yield share_row(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.text import Quantity, Unit, count, fraction, nbytes, ns, text
 from tb_steptime.timeline.answers import EventDetail, EventFact, EventLink
 from tb_steptime.timeline.around import around, calls_in, kind_name, self_ns, track_name, why_gap

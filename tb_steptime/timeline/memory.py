@@ -25,9 +25,15 @@ from tb_steptime.metrics.memory.allocations import (
     sizes,
 )
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.peak import MOST_ROWS, AllocationRow, CategoryBytes, later_steps, parts_of, why_no_parts
-from tb_steptime.metrics.phases.assignment import PHASES
-from tb_steptime.metrics.phases.marks import without_engine
+from tb_steptime.metrics.memory.contents import (
+    MOST_ROWS,
+    AllocationRow,
+    CategoryBytes,
+    later_steps,
+    parts_of,
+    why_no_parts,
+)
+from tb_steptime.metrics.phases.sites import PHASES, without_engine
 from tb_steptime.text import Reason
 from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.event_file import Columns, EventFile
@@ -109,7 +115,7 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
         columns.add(f"alive.{name}", np.array(rows, np.int32))
     steps = [step.name for step in find_steps(trace).steps]
     columns.add(
-        "alive.step_names", np.array([names + numbers.setdefault(each, len(numbers)) for each in steps], np.int32)
+        "alive.step_names", np.array([names + numbers.setdefault(step, len(numbers)) for step in steps], np.int32)
     )
     return list(numbers)
 

@@ -39,7 +39,7 @@ from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.threads import autograd_threads, training_threads
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind
@@ -147,8 +147,8 @@ def _steps(trace: Trace) -> TrackEvents:
 def _phases(trace: Trace) -> TrackEvents:
     """Returns every phase of the host, in time order. The steps have the numbers before them."""
     phases = host_phases(trace)
-    place = np.repeat(np.arange(len(phases)), [len(each) for each in phases.values()])
-    start, end = (np.concatenate([getattr(each, side) for each in phases.values()]) for side in ("start", "end"))
+    place = np.repeat(np.arange(len(phases)), [len(phase) for phase in phases.values()])
+    start, end = (np.concatenate([getattr(phase, side) for phase in phases.values()]) for side in ("start", "end"))
     colours = np.array([PLACE[_PHASE_COLOURS.get(phase, "other")] for phase in phases])
     first = len(trace.events) + len(find_steps(trace).steps)
     order = np.argsort(start, kind="stable").astype(np.int32)

@@ -45,10 +45,10 @@ class Words(msgspec.Struct, frozen=True, eq=False):
         """Returns these texts, or the others' where these have none."""
         texts = list(dict.fromkeys((*others.texts, *self.texts)))
         number_of = {text: number for number, text in enumerate(texts)}
-        own, theirs = (
+        own_number, theirs = (
             np.array([*(number_of[text] for text in each.texts), -1], np.int32)[each.number] for each in (self, others)
         )
-        return Words(np.where(own >= 0, own, theirs), texts)
+        return Words(np.where(own_number >= 0, own_number, theirs), texts)
 
 
 def sources(trace: Trace, rows: Rows) -> Words:
@@ -71,20 +71,20 @@ def hierarchies(trace: Trace, rows: Rows) -> Words:
     return _words_of_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
 
 
-def _words_of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], str]) -> Words:
+def _words_of_frames(trace: Trace, frames: RowsOf, rows: Rows, text_of: Callable[[str], str]) -> Words:
     frame = innermost(trace, frames, rows.astype(np.int64))
     name = values_at(trace.events.name, frame).astype(np.int32)
-    return words_of(name, trace.strings.strings, shown)
+    return words_of(name, trace.strings.strings, text_of)
 
 
-def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) -> Words:
-    """Returns the result of `shown` for the call stack of the op, or of the innermost op around it that has one: frames
-    separated by ";", innermost first."""
-    return _words_of_ops(trace, trace.stacks, trace.stack_texts, rows, shown)
+def stack_words(trace: Trace, rows: Rows, text_of: Callable[[str], str | None]) -> Words:
+    """Returns the result of `text_of` for the call stack of the op, or of the innermost op around it that has one:
+    frames separated by ";", innermost first."""
+    return _words_of_ops(trace, trace.stacks, trace.stack_texts, rows, text_of)
 
 
 def _words_of_ops(
-    trace: Trace, table: StackTable, texts: StringTable, rows: Rows, shown: Callable[[str], str | None]
+    trace: Trace, table: StackTable, texts: StringTable, rows: Rows, text_of: Callable[[str], str | None]
 ) -> Words:
     number = np.full(len(rows), -1, np.int32)
     if len(table):
@@ -92,7 +92,7 @@ def _words_of_ops(
         has_op = np.flatnonzero(op >= 0)
         of_ops = _stacks_of_ops(trace) if table is trace.stacks else _hierarchies_of_ops(trace)
         number[has_op] = of_ops[np.searchsorted(op_rows(trace), op[has_op])]
-    return words_of(number, texts.strings, shown)
+    return words_of(number, texts.strings, text_of)
 
 
 @shared
@@ -117,10 +117,10 @@ def _texts_of_ops(trace: Trace, table: StackTable) -> Int32:
     return text
 
 
-def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
+def words_of(number: Int32, texts: Sequence[str], text_of: Callable[[str], str | None]) -> Words:
     """Returns a text for each number. Each distinct text is processed once."""
     distinct_numbers = distinct_in(number[number >= 0]).tolist()
-    shown_by_text = {text: shown(texts[text]) for text in distinct_numbers}
+    shown_by_text = {text: text_of(texts[text]) for text in distinct_numbers}
     distinct = list(dict.fromkeys(word for word in shown_by_text.values() if word is not None))
     place = {word: index for index, word in enumerate(distinct)}
     new = np.full(len(texts) + 1, -1, np.int32)  # the last means none

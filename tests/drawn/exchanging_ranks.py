@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tb_steptime.analyses.ranks import RanksResult
-from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges, PackedColumn, packed
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges
+from tb_steptime.metrics.communication.packed import PackedColumn, packed
 from tb_steptime.ranks.spans import RankSpan
 
 STEP_NS = 1_000_000

@@ -15,13 +15,13 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement
 from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import Pace
 from tb_steptime.metrics.idle.bottleneck import judge as bound_of
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.launches import LaunchFigures
-from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.parts import Segment
 from tb_steptime.text import Finding

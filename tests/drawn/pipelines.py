@@ -12,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from tb_steptime.analyses.ranks import RanksResult
-from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges, packed
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges
+from tb_steptime.metrics.communication.packed import packed
 from tb_steptime.metrics.communication.passes import Passes
 from tb_steptime.ranks.spans import RankSpan
 

@@ -10,7 +10,8 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.metrics.base import Series
-from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges, packed
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges
+from tb_steptime.metrics.communication.packed import packed
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.messages import Links
 from tb_steptime.ranks.result import JobRanks

@@ -19,7 +19,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.kernels.launch_places import kernel_makers
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.phases.assignment import kernel_phases
+from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.replays.labels import labelled
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import graph_kernels, kernel_op_names, kernel_origins

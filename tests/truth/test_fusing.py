@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from tb_steptime.analyses.host import analyse
-from tb_steptime.metrics.kernels.fusion import STAYS_FRACTION, eager_attention, fusible_chains
+from tb_steptime.metrics.kernels.eager_attention import eager_attention
+from tb_steptime.metrics.kernels.fusible_chains import STAYS_FRACTION, fusible_chains
 from tests.drawn.real_traces import read_real, real_path
 
 TIMESFORMER, HOST_BOUND = "tracelens_h100_timesformer", "hta_a100_ddp_nccl"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.memory.peak import by_category
+from tb_steptime.metrics.memory.contents import by_category
 from tb_steptime.snapshots.categories import by_category as snapshot_by_category
 from tb_steptime.snapshots.categories import categories
 from tb_steptime.snapshots.model import allocations, usage

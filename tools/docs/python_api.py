@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 
 from tb_steptime.metrics.host.copies import CopyRow
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.kernels.table import KernelGroup
 from tb_steptime.metrics.operators.lines import CodeLine
 from tb_steptime.metrics.operators.module_tree import ModuleRow

@@ -81,9 +81,9 @@ def read_all(folder: AnyPath, names: Sequence[str], origin_ns: int = 0) -> tuple
 
 def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:
     """Numbers the loaders of a process over all its recorders, since each recorder counts its own loaders from 0."""
-    keys = [(each.header.get("recorder_start_ns", 0), each.header.get("loader", 0)) for each in read]
+    keys = [(file.header.get("recorder_start_ns", 0), file.header.get("loader", 0)) for file in read]
     numbers = {key: number for number, key in enumerate(sorted(set(keys)), 1)}
-    return [msgspec.structs.replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
+    return [msgspec.structs.replace(file, loader=numbers[key]) for file, key in zip(read, keys, strict=True)]
 
 
 def decode(content: bytes, name: str = "", origin_ns: int = 0) -> RecorderFile:
@@ -138,22 +138,22 @@ def _ahead_ns(rows: Rows) -> Int64:
 def added(trace: Trace, folder: AnyPath, file_names: Sequence[str]) -> tuple[Trace, list[SeenFile]]:
     """Returns the trace with what these files of the folder recorded, and the state of each file as it was read."""
     steps = find_steps(trace).steps
-    low = min(each.host_start_ns for each in steps)
-    high = max(each.host_end_ns for each in steps)
+    low = min(step.host_start_ns for step in steps)
+    high = max(step.host_end_ns for step in steps)
     of_loaders = [name for name in file_names if name.endswith(LOADER_SUFFIX)]
     of_steps = [name for name in file_names if name not in of_loaders]
     stamps = {name: finding.stamp_of(folder / name) for name in file_names}
     read, notes = _read_loaders(folder, of_loaders, trace.origin_ns)
     timed = read_files(folder, of_steps)
     beyond = {name: _reaches_beyond(read, name, high) for name in of_loaders}
-    beyond |= dict.fromkeys(of_steps, any(is_enough(each, trace.origin_ns + high) for each in timed))
+    beyond |= dict.fromkeys(of_steps, any(is_enough(file, trace.origin_ns + high) for file in timed))
     seen = [
         finding.seen_file(folder / name, stamp, complete=beyond[name])
         for name, stamp in stamps.items()
         if stamp is not None
     ]
-    records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes) if of_loaders else None
-    pace = next((measured_pace for each in timed if (measured_pace := step_pace(each))), None)
+    records = _records(trace, [file for file in read if len(file.rows)], (low, high), notes) if of_loaders else None
+    pace = next((measured_pace for file in timed if (measured_pace := step_pace(file))), None)
     return replace(trace, loader_records=records, step_pace=pace), seen
 
 
@@ -166,7 +166,7 @@ def _read_loaders(folder: AnyPath, names: Sequence[str], origin_ns: int) -> tupl
         notes.append(recorder_note("recorder_file_unreadable", file=named, files=count(len(broken))))
     if unfinished := len(names) - len(read) - len(broken):
         notes.append(recorder_note("recorder_file_unfinished", files=count(unfinished)))
-    if len({each.header.get("host") for each in read}) > 1:
+    if len({file.header.get("host") for file in read}) > 1:
         notes.append(recorder_note("recorder_of_several_machines", files=count(len(read))))
         read = []
     return read, notes
@@ -175,7 +175,7 @@ def _read_loaders(folder: AnyPath, names: Sequence[str], origin_ns: int) -> tupl
 def _reaches_beyond(read: Sequence[RecorderFile], name: str, high: int) -> bool:
     """Returns whether a file's last row, which may be that of its process's end, is later than the trace's last
     step."""
-    rows = next((each.rows for each in read if each.name == name), None)
+    rows = next((file.rows for file in read if file.name == name), None)
     if rows is None or not len(rows):
         return False
     timed = rows[np.isin(rows["kind"], (layout.PRODUCED, layout.RECEIVED, layout.ENDED))]
@@ -196,7 +196,7 @@ def _records(
         return None
     return LoaderRecords(
         files=len(used_files),
-        cores=next((cores for each in used_files if isinstance(cores := each.header.get("usable_cores"), int)), None),
+        cores=next((cores for file in used_files if isinstance(cores := file.header.get("usable_cores"), int)), None),
         loaders=tuple(_settings(used_files, number) for number in used),
         produced=produced,
         received=received,
@@ -209,7 +209,7 @@ def _records(
 
 
 def _settings(read: Sequence[RecorderFile], number: int) -> LoaderSettings:
-    header = next(each.header for each in read if each.loader == number)
+    header = next(file.header for file in read if file.loader == number)
     settings = header.get("settings") or {}
     return LoaderSettings(
         loader=number,
@@ -230,11 +230,11 @@ def recorder_note(id: str, **values: Quantity) -> Note:
 
 def of_files(read: Sequence[RecorderFile]) -> list[Note]:
     """Returns notes about what is missing in the files that were used."""
-    lost = sum(each.lost_bytes for each in read)
+    lost = sum(file.lost_bytes for file in read)
     killed = killed_workers(read)
     values_by_note = {
         "recorder_file_damaged": {"lost": nbytes(lost)} if lost else None,
-        "clock_step": {} if any(each.clock_steps for each in read) else None,
+        "clock_step": {} if any(file.clock_steps for file in read) else None,
         "worker_killed": {"killed": count(len(killed))} if killed else None,
     }
     return [recorder_note(id, **values) for id, values in values_by_note.items() if values is not None]
@@ -244,8 +244,8 @@ def early_end(trace: Trace, read: Sequence[RecorderFile], received: ReceivedBatc
     """Reports steps after the last row of the main process, although its pass over the data has not ended: the disk was
     full, or the recorder was closed. Where the clock was set, rows may belong to the span and not look so, so nothing
     is reported."""
-    mains = [each.rows for each in read if each.header.get("process") == "main"]
-    clock_steps = any(each.clock_steps for each in read)
+    mains = [file.rows for file in read if file.header.get("process") == "main"]
+    clock_steps = any(file.clock_steps for file in read)
     if clock_steps or not len(received) or any(len(rows) and rows["kind"][-1] == layout.ENDED for rows in mains):
         return []
     last = int(received.returned_ns.max())
@@ -258,15 +258,15 @@ def unrecorded_batches(
 ) -> list[Note]:
     """Reports batches that the loop received and that are missing in the workers' files, or no longer in them, and the
     other way round."""
-    if len(produced) and not any(each.header.get("process") == "main" for each in read):
+    if len(produced) and not any(file.header.get("process") == "main" for file in read):
         return [recorder_note("recorder_main_missing")]
-    if killed_workers(read) or any(each.clock_steps for each in read):
+    if killed_workers(read) or any(file.clock_steps for file in read):
         return []  # another note says so, with the reason
     requested = (received.next_called_ns >= low) & (received.next_called_ns < high) & (received.batch >= 0)
     missing = int((requested & ~np.isin(received.keys, produced.keys)).sum())
     if not missing:
         return []
-    if any(each.overwritten_rows for each in read):
+    if any(file.overwritten_rows for file in read):
         return [recorder_note("recorder_full")]
     return [recorder_note("recorder_worker_missing", missing=count(missing), batches=count(int(requested.sum())))]
 
@@ -276,9 +276,9 @@ def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:
     latest: dict[int, tuple[int, int]] = {}  # pid -> its latest loader and pass
     ended: set[int] = set()
     failed: set[tuple[int, int]] = set()
-    for each in read:
-        rows = each.rows[each.rows["kind"] != layout.CLOCK]
-        passes = [(each.loader, number) for number in rows["pass_number"].tolist()]
+    for file in read:
+        rows = file.rows[file.rows["kind"] != layout.CLOCK]
+        passes = [(file.loader, number) for number in rows["pass_number"].tolist()]
         latest |= zip(rows["pid"].tolist(), passes, strict=True)
         ends = rows["kind"] == layout.ENDED
         ended |= set(rows["pid"][ends].tolist())
@@ -290,7 +290,7 @@ def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[
     """Returns the batches that were produced, or that the loop waited for, between these times. A batch that has both
     rows is returned with both."""
     produced = _produced(read)
-    received = _received([each for each in read if each.header.get("process") == "main"])
+    received = _received([file for file in read if file.header.get("process") == "main"])
     is_produced = (produced.end_ns > low) & (produced.start_ns < high)
     is_received = (received.returned_ns > low) & (received.next_called_ns < high)
     is_produced, is_received = (
@@ -307,7 +307,7 @@ LEAST_OUTSIDE, LEAST_INSIDE = 100, 3
 
 def pace_of(read: Sequence[RecorderFile], low: int, high: int) -> Pace | None:
     """Returns the pace of the loader that hands over most batches between these times."""
-    received = _received([each for each in read if each.header.get("process") == "main"])
+    received = _received([file for file in read if file.header.get("process") == "main"])
     inside = (received.returned_ns > low) & (received.returned_ns < high)
     if not inside.any():
         return None
@@ -352,7 +352,7 @@ def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
 
 def _rows(read: Sequence[RecorderFile], kind: int) -> tuple[Int64, Rows]:
     """Returns the rows of one kind in all files, and the loader of each row."""
-    parts = [(each.loader, each.rows[each.rows["kind"] == kind]) for each in read]
+    parts = [(file.loader, file.rows[file.rows["kind"] == kind]) for file in read]
     loader = np.repeat([number for number, _ in parts], [len(rows) for _, rows in parts]).astype(np.int64)
     return loader, np.concatenate([np.empty(0, ROW), *(rows for _, rows in parts)])
 
@@ -366,13 +366,13 @@ def read_line_samples(read: Sequence[RecorderFile]) -> LineSamples:
     locations: dict[str, int] = {}
     parts: list[tuple[Int64, ...]] = [(np.empty(0, np.int64),) * 5]
     late_count = 0
-    for each in read:
-        rows = each.rows[each.rows["kind"] == layout.LINES]
+    for file in read:
+        rows = file.rows[file.rows["kind"] == layout.LINES]
         late_count += int(((rows["flags"] & layout.LATE) != 0).sum())
-        number = _numbers(rows, names_of(each.rows), locations)
+        number = _numbers(rows, names_of(file.rows), locations)
         pairs = rows["values"][:, 1:].reshape(len(rows), layout.LINES_IN_ROW, 2)
         row, column = np.nonzero(pairs[:, :, 1])
-        loader = np.full(len(row), each.loader, np.int64)
+        loader = np.full(len(row), file.loader, np.int64)
         worker, at_ns = rows["worker"][row].astype(np.int64), rows["values"][row, 0]
         parts.append((loader, worker, at_ns, number[row, column], pairs[row, column, 1]))
     loader, worker, at_ns, location, count = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -12,7 +12,7 @@ from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.phases.sites import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.ranks.result import DecidingPath
 from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
@@ -241,7 +241,7 @@ def paths_text(scaling: Scaling) -> Phrase | None:
 
 def _path_parts(path: DecidingPath) -> dict[str, int]:
     """Returns the parts by label, ns; they sum to the step."""
-    arrivals = {f"late arrivals of rank {each.rank}": each.late_ns for each in path.ranks}
+    arrivals = {f"late arrivals of rank {rank.rank}": rank.late_ns for rank in path.ranks}
     return {"work": path.work_ns, "transfers": path.transfer_ns} | arrivals
 
 

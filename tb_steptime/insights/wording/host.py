@@ -12,8 +12,8 @@ import msgspec
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts, mostly_unrecorded, waits_for_queue
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, LEADING_FRACTION, Bound
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.steps.host_pace import PhaseRow
@@ -114,7 +114,7 @@ def _queue_title(facts: Facts) -> Phrase:
 def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
     """idle: what is judged of it; the picture shows what is left out as well."""
     reasons = msgspec.structs.asdict(idle)
-    mean = next(each.mean for each in facts.host.devices if each.device == facts.host.device)
+    mean = next(device.mean for device in facts.host.devices if device.device == facts.host.device)
     left_ns = mean.total_ns - mean.judged.total_ns
     if not idle.total_ns + left_ns:
         return phrase("The GPU is never idle")

@@ -9,7 +9,7 @@ from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.metrics.memory.peak import MemoryPeak
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.phases.sites import PHASE_LABELS
 from tb_steptime.text import Phrase, code, count, fraction, joined, label, nbytes, phrase, text
 
 #: Share of the peak from which on a single part characterizes it.

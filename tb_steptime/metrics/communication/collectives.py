@@ -65,6 +65,7 @@ KIND_LABELS = {
 }
 KINDS = tuple(KIND_LABELS)
 UNKNOWN_KIND = KINDS.index("unknown")
+BARRIER = KINDS.index("barrier")
 
 #: Words that show the kind in a name in lower case without underscores. The first kind with a matching word counts,
 #: because "reduce", "gather" and "scatter" are also parts of words of earlier kinds.

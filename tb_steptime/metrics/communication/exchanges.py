@@ -3,16 +3,6 @@ it runs, and how much of it no computation hides.
 
 rank 0    step 5   [all-reduce 25 MB][all-reduce 7 MB]     the n-th of a group in a step is the n-th of the same group
 rank 1    step 5     [all-reduce 25][all-reduce 7 MB]      in the same step on every other rank
-
-An all-to-all sends a number of rows to other ranks and receives some from them. The rows are tokens if ranks share
-experts.
-
-"[102, 410]" of 2 ranks     102 rows to rank 0 and 410 to rank 1, 512 together; of 131,072 elements: 256 each
-"[]"                        equally many to each rank; their number is not recorded
-"[8, 4, 0, ..., 9]"         not known: of more than 30 ranks PyTorch leaves some out
-
-Current releases of PyTorch write these splits on NCCL's kernels. For other backends they are inputs of the op that
-requests the exchange, if shapes were recorded.
 """
 
 from __future__ import annotations
@@ -28,71 +18,15 @@ from tb_steptime.metrics.communication.collectives import (
     launching_calls,
 )
 from tb_steptime.metrics.communication.exposure import exposure
-from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.metrics.communication.packed import PackedColumn, packed
+from tb_steptime.metrics.communication.routed_rows import RoutedRows, routed_rows
+from tb_steptime.metrics.phases.assignment import site_of
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace, rows_named
-from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, is_in
-
-# A column of integers is stored as its differences, each in as many bytes as the largest one needs, with one plane per
-# byte.
-#
-#     values       1000 1010 1025 1036
-#     differences       10   15   11        in this order, with the sign in the last bit
-#     planes       (low bytes) (high bytes) and the summary's compression removes nearly all of the zeros
-#
-# Numbers as text need the same space, but reading them takes ten times as long, and a job has millions of them.
-
-#: Maximum number of collectives of one recording. No trace that a profiler could write has more.
-MOST_VALUES = 10_000_000
-_INT64_BYTES = 8
-
-
-class PackedColumn(msgspec.Struct, frozen=True):
-    """A column of whole numbers as bytes.
-
-    count    number of values
-    width    bytes of each value
-    planes   a zero, then the bytes of the values: first the low byte of each, then the next one, and so on. The zero
-             makes the Base64 text begin with a letter, because text that begins with a slash would be taken for a path
-             (`ingest.private_paths`)
-    """
-
-    count: int = 0
-    width: int = 0
-    planes: bytes = b""
-
-
-def packed(values: Int64) -> PackedColumn:
-    """Packs integers of at most 62 bits.
-
-    >>> packed(np.array([1000, 1010, 1025]))
-    PackedColumn(count=3, width=2, planes=b'\\x00\\xd0\\x14\\x1e\\x07\\x00\\x00')
-    """
-    if not len(values):
-        return PackedColumn()
-    change: Int64 = values - np.append(0, values[:-1])
-    signed = (change << 1) ^ (change >> 63)
-    width = (int(signed.max(initial=0)).bit_length() + 7) // 8
-    planes = signed.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
-    return PackedColumn(len(values), width, b"\0" + planes.tobytes())
-
-
-def unpacked(column: PackedColumn) -> Int64:
-    """Returns the values of a column. Raises ValueError if the number of bytes is wrong, or if there are more values
-    than any recording has. A summary may come from anywhere, and a few bytes could claim any number of zeros."""
-    if not 0 <= column.count <= MOST_VALUES or not 0 <= column.width <= _INT64_BYTES:
-        raise ValueError(f"no column has {column.count} values of {column.width} bytes")
-    planes = np.frombuffer(column.planes, np.uint8)[1:].reshape(column.width, column.count)
-    signed = np.zeros((column.count, 8), np.uint8)
-    signed[:, : column.width] = planes.T
-    whole = signed.view("<i8").ravel()
-    change = (whole >> 1) ^ -(whole & 1)
-    return np.cumsum(change, dtype=np.int64)
-
+from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 #: Maximum number of collectives that are kept. These suffice to match the ranks, and more would make summaries large.
 MOST = 8_000
@@ -337,103 +271,3 @@ def _continued(first: list[int], last: int, size: int) -> list[int]:
         return []
     ranks = list(range(first[0], last + 1, step))
     return ranks if ranks[: len(first)] == first else []
-
-
-_ALL_TO_ALL = KINDS.index("all_to_all")
-_REQUEST = "c10d::alltoall_base_"
-
-
-class RoutedRows(msgspec.Struct, frozen=True, eq=False):
-    """The number of rows that this rank sends and receives in each of `find_collectives`, including those to itself,
-    and the number of elements of a row; -1 if not known."""
-
-    sent: Int64
-    received: Int64
-    width: Int64
-
-
-def routed_rows(trace: Trace) -> RoutedRows:
-    """Finds the rows of the all-to-alls whose splits are recorded."""
-    collectives = find_collectives(trace)
-    rows = RoutedRows(*(np.full(len(collectives), -1, np.int64) for _ in range(3)))
-    all_to_all = np.flatnonzero(collectives.kind == _ALL_TO_ALL)
-    for place, counts in zip(all_to_all.tolist(), _rows_in_arguments(trace, all_to_all), strict=True):
-        _set(rows, place, counts)
-    for place, counts in _rows_in_ops(trace, all_to_all[rows.sent[all_to_all] < 0]):
-        _set(rows, place, counts)
-    return rows
-
-
-_Rows = tuple[int, int, int]
-
-
-def _set(rows: RoutedRows, place: int, counts: _Rows | None) -> None:
-    if counts is not None:
-        rows.sent[place], rows.received[place], rows.width[place] = counts
-
-
-def _rows_in_arguments(trace: Trace, rows: Int64) -> list[_Rows | None]:
-    collectives, texts = find_collectives(trace), trace.collective_texts
-    sent, received, elements = (
-        column[rows].tolist() for column in (collectives.rows_sent, collectives.rows_received, collectives.elements)
-    )
-    read = {text: sum_of_splits(texts[text]) if text >= 0 else None for text in {*sent, *received}}
-    return [_checked(read[out], read[back], size) for out, back, size in zip(sent, received, elements, strict=True)]
-
-
-def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | None:
-    """Returns the rows sent and received and their width; None if not all rows are equally wide. elements: those of the
-    larger of what is sent and what is received."""
-    if sent is None or received is None or max(sent, received) <= 0 or elements < 0:
-        return None
-    width, rest = divmod(elements, max(sent, received))
-    return None if rest or not width else (sent, received, width)
-
-
-def _rows_in_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
-    """Returns the place of each collective, and its rows according to the inputs of the op that requests it."""
-    events = trace.events
-    if events.shapes is None or events.settings is None or not len(rows):
-        return []
-    calls = launching_calls(trace)
-    ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _REQUEST)
-    op = (innermost(trace, ops, calls) if has_device_activity(trace) else np.where(is_in(calls, ops), calls, -1))[rows]
-    with_inputs = np.flatnonzero((op >= 0) & (events.settings[op] >= 0) & (events.shapes[op] >= 0))
-    return [
-        (
-            int(rows[place]),
-            rows_of_op(trace.inputs[events.shapes[op[place]]], trace.inputs[events.settings[op[place]]]),
-        )
-        for place in with_inputs.tolist()
-    ]
-
-
-def rows_of_op(shapes: str, values: str) -> _Rows | None:
-    """Returns the rows sent and received and their width; None if the inputs of the op do not fit together. These
-    inputs, as compact JSON, are the tensor to fill, the one to send, the group, and the rows received and sent by rank.
-
-    >>> rows_of_op("[[820,256],[512,256],[],[],[]]", '["","","","[410, 410]","[102, 410]"]')
-    (512, 820, 256)
-    """
-    try:
-        received, sent, *_ = msgspec.json.decode(shapes, type=list[list[int]])
-        splits = [sum_of_splits(text) for text in msgspec.json.decode(values, type=list[str])[3:5]]
-    except (msgspec.MsgspecError, ValueError):
-        return None
-    if len(sent) < 2 or received[1:] != sent[1:] or splits != [received[0], sent[0]]:
-        return None
-    width = int(np.prod(sent[1:]))
-    return (sent[0], received[0], width) if width else None
-
-
-def sum_of_splits(text: str) -> int | None:
-    """Returns the sum of a list of splits; None if the text is no list, is empty, or omits ranks.
-
-    >>> sum_of_splits("[102, 410]"), sum_of_splits("[]"), sum_of_splits("[8, 4, ..., 9]")
-    (512, None, None)
-    """
-    try:
-        splits = msgspec.json.decode(text, type=list[int])
-    except msgspec.MsgspecError:
-        return None
-    return sum(splits) if splits and min(splits) >= 0 else None

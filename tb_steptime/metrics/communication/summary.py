@@ -15,22 +15,22 @@ from tb_steptime.metrics.communication.collectives import (
     launched_by_sync_norm,
     launching_calls,
 )
+from tb_steptime.metrics.communication.est_waits import est_wait_ns
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
-    backward_computing,
-    before_gradients,
     computing_times,
-    est_wait_ns,
     exposure,
     exposure_within,
     judged_windows,
 )
+from tb_steptime.metrics.communication.reduced_passes import backward_computing, before_gradients
 from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, reducer
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
-from tb_steptime.metrics.phases.assignment import PHASES, SITE, SITE_PHASE, activity_sites
-from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import PHASES, SITE, SITE_PHASE
+from tb_steptime.metrics.phases.threads import engine_nodes
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
@@ -181,18 +181,18 @@ class Communication(msgspec.Struct, frozen=True):
 
 def communication(trace: Trace, chosen: Steps | None = None) -> Communication | None:
     """Returns the communication of the steps; None if no collective runs within them. chosen: None for all steps."""
-    shown = exposure(trace) if chosen is None else exposure_within(trace, chosen.intervals)
+    exposed = exposure(trace) if chosen is None else exposure_within(trace, chosen.intervals)
     collectives, chosen = find_collectives(trace), chosen or find_steps(trace)
     steps, within = len(chosen.steps), judged_windows(trace) & chosen.intervals
     running = Intervals.union(collectives.start, collectives.end) & within
     computing = computing_times(trace) & within
     if not len(running):
         return None
-    wait = np.minimum(est_wait_ns(trace), shown.exposed_ns)
-    waits, exposed_ns = np.flatnonzero(wait), int(shown.exposed_ns.sum())
+    wait = np.minimum(est_wait_ns(trace), exposed.exposed_ns)
+    waits, exposed_ns = np.flatnonzero(wait), int(exposed.exposed_ns.sum())
     parts = step_breakdown(trace)
     places = find_steps(trace).begun_at(chosen.start_ns).tolist()
-    total_ns = sum(parts[each].communication for each in places)
+    total_ns = sum(parts[place].communication for place in places)
     free = computing - running
     reduces = _reduces_gradients(trace, collectives)
     free_backward = backward_computing(trace, reduces)
@@ -205,8 +205,8 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
         steady_wait_ns=_steady_wait_ns(trace, collectives, wait, chosen),
         computing_ns=computing.total_ns // steps,
         free_compute_ns=free.total_ns // steps,
-        rows=_rows(trace, shown, wait, within, steps),
-        examples=_examples(trace, shown.alone.start, shown.alone.end),
+        rows=_rows(trace, exposed, wait, within, steps),
+        examples=_examples(trace, exposed.alone.start, exposed.alone.end),
         waits=_examples(trace, collectives.start[waits], collectives.end[waits], wait[waits]),
         reducer=reducer(trace, chosen),
         passes=early_exchanges(trace).passes,
@@ -236,15 +236,15 @@ def _steady_wait_ns(trace: Trace, collectives: Collectives, wait: Int64, chosen:
     return int(wait[collectives.start >= starts[1]].sum()) // later
 
 
-def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: int) -> list[CollectiveRow]:
+def _rows(trace: Trace, exposed: Exposure, wait: Int64, within: Intervals, steps: int) -> list[CollectiveRow]:
     """Returns the rows, most exposed first. within: the judged time of `steps` steps."""
     collectives = find_collectives(trace)
     members = _members(trace, collectives, within)
     shares = whole_means(
-        [int(shown.exposed_ns[each].sum()) for each in members], steps, int(shown.exposed_ns.sum()) // steps
+        [int(exposed.exposed_ns[member].sum()) for member in members], steps, int(exposed.exposed_ns.sum()) // steps
     )
     sites = _sites(trace, collectives)
-    rows = [_row(trace, shown, wait, sites, within, steps, *each) for each in zip(members, shares, strict=True)]
+    rows = [_row(trace, exposed, wait, sites, within, steps, *each) for each in zip(members, shares, strict=True)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or ""))
 
 
@@ -281,7 +281,7 @@ def how_many_alike(trace: Trace) -> int:
 
 def _row(
     trace: Trace,
-    shown: Exposure,
+    exposed: Exposure,
     wait: Int64,
     sites: UInt8,
     within: Intervals,
@@ -301,7 +301,7 @@ def _row(
         return trace.collective_texts[number] if number >= 0 else None
 
     def exposed_per_step(which: Bool) -> int:
-        return int(shown.exposed_ns[rows[which]].sum()) // steps
+        return int(exposed.exposed_ns[rows[which]].sum()) // steps
 
     length = (collectives.end - collectives.start)[rows]
     return CollectiveRow(
@@ -317,10 +317,10 @@ def _row(
         longest_ns=int(length.max()),
         exposed_ns=exposed_ns,
         wait_ns=int(wait[rows].sum()) // steps if has_device_activity(trace) else None,
-        compute_stream_ns=exposed_per_step(shown.on_compute_stream[rows]),
+        compute_stream_ns=exposed_per_step(exposed.on_compute_stream[rows]),
         forward_ns=exposed_per_step(is_in(sites[rows], _IN_FORWARD)),
-        in_a_row=_in_a_row(collectives, shown, rows[shown.in_a_row[rows]], steps),
-        early_ns=int(np.maximum(shown.exposed_ns[early] - wait[early], 0).sum()) // steps,
+        in_a_row=_in_a_row(collectives, exposed, rows[exposed.in_a_row[rows]], steps),
+        early_ns=int(np.maximum(exposed.exposed_ns[early] - wait[early], 0).sum()) // steps,
         last=_last(trace, collectives, rows),
         norms_ns=exposed_per_step(launched_by_sync_norm(trace, launching_calls(trace)[rows])),
         buffers_ns=exposed_per_step(sites[rows] == SITE["forward.buffer_broadcast"]),
@@ -361,14 +361,14 @@ def _common(values: Int32 | Int64 | UInt8) -> int:
     return int(values[0]) if (values == values[0]).all() else -1
 
 
-def _in_a_row(collectives: Collectives, shown: Exposure, rows: Int64, steps: int) -> InARow | None:
+def _in_a_row(collectives: Collectives, exposed: Exposure, rows: Int64, steps: int) -> InARow | None:
     if not len(rows):
         return None
     size, length = collectives.bytes[rows], (collectives.end - collectives.start)[rows]
     has_sizes = bool((size > 0).all())
     return InARow(
         count=len(rows) / steps,
-        exposed_ns=int(shown.exposed_ns[rows].sum()) // steps,
+        exposed_ns=int(exposed.exposed_ns[rows].sum()) // steps,
         bytes=int(size.sum()) // steps if has_sizes else None,
         bytes_p50=int(median(size)) if has_sizes else None,
         ns_p50=int(median(length)),

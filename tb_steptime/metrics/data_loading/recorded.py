@@ -123,7 +123,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
     @property
     def main_loader(self) -> RecordedLoader:
-        return next(each for each in self.loaders if each.loader == self.main)
+        return next(loader for loader in self.loaders if loader.loader == self.main)
 
 
 @shared
@@ -184,8 +184,8 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
 def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[RecordedLoader]:
     """Returns the loaders as in the table, then those without a row in it, whose names differ from those of all
     rows."""
-    settings = {each.loader: each for each in records.loaders}
-    waited = {each.recorded: each.label for each in find_batches(trace).loaders if each.recorded is not None}
+    settings = {loader.loader: loader for loader in records.loaders}
+    waited = {loader.recorded: loader.label for loader in find_batches(trace).loaders if loader.recorded is not None}
     labels = {number: label for number, label in waited.items() if number in settings}
     others = sorted(settings.keys() - labels.keys())
     for place, number in enumerate(others, 1):
@@ -327,7 +327,7 @@ def _pace(trace: Trace, step: Int64, batches: _OfMain) -> tuple[int | None, int,
     steps = find_steps(trace)
     covered = covered_steps(step, len(steps.steps))
     number, of_steps = max(int(covered[step].sum()), 1), max(int(covered.sum()), 1)
-    if not any(each.recorded == batches.loader for each in find_batches(trace).loaders):
+    if not any(loader.recorded == batches.loader for loader in find_batches(trace).loaders):
         return None, 0, number / of_steps
     late_ns = steps.overlap_ns(exposed_waits(trace) & _late_waits(batches)) + between_epochs_ns(trace)
     waited_ns, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())

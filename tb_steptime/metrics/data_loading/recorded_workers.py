@@ -87,16 +87,16 @@ def sampler_ns(timings: BatchTimings) -> int | None:
     loop    asked [ waits | receives | draws indices ] returned
     """
     pinned, unpickled = timings.pinned_ns, timings.unpickled_ns
-    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.next_called_ns)
-    is_measured = (unpickled != UNKNOWN_TIME) & (there <= timings.returned_ns)
-    return round(median((timings.returned_ns - there)[is_measured])) if is_measured.any() else None
+    ready_ns = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.next_called_ns)
+    is_measured = (unpickled != UNKNOWN_TIME) & (ready_ns <= timings.returned_ns)
+    return round(median((timings.returned_ns - ready_ns)[is_measured])) if is_measured.any() else None
 
 
 def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> BatchTimings:
     received_batches = records.received.take(rows)
-    produced_batches = records.produced
-    every = producers(records)
-    produced, there = every[rows], ready_at(records, every)[rows]
+    produced_batches, called_ns = records.produced, received_batches.next_called_ns
+    all_producers = producers(records)
+    produced, ready_ns = all_producers[rows], ready_at(records, all_producers)[rows]
     columns = (
         *received_batches.columns,
         step,
@@ -104,10 +104,8 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
         _values_of(produced_batches.collate_ns - produced_batches.start_ns, produced, -1),
         _values_of(produced_batches.end_ns - produced_batches.collate_ns, produced, -1),
         _transfer(received_batches, _values_of(produced_batches.end_ns, produced, UNKNOWN_TIME)),
-        np.where(
-            there == UNKNOWN_TIME, -1, np.maximum(received_batches.next_called_ns - np.maximum(there, begin_ns), 0)
-        ),
-        received_batches.returned_ns - received_batches.next_called_ns,
+        np.where(ready_ns == UNKNOWN_TIME, -1, np.maximum(called_ns - np.maximum(ready_ns, begin_ns), 0)),
+        received_batches.returned_ns - called_ns,
     )
     return BatchTimings(*columns)
 
@@ -364,17 +362,17 @@ class ReadyQueue(msgspec.Struct, frozen=True):
 def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
     """Returns the lane of each worker number of each loader, within [low, high)."""
     batches = records.produced
-    there = np.full(len(batches), UNKNOWN_TIME, np.int64)
+    ready_ns = np.full(len(batches), UNKNOWN_TIME, np.int64)
     producer = producers(records)
-    there[producer[producer >= 0]] = ready_at(records, producer)[producer >= 0]
+    ready_ns[producer[producer >= 0]] = ready_at(records, producer)[producer >= 0]
     keys = np.unique(np.stack((batches.loader, batches.worker), axis=1), axis=0).tolist() if len(batches) else []
     least = max(1, round(LEAST_FRACTION * (high - low)))
-    drawn = [_lane(records, there, loader, worker, (low, high), least) for loader, worker in keys]
+    drawn = [_lane(records, ready_ns, loader, worker, (low, high), least) for loader, worker in keys]
     return [lane for lane in drawn if lane.start_ns]
 
 
 def _lane(
-    records: LoaderRecords, there: Int64, loader: int, worker: int, window: tuple[int, int], least: int
+    records: LoaderRecords, ready_ns: Int64, loader: int, worker: int, window: tuple[int, int], least: int
 ) -> ProductionLane:
     batches = records.produced
     rows = np.flatnonzero((batches.loader == loader) & (batches.worker == worker))
@@ -382,7 +380,7 @@ def _lane(
     collate = batches.collate_ns[rows]
     end = batches.end_ns[rows]
     following = np.append(start[1:], max(window[1], int(end.max(initial=window[0]))))
-    arrived = np.clip(np.where(there[rows] == UNKNOWN_TIME, end, there[rows]), end, np.maximum(following, end))
+    arrived = np.clip(np.where(ready_ns[rows] == UNKNOWN_TIME, end, ready_ns[rows]), end, np.maximum(following, end))
     edges = np.stack((start, collate, end, arrived, np.maximum(following, arrived)))
     begin, end_ns = np.clip(edges[:-1].T.ravel(), *window), np.clip(edges[1:].T.ravel(), *window)
     part = np.tile(np.arange(4), len(rows))
@@ -403,23 +401,23 @@ def _lane(
 def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue]:
     """Returns the queue of ready batches of each loader with workers, within [low, high)."""
     producer = producers(records)
-    there = ready_at(records, producer)
-    return [_queue(records, there, each.loader, (low, high)) for each in records.loaders if each.workers]
+    ready_ns = ready_at(records, producer)
+    return [_queue(records, ready_ns, loader.loader, (low, high)) for loader in records.loaders if loader.workers]
 
 
-def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int, int]) -> ReadyQueue:
+def _queue(records: LoaderRecords, ready_ns: Int64, loader: int, window: tuple[int, int]) -> ReadyQueue:
     received = records.received
-    rows = np.flatnonzero((received.loader == loader) & (there != UNKNOWN_TIME))
-    came, left = there[rows], np.maximum(received.returned_ns[rows], there[rows])
+    rows = np.flatnonzero((received.loader == loader) & (ready_ns != UNKNOWN_TIME))
+    came, left = ready_ns[rows], np.maximum(received.returned_ns[rows], ready_ns[rows])
     at = np.concatenate((came, left))
     order = np.argsort(at, kind="stable")
     depth = np.cumsum(np.repeat([1, -1], len(rows))[order])
     at = at[order]
-    shown = np.flatnonzero((at >= window[0]) & (at < window[1]))
-    before = int(depth[shown[0] - 1]) if len(shown) and shown[0] > 0 else 0
-    if len(shown) > MOST_POINTS:
-        shown = shown[:: -(-len(shown) // MOST_POINTS)]
+    in_window = np.flatnonzero((at >= window[0]) & (at < window[1]))
+    before = int(depth[in_window[0] - 1]) if len(in_window) and in_window[0] > 0 else 0
+    if len(in_window) > MOST_POINTS:
+        in_window = in_window[:: -(-len(in_window) // MOST_POINTS)]
     requests = rows[(received.next_called_ns[rows] >= window[0]) & (received.next_called_ns[rows] < window[1])]
-    is_late = there[requests] > received.next_called_ns[requests]
-    at_ns, depths = [window[0], *at[shown].tolist()], [before, *depth[shown].tolist()]
+    is_late = ready_ns[requests] > received.next_called_ns[requests]
+    at_ns, depths = [window[0], *at[in_window].tolist()], [before, *depth[in_window].tolist()]
     return ReadyQueue(loader, at_ns, depths, float(is_late.mean()) if len(is_late) else None)

@@ -29,7 +29,7 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.host.profiler_cost import observed_ops
 from tb_steptime.metrics.phases.forward_only import comparable, forward_only
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.edges import before_recording, between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind

@@ -20,7 +20,7 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import BACKWARD, excluded_time
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.metrics.phases.forward_only import comparable, forward_only
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import REMOVED, Excess, ExcessKind
 from tb_steptime.metrics.steady.exposed import BACKWARD_STARTS, exposed_excess, named_rows

@@ -15,8 +15,9 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
-from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
+from tb_steptime.metrics.phases.assignment import site_of
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE, PhaseId
+from tb_steptime.metrics.phases.threads import autograd_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import among_largest, exact_sums
 from tb_steptime.trace.host_ranges import loader_names, short_range, user_ranges

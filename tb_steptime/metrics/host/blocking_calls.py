@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.activities import directions
-from tb_steptime.metrics.phases.assignment import SITES, site_of
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.assignment import site_of
+from tb_steptime.metrics.phases.sites import SITES, PhaseId
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
@@ -390,7 +390,7 @@ class _Surroundings:
     def keys(self) -> list[Int64]:
         names = (self._direction, self._module, self._source)
         calls = (self._groups.kind[self._kept], *self._groups.names[self._kept].T)
-        columns = (*calls, self._op, self._outer, self._site, *(each.number for each in names))
+        columns = (*calls, self._op, self._outer, self._site, *(name.number for name in names))
         return [np.asarray(column, np.int64) for column in columns]
 
     def place(self, row: int, count: int, total_ns: int, deviation_ns: float | None) -> BlockingPlace:

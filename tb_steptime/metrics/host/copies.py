@@ -20,8 +20,8 @@ import numpy as np
 from tb_steptime.metrics.gpu.activities import CopyDirection, way
 from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
 from tb_steptime.metrics.host.blocking_calls import blocking_groups
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE, PhaseId
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import link_bytes_per_ns
 from tb_steptime.trace.groups import Groups, none_if_nan

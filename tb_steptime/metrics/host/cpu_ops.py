@@ -21,7 +21,8 @@ from tb_steptime.metrics.host.embedding_tables import table_times
 from tb_steptime.metrics.host.slow_half import SlowHalf, slow_half
 from tb_steptime.metrics.means import usual_ns
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
+from tb_steptime.metrics.phases.assignment import host_courses, optimizer_class, site_of
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import has_first_node
 from tb_steptime.trace.groups import exact_sums
@@ -198,7 +199,7 @@ class CpuWork(msgspec.Struct, frozen=True):
         """Returns the time of ops in the mean step, scaled by their share of a step in which no op is interrupted. That
         step consists of the usual time of all ops and the time outside of ops. The result is at most their own mean,
         which the tables show."""
-        usual_ns = sum(each.usual_ns for each in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
+        usual_ns = sum(group.usual_ns for group in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
         undisturbed_ns = usual_ns + self.step_ns - self.busy_ns
         return min(row.self_ns, row.usual_ns * self.step_ns // max(undisturbed_ns, 1))
 
@@ -299,7 +300,7 @@ def _of_steps(trace: Trace, waiting: Int64, left_out: Intervals) -> tuple[Int64,
 
 def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:
     """Returns the bytes that these ops allocate on the CPU, by name; None if memory was not recorded."""
-    place = next((each for each in memory_devices(trace) if each.type == CPU), None)
+    place = next((device for device in memory_devices(trace) if device.type == CPU), None)
     if place is None:
         return None
     op_memory = op_bytes(trace, place)
@@ -313,7 +314,7 @@ def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:
     kind_of = np.array([kinds.index(group_of(name)) for name in trace.strings.strings], np.int64)
     kind = kind_of[trace.events.name[rows]]
     places = distinct_in(kind).tolist()
-    timed = [each for each in places if own_ns[kind == each].any()]  # a damaged file may have ops without a length
+    timed = [place for place in places if own_ns[kind == place].any()]  # a damaged file may have ops without a length
     groups = [_group(trace, kinds[each], rows[kind == each], own_ns[kind == each]) for each in timed]
     return sorted((group for group in groups if group.self_ns), key=lambda group: -group.self_ns)
 

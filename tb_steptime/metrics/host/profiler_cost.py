@@ -24,7 +24,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.text import Finding, Trust, fraction, ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
@@ -181,7 +181,7 @@ def anomaly_checks(trace: Trace, chosen: Steps | None = None) -> AnomalyChecks |
     ops = events.rows(Kind.CPU_OP)
     parent = parent_places(trace, ops)
     tests = (_NODE.match, _OF_CHECK.__contains__, _CHECK.__eq__)
-    node, of_check, check = (are_named(trace, ops, each) for each in tests)
+    node, of_check, check = (are_named(trace, ops, test) for test in tests)
     of_node = (parent >= 0) & node[parent]
     checked = np.zeros(len(ops), bool)
     checked[parent[check & of_node]] = True

@@ -25,8 +25,9 @@ from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_a
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, reached_ns, unrecorded_work
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS
-from tb_steptime.metrics.phases.assignment import SITE, activity_sites
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import SITE
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, Segments
 from tb_steptime.trace.model import Trace, find_launches, shared
@@ -250,7 +251,7 @@ class _Threads:
         if thread not in self._known:
             others = sorted(self._one_at_a_time - {thread}) if thread in self._one_at_a_time else []
             theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
-            joined = [Intervals.joined(each) for each in theirs]
+            joined = [Intervals.joined(others) for others in theirs]
             self._known[thread] = [*self.before_all, *self._own(thread), *joined]
         return self._known[thread]
 

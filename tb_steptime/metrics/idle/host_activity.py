@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.metrics.phases.marks import step_threads, training_threads
+from tb_steptime.metrics.phases.threads import step_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import CALLED_BY_LOOPS, MODULE_FRAME, is_helper, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_names, short_range

@@ -26,7 +26,7 @@ from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.host_activity import is_explained
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.means import whole_mean
-from tb_steptime.metrics.phases.marks import step_threads, training_threads
+from tb_steptime.metrics.phases.threads import step_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.text.patterns import expression
@@ -112,14 +112,18 @@ class _Stops(msgspec.Struct, frozen=True, eq=False):
 def pauses(trace: Trace, device: int, steps: Steps | None = None) -> list[Pause]:
     """Returns the pauses within the steps, by the idle time of the device, most first. steps: None for all."""
     idle, chosen = idle_outside_loader(trace, device), steps or find_steps(trace)
-    within = ((stops, own & chosen.intervals) for stops, own in _own_stops(trace, device))
-    result = [_pause(trace, device, stops, own, own & idle, len(chosen.steps)) for stops, own in within if len(own)]
+    within = ((stops, stopped & chosen.intervals) for stops, stopped in _own_stops(trace, device))
+    result = [
+        _pause(trace, device, stops, stopped, stopped & idle, len(chosen.steps))
+        for stops, stopped in within
+        if len(stopped)
+    ]
     return sorted(result, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
 
 
 def pause_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when the host pauses, whatever the cause."""
-    return Intervals.joined(own for _, own in _own_stops(trace, device))
+    return Intervals.joined(stopped for _, stopped in _own_stops(trace, device))
 
 
 @shared
@@ -127,12 +131,12 @@ def _own_stops(trace: Trace, device: int) -> tuple[tuple[_Stops, Intervals], ...
     """Returns the stops of each cause that has any, without those of earlier causes."""
     found, rest = [], find_steps(trace).intervals
     for stops in _stops(trace, device):
-        own = rest & Intervals.union(stops.start, stops.end)
-        long = own.end - own.start >= stops.least_ns
-        own = Intervals(own.start[long], own.end[long])
-        if len(own):
-            found.append((stops, own))
-            rest = rest - own
+        stopped = rest & Intervals.union(stops.start, stops.end)
+        long = stopped.end - stopped.start >= stops.least_ns
+        stopped = Intervals(stopped.start[long], stopped.end[long])
+        if len(stopped):
+            found.append((stops, stopped))
+            rest = rest - stopped
     return tuple(found)
 
 
@@ -159,23 +163,23 @@ def _is_in_code(trace: Trace, excess: Excess) -> Bool:
     return within
 
 
-def _pause(trace: Trace, device: int, stops: _Stops, own: Intervals, idle: Intervals, steps: int) -> Pause:
-    worst = int((own.end - own.start).argmax())
-    start, end = int(own.start[worst]), int(own.end[worst])
+def _pause(trace: Trace, device: int, stops: _Stops, stopped: Intervals, idle: Intervals, steps: int) -> Pause:
+    worst = int((stopped.end - stopped.start).argmax())
+    start, end = int(stopped.start[worst]), int(stopped.end[worst])
     shared_ns = np.minimum(stops.end, end) - np.maximum(stops.start, start)
     return Pause(
         cause=stops.cause,
         sure=stops.sure,
         name=None if stops.rows is None else trace.name_of(stops.rows[int(shared_ns.argmax())]),
-        count=len(own),
-        total_ns=own.total_ns,
+        count=len(stopped),
+        total_ns=stopped.total_ns,
         idle_ns=whole_mean(idle.total_ns, steps),
         worst_step=find_steps(trace).at(start).name,
         worst_start_ns=start,
         worst_end_ns=end,
-        native_ns=(own & _native(trace, stops)).total_ns,
-        copied_ns=_behind_copies_ns(trace, device, own) if stops.cause == "unexplained" else 0,
-        steps=len(distinct(find_steps(trace).holding(own.start))),
+        native_ns=(stopped & _native(trace, stops)).total_ns,
+        copied_ns=_behind_copies_ns(trace, device, stopped) if stops.cause == "unexplained" else 0,
+        steps=len(distinct(find_steps(trace).holding(stopped.start))),
     )
 
 
@@ -199,8 +203,8 @@ def _behind_copies_ns(trace: Trace, device: int, pauses: Intervals) -> int:
     copied = np.append(0, np.cumsum(nbytes))
     computes = np.maximum.accumulate(np.append(0, np.where(events.kind[rows] == Kind.KERNEL, np.arange(len(rows)), 0)))
     before = np.searchsorted(events.start_ns[rows], pauses.start)
-    own, length = copied[before] - copied[computes[before]], pauses.end - pauses.start
-    behind = (own > MORE_THAN_USUAL * usual) & (own >= SLOW_WRITE * 1e-9 * length)
+    copied_bytes, length = copied[before] - copied[computes[before]], pauses.end - pauses.start
+    behind = (copied_bytes > MORE_THAN_USUAL * usual) & (copied_bytes >= SLOW_WRITE * 1e-9 * length)
     return int(length[behind].sum())
 
 

@@ -37,14 +37,16 @@ from msgspec.structs import asdict, replace
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.metrics.idle.attribution import idle_segments
-from tb_steptime.metrics.idle.bubbles import bubbles, cpu_updates, step_at
+from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.cpu_updates import cpu_updates
 from tb_steptime.metrics.idle.gaps import REACHED_NS, Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, activity_in
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION, pause_intervals
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
-from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.phases.sites import SITE, SITES
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared
@@ -133,8 +135,12 @@ class LongGaps(msgspec.Struct, frozen=True):
     names: list[WaitName] = []
 
 
-#: The name, compiled and unusual of the gaps of one `WaitName`.
-_Key = tuple[str | None, bool, bool]
+class _Alike(NamedTuple):
+    """What the gaps of one `WaitName` have in common."""
+
+    name: str | None
+    compiled: bool
+    unusual: bool
 
 
 class LateGaps(NamedTuple):
@@ -240,7 +246,7 @@ def _of_site(
     return LongGaps(
         site=SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id,
         count=len(rows),
-        steps=len(distinct_in(step_at(trace, gaps.start[rows]))),
+        steps=len(distinct_in(np.maximum(find_steps(trace).begun_on_host(gaps.start[rows]), 0))),
         late_ns=int(late_ns.sum()) // steps,
         compiled_ns=compiled_ns // steps,
         unusual_ns=unusual_ns // steps,
@@ -265,14 +271,18 @@ def _with_far_longer(gaps: list[LongGap], steps: int) -> list[LongGap]:
 
 
 def _names(gaps: list[LongGap]) -> list[WaitName]:
-    ns, late_by_name = Counter[_Key](), dict[_Key, list[int]]()
+    ns, late_by_name = Counter[_Alike](), dict[_Alike, list[int]]()
     for gap in gaps:
-        ns[gap.name, gap.compiled, gap.unusual] += gap.late_ns
-    named = {key for key, _ in ns.most_common(NAMES)}
-    for gap in sorted(gaps, key=lambda gap: -ns[gap.name, gap.compiled, gap.unusual]):
-        key = gap.name, gap.compiled, gap.unusual
-        late_by_name.setdefault(key if key in named else (None, *key[1:]), []).append(gap.late_ns)
-    return [WaitName(*key, len(waits_ns), sum(waits_ns)) for key, waits_ns in late_by_name.items()]
+        ns[_alike(gap)] += gap.late_ns
+    named = {alike for alike, _ in ns.most_common(NAMES)}
+    for gap in sorted(gaps, key=lambda gap: -ns[_alike(gap)]):
+        alike = _alike(gap)
+        late_by_name.setdefault(alike if alike in named else alike._replace(name=None), []).append(gap.late_ns)
+    return [WaitName(*alike, len(waits_ns), sum(waits_ns)) for alike, waits_ns in late_by_name.items()]
+
+
+def _alike(gap: LongGap) -> _Alike:
+    return _Alike(gap.name, gap.compiled, gap.unusual)
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:

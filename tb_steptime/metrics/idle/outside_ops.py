@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.idle.host_activity import MOSTLY, busiest_of
-from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.trace.frames import is_helper, is_outside_torch, is_source, package, script_package, short_frame
 from tb_steptime.trace.host_ranges import loader_intervals, loader_names, short_range
 from tb_steptime.trace.intervals import Intervals

@@ -25,7 +25,7 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.host_activity import MOSTLY
 from tb_steptime.metrics.idle.outside_ops import calls_by_name, recorded
-from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.text.patterns import expression
@@ -121,7 +121,7 @@ def python_work(trace: Trace) -> list[PythonWork]:
         *_by_function(trace, chosen, _what_they_do(trace, chosen, alone), waits=False),
         *_by_function(trace, waiting, np.arange(len(waiting.row)), waits=True),
     ]
-    return sorted((each for each in functions if each.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
+    return sorted((function for function in functions if function.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
 
 
 class _Calls(msgspec.Struct, frozen=True, eq=False):
@@ -168,7 +168,7 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
         longest_ns=int(calls.ns.max()),
         start_ns=int(trace.events.start_ns[longest]),
         end_ns=int(trace.events.start_ns[longest] + trace.events.dur_ns[longest]),
-        steps=[] if _in_every(of_steps, len(steps)) else [steps[each].name for each in of_steps.tolist()],
+        steps=[] if _in_every(of_steps, len(steps)) else [steps[step].name for step in of_steps.tolist()],
         waits=waits,
     )
 
@@ -220,7 +220,7 @@ def _timed(trace: Trace, rows: Int64, judged: Intervals, interrupted: Intervals)
 def _functions(trace: Trace, rows: Int64) -> Int64:
     names = trace.events.name[rows]
     distinct_names = distinct_in(names)
-    functions = [_ADDRESS.sub("", trace.strings[each]) for each in distinct_names.tolist()]
+    functions = [_ADDRESS.sub("", trace.strings[name]) for name in distinct_names.tolist()]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(functions))}
     return np.array([numbers[word] for word in functions], np.int64)[np.searchsorted(distinct_names, names)]
 
@@ -231,7 +231,7 @@ def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Int
     start, end = trace.events.start_ns[calls.row], trace.events.ends(calls.row)
     other = (busy - interrupted).overlap_ns(start, end)
     whole = end - start - interrupted.overlap_ns(start, end)
-    other_ns, whole_ns = (np.bincount(calls.function, weights=each) for each in (other, whole))
+    other_ns, whole_ns = (np.bincount(calls.function, weights=weights) for weights in (other, whole))
     return np.asarray((other_ns <= MOST_OTHER * np.maximum(whole_ns, 1))[calls.function], bool)
 
 

@@ -12,7 +12,7 @@ from tb_steptime.metrics.base import Evidence, Figure, Metric, mean_figure
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS, devices_by_activity
-from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.text import Unit
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals

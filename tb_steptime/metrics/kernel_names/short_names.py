@@ -207,55 +207,55 @@ def short_name(kernel: str) -> str:
     if is_collective(kernel) and (parts := _NCCL.match(kernel)):
         named = _NCCL_TYPE.search(kernel)
         return f"{parts['library']} {parts['what']}" + (f" {named.group()[1:].removesuffix('_t')}" if named else "")
-    own = own_name(kernel)
-    if parts := _INDUCTOR.match(own):
+    name = own_name(kernel)
+    if parts := _INDUCTOR.match(name):
         kind = _INDUCTOR_KINDS.get(parts["kind"], parts["kind"])
         return f"triton {kind} {parts['ops'].strip('_') or parts['number']}".rstrip()
-    if _ATEN_WRAPPER.search(own):
-        return _aten(kernel, own)
-    return _library(kernel, own)
+    if _ATEN_WRAPPER.search(name):
+        return _aten(kernel, name)
+    return _library(kernel, name)
 
 
-def _library(kernel: str, own: str) -> str:
+def _library(kernel: str, name: str) -> str:
     """Returns the short name of a kernel of a library or of a user: its kind if the name shows it, otherwise its own
     name."""
-    if _STAGE.search(own):
-        return _plain(kernel, own)
-    where = kernel if "Kernel" in own or "ImplicitGemm" in own or own == kernel or kernel.startswith("_Z") else own
+    if _STAGE.search(name):
+        return _plain(kernel, name)
+    where = kernel if "Kernel" in name or "ImplicitGemm" in name or name == kernel or kernel.startswith("_Z") else name
     if _MATRIX_VECTOR.search(function_name(kernel)):
         return _spaced("gemv", _product_type(kernel))
-    if re.search(r"(?i)soft_?max", own):
-        log = "log_" if "LogSoftMax" in kernel or "log_softmax" in own.lower() else ""
-        way = "backward" if "backward" in own.lower() else "forward"
+    if re.search(r"(?i)soft_?max", name):
+        log = "log_" if "LogSoftMax" in kernel or "log_softmax" in name.lower() else ""
+        way = "backward" if "backward" in name.lower() else "forward"
         return _typed(f"{log}softmax {way}", _argument_type(kernel))
-    if norm := _CUDNN_NORM.match(own):
+    if norm := _CUDNN_NORM.match(name):
         return _typed(f"batch_norm {_WAYS[norm[1]]}", _argument_type(kernel))
-    if not re.search(r"(?i)attn|attention|fmha|flash", own):
+    if not re.search(r"(?i)attn|attention|fmha|flash", name):
         if _CONVOLUTION.search(where):
             match = _PASS.search(where)
             kind = match.group().lower() if match else ""
             return _spaced("conv", _PASSES.get(kind, kind), _product_type(kernel), _tile(kernel))
-        if _PRODUCT.search(own):
+        if _PRODUCT.search(name):
             return _spaced("gemm", _product_type(kernel), _tile(kernel))
-    return _plain(kernel, own)
+    return _plain(kernel, name)
 
 
-def _aten(kernel: str, own: str) -> str:
+def _aten(kernel: str, name: str) -> str:
     """Returns the short name of a kernel that applies a function to tensors: the function and its type."""
     applied = kernel.partition("<")[2].replace(f"{ANONYMOUS}::", "")
     functors = _FUNCTOR.findall(applied)
-    inner = [each for each in functors if not _CARRIERS.match(each)]
-    word = _applied(own, applied, inner) or (functors or [own])[0]
+    inner = [functor for functor in functors if not _CARRIERS.match(functor)]
+    word = _applied(name, applied, inner) or (functors or [name])[0]
     written = [] if inner else [each for each in _LAMBDA.findall(applied) if each != "int" and "*" not in each]
     kind = _element(written[0]) if written else _argument_type(applied[applied.find((functors or [word])[0]) :])
-    return ("foreach " if "multi_tensor" in own else "") + _typed(_bare(word), kind)
+    return ("foreach " if "multi_tensor" in name else "") + _typed(_bare(word), kind)
 
 
-def _applied(own: str, applied: str, functors: list[str]) -> str | None:
+def _applied(name: str, applied: str, functors: list[str]) -> str | None:
     """Returns the operation: the innermost functor, or else the host function that contains the lambda."""
-    if own.startswith("_scatter_gather"):
+    if name.startswith("_scatter_gather"):
         return "scatter_gather"
-    if "multi_tensor" in own and (listed := _LIST_FUNCTION.search(applied)):
+    if "multi_tensor" in name and (listed := _LIST_FUNCTION.search(applied)):
         return _LIST_WORDS.get(listed[1], listed[1])
     hosts = (each for each in _HOST_FUNCTION.findall(applied) if not _GENERAL.match(each))
     return next(iter(functors), None) or next(hosts, None)
@@ -275,10 +275,10 @@ def _bare(word: str) -> str:
     return word.lower() if re.fullmatch(r"[A-Z][a-z]+", word) else word
 
 
-def _plain(kernel: str, own: str) -> str:
-    if own.startswith("CatArrayBatchedCopy"):
+def _plain(kernel: str, name: str) -> str:
+    if name.startswith("CatArrayBatchedCopy"):
         return _typed("cat", _argument_type(kernel))
-    bare = re.sub(r"(?:_kernel|Kernel|_cuda)+(?=$|_)|_kernel(?=_)", "", _TRITON_TAIL.sub("", own)) or own
+    bare = re.sub(r"(?:_kernel|Kernel|_cuda)+(?=$|_)|_kernel(?=_)", "", _TRITON_TAIL.sub("", name)) or name
     words = [_type_word(word) for word in _ARGUMENT_TYPE.findall(kernel.partition("<")[2].replace("at::native::", ""))]
     return _typed(bare, next((word for word in words if word not in _WHOLE), next(iter(words), None)))
 
@@ -370,13 +370,17 @@ def _distinguished(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
         [word for word in dict.fromkeys(_WORD.findall(kernel)) if len(word) <= _MOST_LETTERS and word not in _NOISE]
         for kernel in kernels
     ]
-    spread = Counter(word for each in words for word in each)
-    own = [[word for word in each if spread[word] < len(kernels)] for each in words]
-    shown = [_chosen(each, spread, 1) for each in own]
+    spread = Counter(word for words_of_kernel in words for word in words_of_kernel)
+    distinct = [[word for word in words_of_kernel if spread[word] < len(kernels)] for words_of_kernel in words]
+    shortened = [_chosen(words_of_kernel, spread, 1) for words_of_kernel in distinct]
     for most in range(2, _MOST_WORDS + 1):
-        if len(set(shown)) < len(shown):
-            shown = [_chosen(each, spread, most) for each in own]
-    return zip(kernels, _numbered([f"{short} ({each})" if each else short for each in shown]), strict=True)
+        if len(set(shortened)) < len(shortened):
+            shortened = [_chosen(words_of_kernel, spread, most) for words_of_kernel in distinct]
+    return zip(
+        kernels,
+        _numbered([f"{short} ({words_of_kernel})" if words_of_kernel else short for words_of_kernel in shortened]),
+        strict=True,
+    )
 
 
 def _chosen(words: list[str], spread: Counter[str], most: int) -> str:

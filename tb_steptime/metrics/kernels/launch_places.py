@@ -23,8 +23,8 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import step_at
 from tb_steptime.metrics.gpu.utilization import blocks
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.assignment import kernel_phases
+from tb_steptime.metrics.phases.sites import PHASES, PhaseId
 from tb_steptime.trace.frames import module_frames, module_name
 from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.kernel_labels import kernel_labels

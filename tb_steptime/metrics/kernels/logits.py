@@ -20,7 +20,7 @@ import numpy as np
 from tb_steptime.metrics.flops.op_flops import Shape, shapes_of
 from tb_steptime.metrics.gpu.activities import KernelSite, find_products, kernel_site
 from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
-from tb_steptime.metrics.kernels.fusion import begin_in
+from tb_steptime.metrics.kernels.stream_kernels import begin_in
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.trace.model import Trace, rows_named
@@ -73,7 +73,9 @@ def _largest(trace: Trace) -> tuple[int, int] | None:
         return None
     places = trace.events.shapes[losses]
     shapes = [_shapes(trace, each) for each in distinct_in(places[places >= 0]).tolist()]
-    sizes = [(each[0][0], each[0][1]) for each in shapes if each and len(each[0]) == 2 and each[0][1] >= MANY_CLASSES]
+    sizes = [
+        (shape[0][0], shape[0][1]) for shape in shapes if shape and len(shape[0]) == 2 and shape[0][1] >= MANY_CLASSES
+    ]
     size = max(sizes, key=math.prod, default=None)
     return size if size is not None and 0 < _features(trace, *size) <= size[0] else None
 
@@ -82,7 +84,7 @@ def _features(trace: Trace, rows: int, classes: int) -> int:
     """Returns the number of features from which a product makes such logits; 0 if there is no such product. Labels may
     be shifted, so that the last row of each text has no loss."""
     lengths = [each.work.lengths for each in find_products(trace).distinct if each.work and each.work.batch == 1]
-    made = [each[2] for each in lengths if len(each) == 3 and each[0] >= rows and each[1] == classes]
+    made = [length[2] for length in lengths if len(length) == 3 and length[0] >= rows and length[1] == classes]
     return max(made, default=0)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from tb_steptime.metrics.gpu.activities import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
 from tb_steptime.metrics.host.embedding_tables import has_tables, spared_rows
-from tb_steptime.metrics.kernels.fusion import begin_in
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
+from tb_steptime.metrics.kernels.stream_kernels import begin_in
+from tb_steptime.metrics.phases.assignment import optimizer_class, site_of
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, rows_named

@@ -4,7 +4,6 @@
     small tail    2 waves, the second with 5 blocks     a wave for 5 blocks, places half empty
     conversion    nchwToNhwcKernel, in the same call as a convolution on tensor cores
     optimizer     one kernel of 2 us for each tensor, while the GPU waits for the next launch
-    vectors       gemv bf16, for a single input: all weights are read for one row of output
     FP64          a product at half, or at a sixty-fourth, of the rate of FP32
 
 Figures are means over some steps, by default all of them, of the kernels that start within these.
@@ -12,19 +11,16 @@ Figures are means over some steps, by default all of them, of the kernels that s
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import types_of
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.activities import KernelSite, activity_site, find_products, kernel_site, way
+from tb_steptime.metrics.gpu.activities import KernelSite, find_products, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling, is_persistent, sm_counts
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
-from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import (
     COMPILED_KERNEL,
     FUSED_OPTIMIZER_KERNEL,
@@ -37,155 +33,23 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     WHOLE_UPDATE_KERNEL,
     is_collective,
 )
-from tb_steptime.metrics.kernels.fusion import (
-    EagerAttention,
-    FusibleChains,
-    KernelKind,
-    begin_in,
-    eager_attention,
-    fusible_chains,
-    in_attention,
-    in_layer,
-    stream_kernels,
-)
+from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
+from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
 from tb_steptime.metrics.kernels.logits import LogitsLoss, logits_loss
+from tb_steptime.metrics.kernels.stream_kernels import begin_in
 from tb_steptime.metrics.kernels.table_gradients import TableGradients, table_gradients
+from tb_steptime.metrics.kernels.vector_products import VectorProducts, vector_products
 from tb_steptime.metrics.kernels.weight_gradients import of_weights
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
+from tb_steptime.metrics.phases.assignment import kernel_phases, optimizer_updates
+from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, in_decompositions, memory_share
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins, only_compared
-from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
-from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import kernel_op_names, kernel_origins, op_at
+from tb_steptime.trace.model import Trace, are_named
+from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
-
-# Copies within a GPU are distinguished by purpose: another layout, another type, concatenation of tensors.
-#
-#     aten::reshape > aten::clone > aten::copy_    float [8,12,3137,64] from float       layout
-#     aten::to > aten::_to_copy > aten::copy_      bfloat16 [512,512] from float         type
-#     aten::cat                                    [[8,196,768],[8,1,768]]               concatenation
-#     aten::slice_backward > aten::copy_           gradients of a part                   assignment
-#
-# Copies between host and device, those of optimizers and of gradient exchange, those of the weights of attention, and a
-# library's own conversions between NCHW and NHWC have other causes and are left out. Copies that no other op requests
-# are left out too, because they fill the buffers of a framework or of a captured graph.
-
-CopyKind = Literal["layout", "type", "concatenation", "assignment"]
-KINDS: tuple[CopyKind, ...] = get_args(CopyKind)
-
-#: Ops that request another layout or size, and so copy if the tensor does not have it, and ops that request another
-#: type. Ops that a user calls come first, then the ops inside them.
-_LAYOUT_OPS = (expression(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), expression(r"^aten::clone$"))
-_ASSIGNING_OPS = (expression(r"^aten::_?(?:slice|select|index|narrow|split|unfold|diagonal|scatter)"),)
-_TYPE_OPS = (expression(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), expression(r"^aten::_to_copy$"))
-
-
-class CopiesOfKind(msgspec.Struct, frozen=True):
-    """The copies for one purpose; means per step. op: the op that requests most of the copies. site: where the copies
-    with the most time come from."""
-
-    kind: CopyKind
-    op: str
-    site: KernelSite
-    count: float
-    total_ns: float
-
-
-class _Copies(msgspec.Struct, frozen=True, eq=False):
-    """Kernels and copies, as rows of the event table: the activity, its launching call, and its op. joins: whether
-    `cat` made it."""
-
-    event: Int64
-    call: Int64
-    op: Int64
-    joins: Bool
-
-    def chosen(self, which: Bool) -> _Copies:
-        return _Copies(self.event[which], self.call[which], self.op[which], self.joins[which])
-
-    def and_those(self, more: _Copies) -> _Copies:
-        return _Copies(
-            event=np.concatenate((self.event, more.event)),
-            call=np.concatenate((self.call, more.call)),
-            op=np.concatenate((self.op, more.op)),
-            joins=np.concatenate((self.joins, more.joins)),
-        )
-
-
-def device_copies(trace: Trace, device: int, steps: Steps | None = None) -> list[CopiesOfKind]:
-    """Returns the copies within the device that start in the steps, most time first. steps: None for all."""
-    chosen = steps or find_steps(trace)
-    copies = _copies_by_kernels(trace, device).and_those(_copies_by_engines(trace, device))
-    copies = copies.chosen(chosen.holding(trace.events.start_ns[copies.event]) >= 0)
-    request, kind = _kinds(trace, copies.op, copies.joins)
-    copies, request, kind = copies.chosen(request >= 0), request[request >= 0], kind[request >= 0]
-    result = [
-        _copies_of_kind(trace, KINDS[each], copies.chosen(kind == each), request[kind == each], len(chosen.steps))
-        for each in distinct_in(kind).tolist()
-    ]
-    return sorted(result, key=lambda each: -each.total_ns)
-
-
-def _copies_by_kernels(trace: Trace, device: int) -> _Copies:
-    kernels, origins = stream_kernels(trace, device), kernel_origins(trace)
-    chosen = is_in(kernels.kind, (KernelKind.COPY, KernelKind.CONCATENATION)) & kernels.of_layer
-    chosen &= ~in_attention(trace, device)
-    rows, joins = kernels.row[chosen], kernels.kind[chosen] == KernelKind.CONCATENATION
-    call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
-    return _Copies(trace.kernels.event[rows], call, op, joins)
-
-
-def _copies_by_engines(trace: Trace, device: int) -> _Copies:
-    """Returns the copies by the copy engine, which contiguous() and clone() use if the layout stays the same."""
-    within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
-    event = within[trace.events.device[within] == device]
-    call = find_launches(trace).calls_of(event)
-    op = op_at(trace, call)
-    in_steps_ops = (op >= 0) & in_layer(trace, call)
-    joins = are_named(trace, op[in_steps_ops], lambda name: name == "aten::cat")
-    return _Copies(event[in_steps_ops], call[in_steps_ops], op[in_steps_ops], joins)
-
-
-def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
-    """Returns for each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
-    layout, cast, assigning = (_requesting_op(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
-    is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
-    choices = [joins, is_cast, layout >= 0]
-    kind = np.select(choices, [KINDS.index(each) for each in ("concatenation", "type", "layout")], len(KINDS) - 1)
-    return np.select(choices, [op, cast, layout], assigning), kind.astype(np.int64)
-
-
-def _requesting_op(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
-    """Returns for each copy an op that requests it, the innermost one around it that matches a pattern; -1 for none.
-    Earlier patterns take precedence."""
-    requesting = np.full(len(op), -1, np.int64)
-    for pattern in patterns:
-        around = rows_named(trace, (Kind.CPU_OP,), pattern.match)
-        requesting = np.where(requesting >= 0, requesting, innermost(trace, around, op))
-    return requesting
-
-
-def _changes_type(trace: Trace, op: Int64) -> Bool:
-    """Returns whether source and target differ in type; False if types are not recorded."""
-    if trace.events.dtypes is None:
-        return np.zeros(len(op), bool)
-    row = trace.events.dtypes[op].astype(np.int64)
-    types = {each: types_of(trace.inputs[each])[:2] for each in distinct_in(row[row >= 0]).tolist()}
-    differs = {each: len(set(filter(None, of_copy))) > 1 for each, of_copy in types.items()}
-    return np.array([differs.get(each, False) for each in row.tolist()], bool)
-
-
-def _copies_of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64, steps: int) -> CopiesOfKind:
-    dur = steady_activity_ns(trace, copies.event)
-    names, place = np.unique(trace.events.name[request], return_inverse=True)
-    leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
-    most = copies.chosen(trace.events.name[request] == leading)
-    site = activity_site(trace, most.event, most.call, most.op)
-    return CopiesOfKind(kind, trace.strings[leading], site, len(dur) / steps, int(dur.sum()) / steps)
-
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in, values_at
 
 #: Shorter kernels mostly take time to start and end, whatever their grids.
 SHORT_NS = 10_000
@@ -207,23 +71,6 @@ class Waste(msgspec.Struct, frozen=True):
     total_ns: float
     gain_ns: float
     site: KernelSite | None = None
-
-
-class VectorProducts(msgspec.Struct, frozen=True):
-    """Products of a matrix and a vector, with weights of 16 bits or more; means per step.
-
-    share          share of the kernel time
-    one_row        share of their time in products with one row of input; None if shapes of most of it are not recorded
-    attention_ns   time of products whose ops are those of attention, which have no weights
-    named_ns       time of all kernels with a known op
-    """
-
-    share: float
-    count: float
-    total_ns: float
-    one_row: float | None
-    attention_ns: float
-    named_ns: float
 
 
 class LaunchWaste(msgspec.Struct, frozen=True):
@@ -319,7 +166,7 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
         double_others=_double_others(kernels),
         update=_update(kernels),
         indexing=_indexing(kernels),
-        vectors=_vectors(kernels),
+        vectors=vector_products(trace, rows[kernels.within], len(chosen.steps)),
         compared=tries.waste(compared) if tries.within.any() else None,
         naive=_naive(kernels),
         loss=logits_loss(trace, device, chosen),
@@ -383,7 +230,7 @@ def _double(kernels: _Kernels, device: int) -> Waste | None:
         return None
     peaks = device_peaks(trace, device)
     on_cores = kernel_bins(trace)[rows] == BINS.index("tensor_core")
-    plain, tensor = (saved_by_fp32(peaks, tensor_cores=each) for each in (False, True))
+    plain, tensor = (saved_by_fp32(peaks, tensor_cores=on_tensor_cores) for on_tensor_cores in (False, True))
     saved: Float64 = np.where(on_cores, tensor, plain)
     return kernels.waste(chosen, kernels.dur * saved)
 
@@ -393,7 +240,7 @@ def _double_others(kernels: _Kernels) -> Waste | None:
     if trace.events.dtypes is None:
         return None
     typed = values_at(trace.events.dtypes, kernel_origins(trace).op[rows])
-    doubles = [each for each in distinct_in(typed[typed >= 0]).tolist() if _all_double(trace.inputs[each])]
+    doubles = [inputs for inputs in distinct_in(typed[typed >= 0]).tolist() if _all_double(trace.inputs[inputs])]
     chosen = is_in(typed, doubles) & ~eligibility(trace).eligible[rows] & kernels.within
     return kernels.waste(chosen, np.asarray(kernels.dur * 0.5, np.float64)) if chosen.any() else None
 
@@ -404,7 +251,7 @@ def _all_double(dtypes: str) -> bool:
     >>> _all_double('["double","double","Scalar"]'), _all_double('["double","long int"]'), _all_double('["Scalar"]')
     (True, False, False)
     """
-    return {each for each in types_of(dtypes) if each and each != "Scalar"} == {"double"}
+    return {dtype for dtype in types_of(dtypes) if dtype and dtype != "Scalar"} == {"double"}
 
 
 def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:
@@ -446,34 +293,6 @@ def _naive(kernels: _Kernels) -> Waste | None:
     others = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows] & ~naive & (op >= 0)
     naive &= ~is_in(op, distinct_in(op[others]))
     return kernels.waste(naive) if (naive & kernels.within).any() else None
-
-
-#: The short names of products of a matrix and a vector whose weights have 16 bits or more.
-_VECTOR_PRODUCT = expression(r"^gemv (?:f16|bf16|f32)\b")
-_OF_ATTENTION = ("aten::bmm", "aten::baddbmm")
-
-
-def _vectors(kernels: _Kernels) -> VectorProducts | None:
-    trace, rows, steps = kernels.trace, kernels.rows[kernels.within], len(kernels.steps.steps)
-    event, short = trace.kernels.event[rows], kernel_names(trace)
-    vectors = are_named(trace, event, lambda name: _VECTOR_PRODUCT.search(short[name]))
-    if not vectors.any():
-        return None
-    dur, op, products = trace.events.dur_ns[event], kernel_op_names(trace, rows), find_products(trace)
-    inputs = np.array([*(each.work.rows if each.work else 0 for each in products.distinct), 0])[products.place[rows]]
-    attention = is_in(op, [row for row in distinct_in(op[op >= 0]).tolist() if trace.strings[row] in _OF_ATTENTION])
-    total, with_inputs, with_vector, attends, named = (
-        int(dur[which].sum())
-        for which in (vectors, vectors & (inputs > 0), vectors & (inputs == 1), attention, op >= 0)
-    )
-    return VectorProducts(
-        share=total / max(1, int(dur.sum())),
-        count=int(vectors.sum()) / steps,
-        total_ns=total / steps,
-        one_row=with_vector / with_inputs if 2 * with_inputs > total else None,
-        attention_ns=attends / steps,
-        named_ns=named / steps,
-    )
 
 
 def _update(kernels: _Kernels) -> Waste:

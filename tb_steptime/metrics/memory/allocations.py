@@ -47,7 +47,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
+from tb_steptime.metrics.phases.assignment import site_at
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import Groups, exact_sums, numbered
 from tb_steptime.trace.intervals import NEVER
@@ -366,7 +367,7 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
     values = (np.maximum(size, 0), (size > 0).astype(np.int64), size)
     inside = op >= 0
     own = np.searchsorted(ops, op[inside])
-    selves = [exact_sums(own, each[inside], len(ops)) for each in values[:2]]
+    selves = [exact_sums(own, value[inside], len(ops)) for value in values[:2]]
     return OpBytes(ops.astype(np.int32), *selves, *_with_children(trace, ops, rows, values))
 
 

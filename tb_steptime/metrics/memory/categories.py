@@ -22,7 +22,7 @@ import numpy as np
 from tb_steptime.metrics.base import PartMeaning
 from tb_steptime.metrics.memory.allocations import PHASE, allocations, births, ends_ns, moments
 from tb_steptime.metrics.phases.assignment import host_phases
-from tb_steptime.metrics.phases.marks import backward_passes
+from tb_steptime.metrics.phases.threads import backward_passes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import NEVER

@@ -21,7 +21,8 @@ import numpy as np
 
 from tb_steptime.metrics.kernels.launch_places import kernel_makers
 from tb_steptime.metrics.operators.op_tree import OpTree, levels_of
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, phase_labels, site_of
+from tb_steptime.metrics.phases.assignment import phase_labels, site_of
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import is_source, module_frames, short_frame, source_frames
 from tb_steptime.trace.groups import Groups

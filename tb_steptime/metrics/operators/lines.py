@@ -36,7 +36,7 @@ from tb_steptime.metrics.operators.op_tree import (
     outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.trace.frames import short_frame, source_frames
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
@@ -140,7 +140,7 @@ def sums_of(rows: Sequence[CodeLine | CodeLineSums]) -> CodeLineSums:
 
 def _sum(values: Sequence[int | None]) -> int | None:
     """Returns the sum; None if any value is unknown, and 0 if there are no values."""
-    numbers = [each for each in values if each is not None]
+    numbers = [value for value in values if value is not None]
     return sum(numbers) if len(numbers) == len(values) else None
 
 

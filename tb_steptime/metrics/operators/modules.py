@@ -99,33 +99,37 @@ def module_calls(trace: Trace) -> ModuleCalls:
     rows = module_frames(trace)
     around, inside = parent_places(trace, rows), in_steps(trace, rows)
     host = less_children(trace.events.dur_ns[rows], around) * inside
-    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": host, "backward_host": np.zeros(len(rows), np.int64)}
-    own |= dict.fromkeys((*SOMETIMES, "backward_device", "backward_allocated"))
+    costs: dict[ModuleCost, Int64 | None] = {
+        "host": host,
+        "python": host,
+        "backward_host": np.zeros(len(rows), np.int64),
+    }
+    costs |= dict.fromkeys((*SOMETIMES, "backward_device", "backward_allocated"))
     if len(rows):
-        _add_ops(trace, rows, own)
-    return ModuleCalls(rows, around, inside, own)
+        _add_ops(trace, rows, costs)
+    return ModuleCalls(rows, around, inside, costs)
 
 
-def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
+def _add_ops(trace: Trace, rows: Int64, costs: dict[ModuleCost, Int64 | None]) -> None:
     """Adds the costs of ops inside the modules, and of work that no op launched."""
     tree, outside = op_tree(trace, "ran"), outside_ops(trace, "module")
     module, backward = _modules_of_ops(trace, tree, rows)
     of_outside = places_in(rows, innermost(trace, rows, outside.call))
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
-    assert own["python"] is not None
-    own["python"] = own["python"] - _sum(module, host, len(rows))
-    own["backward_host"] = _sum(backward, host, len(rows))
+    assert costs["python"] is not None
+    costs["python"] = costs["python"] - _sum(module, host, len(rows))
+    costs["backward_host"] = _sum(backward, host, len(rows))
     if "allocated" in measured_costs(trace):
         values, (around, size) = own_costs(trace, tree, "allocated"), allocated_outside_ops(trace, rows)
-        own["allocated"] = _sum(module, values, len(rows)) + _sum(places_in(rows, around), size, len(rows))
-        own["backward_allocated"] = _sum(backward, values, len(rows))
+        costs["allocated"] = _sum(module, values, len(rows)) + _sum(places_in(rows, around), size, len(rows))
+        costs["backward_allocated"] = _sum(backward, values, len(rows))
     for cost in DEVICE_COSTS:
         if cost not in measured_costs(trace):
             continue
         values = own_costs(trace, tree, cost, "module")
-        own[cost] = _sum(module, values, len(rows)) + _sum(of_outside, outside.costs(trace, cost), len(rows))
+        costs[cost] = _sum(module, values, len(rows)) + _sum(of_outside, outside.costs(trace, cost), len(rows))
         if cost == "device":
-            own["backward_device"] = _sum(backward, values, len(rows))
+            costs["backward_device"] = _sum(backward, values, len(rows))
 
 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
@@ -194,8 +198,8 @@ class _PathNumbers:
         for (outer, last), number in self.number.items():
             ending.setdefault(last, []).extend([number] if outer >= 0 else [])
         homes = {each: ending[each][0] for each in distinct_in(name).tolist() if len(ending.get(each, [])) == 1}
-        own = [homes.get(each, -1) for each in name.tolist()]
-        path = np.array(own, np.int64)
+        path_of_call = [homes.get(each, -1) for each in name.tolist()]
+        path = np.array(path_of_call, np.int64)
         path[path < 0] = self.numbers(path[path < 0], name[path < 0])
         return path
 
@@ -229,34 +233,36 @@ def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modu
     backward = labels.phase[kernel] == (texts.index("backward") if "backward" in texts else -2)  # -2 matches nothing
     launch = kernel_origins(trace).call[kernel].astype(np.int64)
     pairs = dict.fromkeys(zip(path[~backward].tolist(), launch[~backward].tolist(), strict=True))
-    every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, paths.around))
-    entered = np.array(list(every), np.int64).reshape(-1, 2)
+    distinct_entries = dict.fromkeys(
+        (each, row) for number, row in pairs for each in _with_around(number, paths.around)
+    )
+    entered = np.array(list(distinct_entries), np.int64).reshape(-1, 2)
     entered = entered[~np.isin(entered[:, 0], modules.paths.of_call)]  # a recorded module call counts only once
     calls, count = modules.calls, len(kernel) + len(entered)
-    own = {cost: None if ns is None else _lengthened(ns, count) for cost, ns in calls.own.items()}
+    costs = {cost: None if ns is None else _lengthened(ns, count) for cost, ns in calls.own.items()}
     for cost in DEVICE_COSTS:
         if cost in measured_costs(trace):
             cost_of_kernel = of_activities(trace, cost)[place]
-            _add(own, cost, np.where(backward, 0, cost_of_kernel), len(calls.row), count)
+            _add(costs, cost, np.where(backward, 0, cost_of_kernel), len(calls.row), count)
             if cost == "device":
-                _add(own, "backward_device", np.where(backward, cost_of_kernel, 0), len(calls.row), count)
+                _add(costs, "backward_device", np.where(backward, cost_of_kernel, 0), len(calls.row), count)
     rows = np.concatenate((calls.row, launch, entered[:, 1]))
     counts = np.concatenate((calls.counts, np.zeros(len(kernel), bool), np.ones(len(entered), bool)))
     nowhere = np.full(count, -1, calls.around.dtype)
     of_call = np.concatenate((modules.paths.of_call, path, entered[:, 0]))
     return Modules(
-        ModuleCalls(rows, np.concatenate((calls.around, nowhere)), counts, own),
+        ModuleCalls(rows, np.concatenate((calls.around, nowhere)), counts, costs),
         ModulePaths(of_call, paths.around, paths.frame),
         paths.names,
     )
 
 
-def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, first: int, count: int) -> None:
+def _add(costs: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, first: int, count: int) -> None:
     """Adds values for the `count` entries from `first` on."""
-    column = own[cost]
+    column = costs[cost]
     result = np.zeros(first + count, np.int64) if column is None else column
     result[first : first + len(values)] = values
-    own[cost] = result
+    costs[cost] = result
 
 
 def _labelled_paths(paths: _Paths, rows: Int32, texts: Sequence[str]) -> Int64:
@@ -313,10 +319,10 @@ def _scripted(trace: Trace) -> Modules:
     entered = _entered(trace, tree, path, paths.around)
     entries = np.concatenate((inside, entered[:, 0]))
     counts = np.concatenate((np.zeros(len(inside), bool), tree.inside[entered[:, 0]]))
-    own = {
+    costs = {
         cost: None if ns is None else _lengthened(ns[inside], len(entered)) for cost, ns in _own(trace, tree).items()
     }
-    calls = ModuleCalls(tree.row[entries].astype(np.int64), np.full(len(entries), -1, np.int64), counts, own)
+    calls = ModuleCalls(tree.row[entries].astype(np.int64), np.full(len(entries), -1, np.int64), counts, costs)
     of_call = np.concatenate((path[inside], entered[:, 1]))
     return Modules(calls, ModulePaths(of_call, paths.around, paths.frame), paths.names)
 
@@ -355,15 +361,15 @@ def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
     backward = np.flatnonzero(forward >= 0)
     place = np.searchsorted(tree.row, forward[backward])
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
-    own: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host)}
-    own["backward_host"] = exact_sums(place, host[backward], len(tree))
+    costs: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host)}
+    costs["backward_host"] = exact_sums(place, host[backward], len(tree))
     for cost in SOMETIMES:
-        own[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
-    own["backward_device"], own["backward_allocated"] = (
+        costs[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
+    costs["backward_device"], costs["backward_allocated"] = (
         None if values is None else exact_sums(place, values[backward], len(tree))
-        for values in (own["device"], own["allocated"])
+        for values in (costs["device"], costs["allocated"])
     )
-    return own
+    return costs
 
 
 def _lengthened(ns: Int64, count: int) -> Int64:

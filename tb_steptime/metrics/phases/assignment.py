@@ -29,19 +29,9 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
-from tb_steptime.metrics.phases.marks import (
-    ROWS_AT_ONCE,
-    SITE,
-    SITES,
-    Marks,
-    PhaseId,
-    Site,
-    autograd_threads,
-    backward_passes,
-    find_marks,
-    range_sites,
-    training_threads,
-)
+from tb_steptime.metrics.phases.marks import Marks, find_marks
+from tb_steptime.metrics.phases.sites import PHASE_LABELS, PHASES, SITE, SITE_PHASE, SITES, PhaseId, range_sites
+from tb_steptime.metrics.phases.threads import ROWS_AT_ONCE, autograd_threads, backward_passes, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import BEFORE_ALL, NEVER, Intervals, Segments
 from tb_steptime.trace.kernel_labels import kernel_labels
@@ -52,25 +42,6 @@ from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.steps.calls import optimizer_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in
-
-__all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_courses",
-           "host_phases", "host_time_ns", "kernel_phases", "optimizer_class",
-           "optimizer_updates", "phase_labels", "site_at", "site_of", "training_threads"]  # fmt: skip
-
-#: Every phase and its label, in the order of a step.
-PHASE_LABELS: dict[PhaseId, str] = {
-    "data_loading": "Data loading",
-    "zero_grad": "Zero gradients",
-    "forward": "Forward",
-    "backward": "Backward",
-    "optimizer": "Optimizer",
-    "other": "Other",
-    "unknown": "Launch not recorded",
-}
-PHASES = tuple(PHASE_LABELS)
-
-#: For each place in SITES the place of its phase in PHASES.
-SITE_PHASE = np.array([PHASES.index(site.phase) for site in SITES], np.uint8)
 
 #: When the host is in each phase: disjoint, and together all steps.
 HostPhases = Mapping[PhaseId, Intervals]

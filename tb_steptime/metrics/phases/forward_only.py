@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
-from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.metrics.phases.threads import engine_nodes
 from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.ops import graph_calls
 from tb_steptime.trace.steps import find_steps

@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
+from tb_steptime.metrics.phases.assignment import site_of
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import FSDP
 from tb_steptime.trace.model import Trace, find_launches, rows_named

@@ -25,79 +25,23 @@ its last backward pass; what follows is the optimizer's update. A recording may 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
+from tb_steptime.metrics.phases.sites import NO_MARK, SITE, node_sites, range_sites
+from tb_steptime.metrics.phases.threads import autograd_threads, backward_passes, engine_nodes, training_threads
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.backward import NODE, backward_nodes
+from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import NEVER, Intervals
-from tb_steptime.trace.model import Trace, are_named, calls_that_launch, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, calls_that_launch, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BACKEND
-from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.steps import find_steps, inferred_steps
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
-
-#: Phases of a step, in order; the last one is for work whose launch is not recorded.
-PhaseId = Literal["data_loading", "zero_grad", "forward", "backward", "optimizer", "other", "unknown"]
-
-
-class Site(msgspec.Struct, frozen=True):
-    """A place within a phase from which work is launched. Its id is stable and public."""
-
-    id: str
-    phase: PhaseId
-    label: str
-
-
-#: Every place, in the order of a step. The last two are for work whose launch is not recorded, and for idle time that
-#: ends with no launch or that no verdict counts.
-SITES = (
-    Site("data_loading", "data_loading", "Data loading"),
-    Site("zero_grad", "zero_grad", "Zero gradients"),
-    Site("forward.inputs", "forward", "Forward: before the first layer"),
-    Site("forward.buffer_broadcast", "forward", "Forward: buffer broadcast"),
-    Site("forward.model", "forward", "Forward: model"),
-    Site("backward.loss", "backward", "Backward: start"),
-    Site("backward.nodes", "backward", "Backward: autograd nodes"),
-    Site("backward.gradient_accumulation", "backward", "Backward: accumulation"),
-    Site("backward.hooks", "backward", "Backward: hooks"),
-    Site("optimizer", "optimizer", "Optimizer"),
-    Site("other", "other", "Other"),
-    Site("unknown", "unknown", "Launch not recorded"),
-    Site("no_launch", "unknown", "Does not repeat, or after the last work"),
-)
-SITE = {site.id: place for place, site in enumerate(SITES)}
-#: The value for "no mark" in the table of names.
-NO_MARK = 255
-
-#: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
-_ZERO_GRAD_MARK = expression(r"Optimizer\.zero_grad#")
-_ACCUMULATION = "AccumulateGrad"
-_NODE = expression(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
-
-#: Common names of users' ranges, in lower case, without hashes, with "_" for spaces. The word before ":", "." or "/"
-#: counts, too.
-NAMED = {
-    "data_loading": "data data_loading dataloading dataloader data_loader load_data load_batch get_batch next_batch "
-    "fetch_batch wait_for_batch copy_batch_to_gpu",
-    "zero_grad": "zero_grad zero_grads zerograd optimizer.zero_grad",
-    "forward.model": "forward fwd forward_pass model_forward model.forward distributeddataparallel.forward "
-    "fullyshardeddataparallel.forward",
-    "backward.loss": "backward bwd backward_pass backprop loss.backward loss_backward",
-    "optimizer": "optimizer optim opt optimizer_step optim_step opt_step step_optimizer optimizer.step",
-}
-_SITE_OF_WORD = {word: SITE[site] for site, words in NAMED.items() for word in words.split()}
-
-#: Number of rows that are processed at once. Whole columns of a large trace would take tens of MB each.
-ROWS_AT_ONCE = 1 << 18
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, Kind, UInt8, distinct_in, is_in
 
 
 class Marks(NamedTuple):
@@ -106,42 +50,6 @@ class Marks(NamedTuple):
     start: Int64
     end: Int64
     site: UInt8
-
-
-def without_engine(name: str) -> str:
-    """Returns a node's name without the engine's prefix. Other names are unchanged.
-
-    >>> without_engine("autograd::engine::evaluate_function: MulBackward0")
-    'MulBackward0'
-    """
-    return name.removeprefix(NODE)
-
-
-def site_of_name(name: str) -> int:
-    """Returns the place that a range with this name marks, if it is a mark of torch's or of the user's; else NO_MARK.
-
-    >>> SITES[site_of_name("## forward:over_arch ##")].id
-    'forward.model'
-    """
-    if OPTIMIZER_STEP.match(name):
-        return SITE["optimizer"]
-    if _ZERO_GRAD_MARK.match(name):
-        return SITE["zero_grad"]
-    word = re.sub(r"[\s-]+", "_", name.strip("# \t\n").lower())
-    return _SITE_OF_WORD.get(word, _SITE_OF_WORD.get(re.split(r"[:./]", word)[0], NO_MARK))
-
-
-def site_of_node(name: str) -> int:
-    """Returns the place that an op with this name marks, if it is a node of the autograd engine; else NO_MARK.
-
-    After a gradient is accumulated, the engine calls hooks, such as those of DistributedDataParallel, within its own
-    mark. The engine's mark therefore stands for hooks, and AccumulateGrad's own mark for accumulation.
-    """
-    if name.startswith(NODE):
-        return SITE["backward.hooks" if name.endswith(_ACCUMULATION) else "backward.nodes"]
-    if not _NODE.match(name):
-        return NO_MARK
-    return SITE["backward.gradient_accumulation" if name.endswith(_ACCUMULATION) else "backward.nodes"]
 
 
 def find_marks(trace: Trace) -> dict[int, Marks]:
@@ -188,99 +96,6 @@ def _sorted(marks: list[Marks]) -> Marks:
     return Marks(start[order], end[order], site[order])
 
 
-@shared
-def node_sites(trace: Trace) -> UInt8:
-    """Returns for each string of the table the place that an op with this name marks, or NO_MARK. If the engine marks
-    its nodes, only AccumulateGrad's own mark adds information."""
-    strings = trace.strings.strings
-    sites = np.array([site_of_node(name) for name in strings], np.uint8)
-    if any(name.startswith(NODE) for name in strings):
-        sites[[not (name.startswith(NODE) or name.endswith(_ACCUMULATION)) for name in strings]] = NO_MARK
-    return sites
-
-
-@shared
-def engine_nodes(trace: Trace) -> Int64:
-    """Returns the rows of the nodes of the autograd engine."""
-    is_node = node_sites(trace) != NO_MARK
-    if not is_node.any():
-        return np.empty(0, np.int64)
-    return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
-
-
-@shared
-def training_threads(trace: Trace) -> tuple[int, ...]:
-    """Returns the threads that run the training loop: those of the step marks, or of the calls that show steps. If
-    there are none, it is the thread with the most ops outside of the autograd engine's nodes. The engine runs nodes of
-    the CPU on that thread, and nodes of a GPU on threads of its own."""
-    marks = step_marks(trace)
-    if len(marks):
-        return tuple(distinct_in(trace.events.thread[marks]).tolist())
-    inferred = inferred_steps(trace)
-    if inferred:
-        return (inferred.thread,)
-    ops = _ops_outside_nodes(trace)
-    return (int(ops.argmax()),) if ops.any() else ()
-
-
-def _ops_outside_nodes(trace: Trace) -> Int64:
-    """Returns the number of ops of each thread outside of the autograd engine's nodes. If nothing else ran, nodes
-    count."""
-    events, nodes = trace.events, engine_nodes(trace)
-    ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
-    outside = ops.copy()
-    for thread in distinct_in(events.thread[nodes]).tolist():
-        thread_nodes = nodes[events.thread[nodes] == thread]
-        inside = Intervals.of_events(events, thread_nodes)
-        start = events.start_ns[(events.kind == Kind.CPU_OP) & (events.thread == thread)]
-        place = np.searchsorted(inside.start, start, side="right") - 1
-        outside[thread] -= np.count_nonzero((place >= 0) & (start < inside.end[place])) if len(inside) else 0
-    return outside if outside.any() else ops
-
-
-@shared
-def autograd_threads(trace: Trace) -> tuple[int, ...]:
-    """Returns the threads of the autograd engine, which run nodes but not the training loop. All their work is
-    backward."""
-    training = training_threads(trace)
-    return tuple(
-        each for each in distinct_in(trace.events.thread[engine_nodes(trace)]).tolist() if each not in training
-    )
-
-
-def step_threads(trace: Trace) -> tuple[int, ...]:
-    """Returns the threads that run the steps, of which one works at a time: those of the training loop and of the
-    autograd engine."""
-    return (*training_threads(trace), *autograd_threads(trace))
-
-
-@shared
-def backward_passes(trace: Trace) -> Intervals:
-    """Returns the time from the first to the last node of each backward pass, on whichever threads they run."""
-    nodes = engine_nodes(trace)
-    union = Intervals.of_events(trace.events, nodes)
-    if len(union) < 2:
-        return union
-    is_apart = _work_in(trace, Intervals(union.end[:-1], union.start[1:]))
-    return Intervals(union.start[np.append(True, is_apart)], union.end[np.append(is_apart, True)])
-
-
-def _work_in(trace: Trace, gaps: Intervals) -> Bool:
-    """Returns in which of the gaps a training thread begins an op, a range, or a call."""
-    events = trace.events
-    works = np.zeros(256, bool)
-    works[[Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER]] = True
-    trains = np.zeros(len(trace.threads), bool)
-    trains[list(training_threads(trace))] = True
-    has_work = np.zeros(len(gaps), bool)
-    for first in range(0, len(events), ROWS_AT_ONCE):
-        piece = slice(first, first + ROWS_AT_ONCE)
-        start = events.start_ns[piece][works[events.kind[piece]] & trains[events.thread[piece]]]
-        place = np.searchsorted(gaps.start, start, side="right") - 1
-        has_work[place[(place >= 0) & (start < gaps.end[place])]] = True
-    return has_work
-
-
 def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
     """Returns the rows of loader waits, optimizer marks and ranges named after a phase. Ranges within the backward pass
     are ignored, because checkpointing calls the model's forward pass there."""
@@ -291,16 +106,6 @@ def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
     in_backward = is_in(events.thread[rows], autograd) | (innermost(trace, nodes, rows) >= 0)
     waits = np.flatnonzero((events.kind == Kind.CPU_OP) & loader_names(trace)[events.name])
     return np.sort(np.concatenate((rows[by_torch | ~in_backward], waits)))
-
-
-@shared
-def range_sites(trace: Trace) -> UInt8:
-    """Returns for each string of the table the place that a range of this name marks, or NO_MARK."""
-    named = np.full(len(trace.strings), NO_MARK, np.uint8)
-    users = distinct_in(trace.events.name[trace.events.rows(Kind.USER)])
-    named[users] = [site_of_name(trace.strings[name]) for name in users.tolist()]
-    named[loader_names(trace)] = SITE["data_loading"]
-    return named
 
 
 def _sites(trace: Trace, rows: Int64) -> UInt8:

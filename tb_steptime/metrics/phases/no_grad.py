@@ -11,9 +11,10 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_OP
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
+from tb_steptime.metrics.phases.assignment import site_of
 from tb_steptime.metrics.phases.forward_only import forward_only
-from tb_steptime.metrics.phases.marks import engine_nodes, training_threads
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
+from tb_steptime.metrics.phases.threads import engine_nodes, training_threads
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost, top_level
 from tb_steptime.trace.steps import find_steps

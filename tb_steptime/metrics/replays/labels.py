@@ -17,7 +17,8 @@ from tb_steptime.metrics.job import LEAST_NAMED_FRACTION
 from tb_steptime.metrics.kernel_names.short_names import kind_of, short_name
 from tb_steptime.metrics.kernels.launch_places import kernel_makers, kernel_module_rows
 from tb_steptime.metrics.operators.modules import find_modules
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.phases.assignment import kernel_phases
+from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.replays.alignment import Alignment, Match, Sequence, align
 from tb_steptime.trace.frames import module_frames, module_name
 from tb_steptime.trace.model import Trace
@@ -144,7 +145,7 @@ def _sequences(*traces: Trace) -> list[Sequence]:
     kind = np.array([kinds.setdefault(kind_of(short_name(name)), len(kinds)) for name in names], np.int64)
     columns = [_shapes(trace, number) for trace, number in zip(traces, number_of, strict=True)]
     _, shape = np.unique(np.concatenate(columns), axis=0, return_inverse=True)
-    shapes = np.split(shape.reshape(-1).astype(np.int64), np.cumsum([len(each) for each in columns])[:-1])
+    shapes = np.split(shape.reshape(-1).astype(np.int64), np.cumsum([len(column) for column in columns])[:-1])
     return [Sequence(each[:, 0], own, kind[each[:, 0]]) for each, own in zip(columns, shapes, strict=True)]
 
 

@@ -9,25 +9,6 @@ Products, convolutions and attention count, as in `torch.utils.flop_counter`. Wh
 and elementwise ops are not. Each input type is compared with its own peak. An op counts in the step in which its first
 kernel starts. Kernels without an op, such as those of captured graphs, do not count. MFU is then too low, and None if
 they take most of the time on products.
-
-Each kernel works for an op, whose computation and memory traffic have a known minimum.
-
-    aten::linear  |--------------------|
-    aten::addmm     |----------------|        the innermost product counts
-    aten::copy_       |--|                    but an op with bytes of its own launches its own kernels
-    kernels             c        g
-
-Ops inside a product that have no formula, such as transforms, may launch its kernels. A memory-bound op has only the
-kernels of which it is the innermost op.
-
-The estimated use of tensor cores and memory by ops is compared with what the GPU measured of both in the same time.
-
-kernels    [ product: 40 us at the peak ]   [ add: 10 us at the peak bandwidth ]
-samples    (  0.55  ](  0.60  ](  0.40   ](   0.20   ]
-est.       time at the peak / time that samples cover
-
-The work of an op is spread evenly over its kernels. An estimate would be too low if much of the work were unknown,
-although the formula is right. It is therefore only given if the work of nearly all kernel time is known.
 """
 
 from __future__ import annotations
@@ -36,28 +17,15 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
-from tb_steptime.metrics.flops.least_bytes import MEMORY_OPS, moved_by
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.activities import (
-    Product,
-    Products,
-    find_products,
-    input_text,
-    inputs_of,
-    labelled_ops,
-    names_among,
-)
-from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, beside_samples, samples
+from tb_steptime.metrics.gpu.activities import Product
 from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
+from tb_steptime.metrics.roofline.kernel_work import kernel_work, product_calls
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins, tensor_products
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.intervals import sums_before, weighted_overlap
-from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace, are_named, named_in, shared
-from tb_steptime.trace.nesting import innermost, outermost
-from tb_steptime.trace.ops import kernel_op_names, kernel_origins
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, is_in
 
@@ -114,7 +82,7 @@ def computed_ops(trace: Trace, device: int) -> ComputingOps:
     rows = rows[products.op[rows] >= 0]
     ops, first = np.unique(products.op[rows].astype(np.int64), return_index=True)
     rows = rows[first]
-    flops = np.array([each.work.flops if each.work else 0 for each in products.distinct], np.float64)
+    flops = np.array([product.work.flops if product.work else 0 for product in products.distinct], np.float64)
     recomputed = np.zeros(len(ops), bool)
     recorded = ops < len(trace.events)
     recomputed[recorded] = recomputed_ops(trace, ops[recorded])
@@ -133,7 +101,7 @@ def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
     if peaks is None or not products.distinct:
         return np.full(len(rows), np.nan)
     numbers, column = np.unique(tensor_products(trace)[rows], return_inverse=True)
-    times = [[_at_peak_ns(peaks, each, number) for number in numbers.tolist()] for each in products.distinct]
+    times = [[_at_peak_ns(peaks, product, number) for number in numbers.tolist()] for product in products.distinct]
     return np.array(times, np.float64)[products.place[rows], column]
 
 
@@ -251,105 +219,3 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
     in_nodes = (around >= 0) & (innermost(trace, nodes, around) >= 0)
     checkpoint = named_in(trace, nodes, lambda name: name.endswith(_CHECKPOINT))[trace.events.name[node]]
     return inside & (in_nodes | checkpoint)
-
-
-@shared
-def product_calls(trace: Trace) -> Products:
-    """Returns the products with known operations that are not inside another product with kernels of its own, in the
-    form of `find_products`. Versions of torch from 2021 compute the gradient of a convolution's input in an op inside
-    the convolution's backward, to which it belongs."""
-    products = find_products(trace)
-    computing = np.flatnonzero(products.has_work & ~_moves(trace))
-    ops, first = np.unique(products.op[computing].astype(np.int64), return_index=True)
-    op, place = np.full_like(products.op, -1), np.full_like(products.place, -1)
-    if len(computing):
-        of_ops, rows = np.arange(len(ops)), ops[ops < len(trace.events)]
-        of_ops[: len(rows)] = np.searchsorted(rows, outermost(trace, rows, rows))
-        root = of_ops[np.searchsorted(ops, products.op[computing])]
-        op[computing], place[computing] = ops[root], products.place[computing][first][root]
-    return Products(op, place, products.distinct)
-
-
-@shared
-def kernel_work(trace: Trace) -> Products:
-    """Returns for each row of the kernel table the op with a formula, and the work of one call of it; -1 for none."""
-    products, labelled = product_calls(trace), labelled_ops(trace)
-    own = np.where(labelled >= 0, labelled, kernel_origins(trace).op)
-    rows = np.flatnonzero(_moves(trace))
-    keys = inputs_of(trace, rows, own[rows])
-    groups = Groups.of(*keys)
-    moving = [_moving(trace, key) for key in zip(*(key[groups.first].tolist() for key in keys), strict=True)]
-    op, place = products.op.copy(), products.place.copy()
-    op[rows], place[rows] = own[rows], len(products.distinct) + groups.place
-    return Products(op, place, [*products.distinct, *moving])
-
-
-def _moves(trace: Trace) -> Bool:
-    """Returns which kernels' innermost op moves a known number of bytes. Labelled kernels count if they ran for that
-    very op."""
-    labels = kernel_labels(trace)
-    moves = names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
-    return moves if labels is None else moves & ((labels.op < 0) | labels.is_same)
-
-
-def _moving(trace: Trace, key: tuple[int, ...]) -> Product:
-    op = trace.strings[key[0]]
-    shapes, dtypes, settings = (input_text(trace, row) for row in key[1:])
-    return Product(op, shapes, dtypes, moved_by(op, shapes, dtypes, settings))
-
-
-#: Minimum share of the kernel time during a counter's samples that must have known work.
-LEAST_VALIDATED = 0.9
-
-
-@shared
-def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
-    """Returns the time at the peak of products on tensor cores, and the measured activity of tensor cores; None if one
-    of the two is unknown."""
-    counter, rows = samples(trace, device, TENSOR_ACTIVE.id), kernel_rows(trace, device)
-    if counter is None or device_peaks(trace, device) is None:
-        return None
-    on_cores = kernel_bins(trace)[rows] == BINS.index("tensor_core")
-    at_peak = products_at_peak_ns(trace, device, rows)
-    return _validated(trace, counter, rows[on_cores], product_calls(trace), at_peak[on_cores])
-
-
-@shared
-def validated_traffic(trace: Trace, device: int) -> Validation | None:
-    """Returns the time that reading inputs and writing results once each takes at the peak bandwidth, and the measured
-    use of the bandwidth; None if one of the two is unknown."""
-    counter = samples(trace, device, DRAM.id)
-    rows = kernel_rows(trace, device)
-    peaks = device_peaks(trace, device)
-    if counter is None or peaks is None:
-        return None
-    rows, work = rows[~exchanging(trace, rows)], kernel_work(trace)
-    nbytes = [each.work.least_bytes if each.work else None for each in work.distinct]
-    bytes_moved = np.array([np.nan if each is None else each for each in nbytes] + [np.nan], np.float64)
-    return _validated(trace, counter, rows, work, bytes_moved[work.place[rows]] / peaks.memory)  # GB/s = bytes/ns
-
-
-def _validated(trace: Trace, counter: Samples, rows: Int64, ops: Products, at_peak_ns: Float64) -> Validation | None:
-    """Returns the estimate for the time of these samples beside their mean; None if the work of too little kernel time
-    is known.
-
-    at_peak_ns  for each of these rows of the kernel table the time that its whole op would take at the peak; NaN if
-                unknown
-    """
-    event = trace.kernels.event[rows]
-    length = trace.events.dur_ns[event]
-    has_bound = (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
-    if not has_bound.any() or length[has_bound].sum() < LEAST_VALIDATED * length.sum():
-        return None
-    begin = trace.events.start_ns[event[has_bound]]
-    finish = trace.events.ends(event[has_bound])
-    groups = Groups.of(ops.op[rows[has_bound]].astype(np.int64))
-    rate = at_peak_ns[has_bound] / np.maximum(groups.sum(length[has_bound]).astype(np.float64)[groups.place], 1)
-
-    def estimated(start: Int64, end: Int64) -> Float64:
-        edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
-        before = sums_before(weighted_overlap(begin, finish, rate, edges))
-        first, last = place.reshape(2, -1)
-        return np.subtract(before[last], before[first])
-
-    return beside_samples(trace, counter, estimated)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.phases.marks import step_threads
+from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import REMOVED, Excess, ExcessKind
 from tb_steptime.metrics.steady.first_use import backward_start, first_uses

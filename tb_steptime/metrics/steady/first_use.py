@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
-from tb_steptime.metrics.phases.marks import backward_passes, training_threads
+from tb_steptime.metrics.phases.threads import backward_passes, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes, has_first_node
 from tb_steptime.trace.host_ranges import COMPILES, loading_calls

@@ -17,7 +17,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.launches import NO_LAUNCHES
-from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.metrics.steady.edges import between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import (
     LEAST_ALIKE_NS,
@@ -70,14 +70,14 @@ def on_host(trace: Trace) -> HostComparison:
     segments = segments.where((segments.inside >= 0) | trains)
     if not len(segments):
         return HostComparison(no_excess(), None)
-    own = segments.end_ns - segments.start_ns
-    own -= waits_ns(trace, host, segments)
+    own_ns = segments.end_ns - segments.start_ns
+    own_ns -= waits_ns(trace, host, segments)
     step = step_at(trace, segments.start_ns)
-    judged, site, only_first = _judged(trace, segments, own, step)
-    undisturbed_ns = _undisturbed_ns(trace, segments, own, site, step)
+    judged, site, only_first = _judged(trace, segments, own_ns, step)
+    undisturbed_ns = _undisturbed_ns(trace, segments, own_ns, site, step)
     steps = int(np.count_nonzero(np.bincount(step)))
     del step  # with a million segments, each column takes 8 MB
-    excess, kind = _excess_of_ops(trace, segments, own, site, judged)
+    excess, kind = _excess_of_ops(trace, segments, own_ns, site, judged)
     kind = _explained(trace, segments, excess, kind)
     kind[_noise_rows(trace, segments, excess, kind, steps)] = ExcessKind.INTERRUPTED
     late = np.flatnonzero((excess > 0) & (kind == ExcessKind.INTERRUPTED))  # the kind of others means nothing
@@ -88,8 +88,8 @@ def on_host(trace: Trace) -> HostComparison:
     kind[(kind == ExcessKind.ONCE) & in_short] = ExcessKind.INTERRUPTED
     only_first = _with_calls_between(trace, segments, only_first) & ~in_short
     kind[only_first] = ExcessKind.ONCE
-    excess[only_first] = own[only_first]
-    excess, kind, ends = _excess_of_first_use(trace, host, segments, own, excess, kind)
+    excess[only_first] = own_ns[only_first]
+    excess, kind, ends = _excess_of_first_use(trace, host, segments, own_ns, excess, kind)
     kind = _explained(trace, segments, excess, kind)
     long = np.flatnonzero(excess)
     start, end = ends[long] - excess[long], ends[long]
@@ -120,28 +120,28 @@ def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: I
     return ns[1:].round().astype(np.int64)
 
 
-def _judged(trace: Trace, segments: HostSegments, own: Int64, step: Int64) -> tuple[CallExcess, Int64, Bool]:
+def _judged(trace: Trace, segments: HostSegments, own_ns: Int64, step: Int64) -> tuple[CallExcess, Int64, Bool]:
     """Returns the comparison of each segment with those of its sites, the number of its exact site, and whether only
     the first step has its code. The less exact sites are not needed afterwards. With a million segments, each takes 8
     MB."""
     sites, like = segment_sites(trace, segments)
-    return judge(own, step, sites, like), sites[0](ALL_ROWS), _only_in_first(trace, sites[2], own, step)
+    return judge(own_ns, step, sites, like), sites[0](ALL_ROWS), _only_in_first(trace, sites[2], own_ns, step)
 
 
-def _only_in_first(trace: Trace, site_of: Callable[[slice], Int64], own: Int64, step: Int64) -> Bool:
+def _only_in_first(trace: Trace, site_of: Callable[[slice], Int64], own_ns: Int64, step: Int64) -> Bool:
     """Returns which segments are code that no later step runs, if all of it takes far longer than any later step.
     Examples are candidates that are compiled and timed, and data that is prepared. An evaluation before the first of a
     few recorded steps may be such code, too, but its cost is no cost of the other steps either."""
     steps = find_steps(trace)
     length = steps.duration_ns
     if len(length) < LEAST_STEPS:
-        return np.zeros(len(own), bool)
-    in_first, only = np.flatnonzero(step == 1), np.zeros(len(own), bool)
+        return np.zeros(len(own_ns), bool)
+    in_first, only = np.flatnonzero(step == 1), np.zeros(len(own_ns), bool)
     least_ns = TIMES_ALL_LATER * int(length[1:].max())
-    if int(own[in_first].sum()) >= least_ns:
+    if int(own_ns[in_first].sum()) >= least_ns:
         site = site_of(ALL_ROWS)
         in_first = in_first[is_in(site[in_first], site[step > 1], invert=True)]
-        only[in_first] = int(own[in_first].sum()) >= least_ns
+        only[in_first] = int(own_ns[in_first].sum()) >= least_ns
     return only
 
 
@@ -152,9 +152,9 @@ def only_first_calls(trace: Trace) -> Int64:
         return np.zeros(0, np.int64)  # only a longer first step can have so much code of its own
     host, segments = host_events(trace), host_segments(trace)
     segments = segments.where(is_in(segments.thread, training_threads(trace)))
-    own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
+    own_ns = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
     site_of = segment_sites(trace, segments).sites[2]
-    only = _only_in_first(trace, site_of, own, step_at(trace, segments.start_ns))
+    only = _only_in_first(trace, site_of, own_ns, step_at(trace, segments.start_ns))
     segment = np.flatnonzero(_with_calls_between(trace, segments, only) & (segments.inside >= 0))
     rows: Int64 = host.row[segments.inside[segment]].astype(np.int64)
     return rows[is_in(trace.events.kind[rows], CALL_KINDS)]
@@ -206,7 +206,7 @@ def profiler_intervals(trace: Trace) -> Intervals:
 
 
 def _excess_of_ops(
-    trace: Trace, segments: HostSegments, own: Int64, site: Int64, repeats: CallExcess
+    trace: Trace, segments: HostSegments, own_ns: Int64, site: Int64, repeats: CallExcess
 ) -> tuple[Int64, UInt8]:
     """Returns the excess of each segment and its kind, including that of ops with unusual calls. The time of an op
     beyond the steady duration of its site is attributed to its longest segments that have no equivalent in other calls
@@ -222,8 +222,8 @@ def _excess_of_ops(
     if not len(ops):
         return excess, kind
     sites, like = op_sites(trace, ops)
-    sums = np.zeros(len(own) + 1, np.int64)
-    np.cumsum(own, out=sums[1:])
+    sums = np.zeros(len(own_ns) + 1, np.int64)
+    np.cumsum(own_ns, out=sums[1:])
     length = sums.take(end) - sums.take(first)
     step = step_at(trace, trace.events.start_ns[host.row[ops]])
     del sums
@@ -235,10 +235,10 @@ def _excess_of_ops(
         left = int(judged.excess_ns[place]) - int(excess[segment_rows].sum())
         inside = np.bincount(site[segment_rows], minlength=1)
         alone = segment_rows[(inside[site[segment_rows]] == calls[site[segment_rows]]) & (excess[segment_rows] == 0)]
-        for each in alone[np.argsort(-own[alone], kind="stable")].tolist():
+        for each in alone[np.argsort(-own_ns[alone], kind="stable")].tolist():
             if left <= 0:
                 break
-            excess[each] = min(int(own[each]), left)
+            excess[each] = min(int(own_ns[each]), left)
             kind[each] = judged.kind[place]
             left -= int(excess[each])
     return excess, kind
@@ -332,7 +332,7 @@ def firsts(values: Int64) -> Int64:
 
 
 def _excess_of_first_use(
-    trace: Trace, host: HostEvents, segments: HostSegments, own: Int64, excess: Int64, kind: UInt8
+    trace: Trace, host: HostEvents, segments: HostSegments, own_ns: Int64, excess: Int64, kind: UInt8
 ) -> tuple[Int64, UInt8, Int64]:
     """Returns the excess of each segment, its kind, and where it ends. It includes work that the recording identifies
     as a first use, which is excess as a whole. The profiler writes the loading of code on a track of its own, and the
@@ -354,7 +354,7 @@ def _excess_of_first_use(
         last = np.searchsorted(when.start, end[rows]) - 1
         ends[rows] = np.minimum(when.end[last], end[rows])
         named[rows] = np.maximum(named[rows], use_ns[inside])
-    np.minimum(named, own, out=named)
+    np.minimum(named, own_ns, out=named)
     is_first = (named > 0) & (named >= excess - named)
     np.maximum(excess, named, out=excess)
     np.copyto(ends, end, where=~is_first)

@@ -32,8 +32,8 @@ from tb_steptime.metrics.launches import (
     by_phase,
     by_site,
 )
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites, phase_labels
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.assignment import activity_sites, phase_labels
+from tb_steptime.metrics.phases.sites import PHASE_LABELS, SITE_PHASE, SITES, PhaseId
 from tb_steptime.metrics.steps.parts import StepAggregates, kinds_of_work
 from tb_steptime.text import Unit
 from tb_steptime.trace.groups import exact_sums

@@ -24,7 +24,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.waits import NO_WORK, SEED
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.means import SLOW_FRACTION, robust_deviation
-from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import loader_intervals
@@ -104,15 +104,15 @@ def every_of(places: Int64, steps: int, fewest: int) -> int | None:
     distances = {later - place for place, later in itertools.pairwise(places.tolist())}
     if len(places) < fewest or len(distances) != 1:
         return None
-    (every,) = distances
-    return every if every > 1 and places[0] <= every and steps - places[-1] <= every else None
+    (distance,) = distances
+    return distance if distance > 1 and places[0] <= distance and steps - places[-1] <= distance else None
 
 
 def _ops(
     trace: Trace, lengths: Int64, steps: list[_Step], more: Int64, usual: Int64, has_device: bool
 ) -> InsertedWork | None:
-    every = every_of(more, len(steps), FEWEST)
-    if every is None or 1 / math.comb(len(more) + len(usual), len(more)) > CHANCE:
+    distance = every_of(more, len(steps), FEWEST)
+    if distance is None or 1 / math.comb(len(more) + len(usual), len(more)) > CHANCE:
         return None
     ours, theirs = steps[more[0]].names, steps[usual[0]].names
     before = _alike(ours, theirs)
@@ -139,7 +139,7 @@ def _ops(
     took = exact_sums(trace.events.name[rows], trace.events.dur_ns[rows], len(trace.strings))
     name = int(took.argmax())
     outside_ns = 0 if has_device else max(0, excess_ns - in_ops_ns)
-    return InsertedWork(more, every, excess_ns, outside_ns, trace.strings[name], int((own == name).sum()))
+    return InsertedWork(more, distance, excess_ns, outside_ns, trace.strings[name], int((own == name).sum()))
 
 
 def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> InsertedWork | None:
@@ -151,10 +151,10 @@ def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> In
         long = gap >= gap.max() / ALIKE
         if long.all() or gap[long].min() < APART * gap[~long].max():
             continue
-        every = every_of(alike[long], len(steps), PAUSES)
+        distance = every_of(alike[long], len(steps), PAUSES)
         excess_ns = round(float(gap[long].mean() - median(gap[~long])))
-        if every is not None and excess_ns >= max(SLOW_FRACTION * median(lengths), pause.excess_ns if pause else 0):
-            pause = InsertedWork(alike[long], every, excess_ns, excess_ns, "", 0)
+        if distance is not None and excess_ns >= max(SLOW_FRACTION * median(lengths), pause.excess_ns if pause else 0):
+            pause = InsertedWork(alike[long], distance, excess_ns, excess_ns, "", 0)
     return pause
 
 
@@ -241,8 +241,8 @@ def _recurring(trace: Trace, device: int | None) -> RecurringWork | None:
     recurs = (calls >= MORE * median(calls)) & (lengths >= (1 + SLOW_FRACTION) * median(lengths))
     recurs[:1] &= (calls[1:][recurs[1:]] == calls[0]).all()  # otherwise it does one-time work
     alike = len(distinct(calls[recurs])) == len(distinct(calls[1:][~recurs[1:]])) == 1
-    every = every_of(np.flatnonzero(recurs), len(recurs), FEWEST if alike else REGULAR)
-    if every is None:
+    distance = every_of(np.flatnonzero(recurs), len(recurs), FEWEST if alike else REGULAR)
+    if distance is None:
         return _at_one_place(trace, lengths, device is not None)
     if _are_updates(trace, recurs):
         return None
@@ -253,7 +253,7 @@ def _recurring(trace: Trace, device: int | None) -> RecurringWork | None:
     most = int(np.where(np.rint(more) >= 1, longer, 0).argmax())
     steps = find_steps(trace).steps
     return RecurringWork(
-        every=every,
+        every=distance,
         steps=[steps[each].name for each in np.flatnonzero(recurs).tolist()],
         excess_ns=round(float(lengths[recurs].mean() - median(lengths[~recurs]))),
         name=trace.strings[most],
@@ -270,7 +270,7 @@ def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWo
     has_work[own.places] = True
     if _are_updates(trace, has_work):
         return None
-    names = [find_steps(trace).steps[each].name for each in own.places.tolist()]
+    names = [find_steps(trace).steps[place].name for place in own.places.tolist()]
     return RecurringWork(own.every, names, own.excess_ns, own.name, own.more, own.outside_ns)
 
 

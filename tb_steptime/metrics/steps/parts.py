@@ -22,8 +22,8 @@ from tb_steptime.metrics.gpu.utilization import (
 from tb_steptime.metrics.idle.reasons import EXCLUDED, IDLE_MEANINGS, REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.means import slow, slow_after_first, whole_mean, whole_means
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.assignment import host_time_ns
+from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE, PhaseId
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import host_ranges, is_host_range, loader_intervals, union_where

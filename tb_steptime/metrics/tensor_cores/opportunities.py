@@ -11,8 +11,8 @@ import numpy as np
 from tb_steptime.metrics.gpu.activities import find_products
 from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.assignment import kernel_phases
+from tb_steptime.metrics.phases.sites import PHASES, PhaseId
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
@@ -138,7 +138,7 @@ def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Oppo
 
 def _bounds(judged: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
     """Returns the gain that the ratio of the peaks allows for each reason, by its id, in ns."""
-    saved = np.array([*(each.saved for each in judged.peaks), 0.0])[judged.rates[rows]]
+    saved = np.array([*(peak.saved for peak in judged.peaks), 0.0])[judged.rates[rows]]
     places: dict[str, list[int]] = {}
     for place, each in enumerate(judged.reasons):
         places.setdefault(each.id, []).append(place)

@@ -5,49 +5,31 @@
     kernels         100      101      100       99
 
 Only what a rank does itself counts, not its waits for others. If its kernels take longer, either they do the same work
-more slowly (a GPU at a lower clock), or there is more work (larger inputs, more launches): launches of one kernel for
-inputs of one size show which, and where sizes are not recorded, the number of their blocks. For ops on the CPU, those
-that do not touch elements show it. CPU calls or kernels that now and then take far longer than others like them are
-interrupted: that is neither more work nor a slow machine.
-
-Kernels of two ranks are compared: do the same launches take longer on one, or does it have more work?
-
-gemm  of [512, 768]    rank 2: 100 launches of 1.3 ms     rank 0: 100 launches of 1.0 ms     slower: 1.3 times
-gemm  of [768, 768]    rank 2:  20 launches of 1.6 ms     rank 0: none                       more work
-relu  of 640 blocks    rank 2: 100 launches of 0.13 ms    rank 0: 100 of 0.10, of 512        more work
-
-So are their ops: do they take longer because of more work, or because all ops do?
-
-                 other      late
-aten::view     1,000 ns  1,300 ns     looks at no element, so it takes as long for any input: a slower CPU
-aten::mm         300 us  1,200 us     1.3 times as long for that, the rest for more rows
-
-A rank whose core other processes use takes longer, too, above all in its long ops. But some of its calls of the same
-code are as fast as those of the others, while larger inputs lengthen all of them. So undisturbed host times count, too.
-
-A rank may also compute longer because the others send it more: the tokens that choose its experts, the rows of its
-embedding tables.
-
-            all-to-alls, MB a step    computes
-    rank 0            52               40 ms
-    rank 1            84               66 ms     1.6 times as much, and that takes 26 ms
-    rank 2            52               41 ms
+more slowly (a GPU at a lower clock), or there is more work (larger inputs, more launches), as `more_work` tells. CPU
+calls or kernels that now and then take far longer than others like them are interrupted: that is neither more work nor
+a slow machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.metrics.communication.exchanges import unpacked
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.metrics.idle.bottleneck import UNRECORDED_FRACTION
-from tb_steptime.metrics.kernel_names.work_kinds import is_collective
-from tb_steptime.metrics.steady.host import UNDISTURBED_HOST_TIME
+from tb_steptime.ranks.delays.more_work import (
+    LEAST_CALLS,
+    KernelExcess,
+    has_more_work,
+    kernel_excess,
+    op_times,
+    received_factor,
+    whole_steps,
+)
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan, matrix_values
 from tb_steptime.trace.table import Float64, Int64, distinct, is_in
@@ -158,13 +140,13 @@ class _Compared:
         """Changes the cause to an interruption if that is most of the excess: of the CPU in any call, or of the GPU in
         the kernel that shows the cause."""
         own = _interrupted_ns(self.own)
-        others = [_interrupted_ns(each) for each in self.others]
+        others = [_interrupted_ns(other) for other in self.others]
         if cause.id == "host":
-            more = sum(own.values()) - round(float(np.median([sum(each.values()) for each in others])))
+            more = sum(own.values()) - round(float(np.median([sum(other.values()) for other in others])))
             id: CauseId = "cpu_interrupted"
         elif cause.id in ("slower_kernels", "more_work") and cause.name is not None:
             name = cause.name
-            more = own.get(name, 0) - round(float(np.median([each.get(name, 0) for each in others])))
+            more = own.get(name, 0) - round(float(np.median([other.get(name, 0) for other in others])))
             id = "gpu_interrupted"
         else:
             return cause
@@ -175,16 +157,16 @@ class _Compared:
     def _with_slower_cpu(self, cause: Cause) -> Cause:
         """Changes the cause to a slower CPU if the same ops take longer on it. Beside a GPU they only launch, and so
         take as long for inputs of any size."""
-        own, steps = _ops(self.own), _steps(self.own)
+        ops, steps = op_times(self.own), whole_steps(self.own)
         factors, longer = [], []
         for other in self.others:
-            base, base_steps = _ops(other), _steps(other)
-            alike = [name for name in own.keys() & base.keys() if min(own[name][0], base[name][0]) >= _LEAST_CALLS]
-            pairs = [(own[name][1] / own[name][0], base[name][1] / base[name][0]) for name in alike]
+            base, base_steps = op_times(other), whole_steps(other)
+            alike = [name for name in ops.keys() & base.keys() if min(ops[name].calls, base[name].calls) >= LEAST_CALLS]
+            pairs = [(ops[name].ns / ops[name].calls, base[name].ns / base[name].calls) for name in alike]
             if not pairs:
                 return cause
             factors.append(float(np.median([mine / max(1.0, theirs) for mine, theirs in pairs])))
-            longer.append(sum(own[name][1] / steps - base[name][1] / base_steps for name in alike))
+            longer.append(sum(ops[name].ns / steps - base[name].ns / base_steps for name in alike))
         explains = float(np.median(longer)) >= _MOSTLY_SLOWER * (cause.own_ns - cause.others_ns)
         slower = explains and float(np.median(factors)) >= _SLOWER_CPU
         return msgspec.structs.replace(cause, id="slower_cpu") if slower else cause
@@ -216,8 +198,8 @@ def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
     by_name: dict[str | None, int] = {}
     for row in result.excess:
         if row.kind == "interrupted":
-            by_name.update({each.name: each.ns // steps for each in row.names})
-            by_name[None] = by_name.get(None, 0) + (row.total_ns - sum(each.ns for each in row.names)) // steps
+            by_name.update({name.name: name.ns // steps for name in row.names})
+            by_name[None] = by_name.get(None, 0) + (row.total_ns - sum(name.ns for name in row.names)) // steps
     return by_name
 
 
@@ -293,169 +275,3 @@ def _since_exchange(span: RankSpan, rows: Int64) -> Int64:
     return np.concatenate(
         [np.arange(before + 1, row + 1) for before, row in zip(last.tolist(), rows.tolist(), strict=True)]
     )
-
-
-_Place = tuple[str, str | None, str, str | None, str]
-
-
-class _Launches(NamedTuple):
-    """Launches of a kernel from one place. number: a step; ns: of one; blocks: of one, None if not recorded."""
-
-    number: float
-    ns: float
-    blocks: float | None
-
-
-@dataclass(frozen=True)
-class KernelExcess:
-    """Per step, in ns. slower: the kernel that loses most time by being slower; slow_factor: how many times longer all
-    kernels take that both ranks launch; more_work: the kernel that is launched more often, or for other inputs;
-    work_factor: how many times longer all kernels would take at the other rank's speed."""
-
-    slower_ns: int
-    slower: str | None
-    slow_factor: float | None
-    more_work_ns: int
-    more_work: str | None
-    work_factor: float | None
-
-
-def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
-    """Compares the kernels of two ranks. Returns None where one of them has no kernels to compare. Raises what reading
-    results raises."""
-    ours, theirs = _places(own), _places(other)
-    if not ours or not theirs:
-        return None
-    slower = {key: own.number * (own.ns - theirs[key].ns) for key, own in ours.items() if key in theirs}
-    more = {
-        key: (own.number - theirs[key].number) * theirs[key].ns if key in theirs else own.number * own.ns
-        for key, own in ours.items()
-    }
-    if _are_of_larger_inputs(ours, theirs):
-        slower, more = {}, {key: ns + slower.get(key, 0.0) for key, ns in more.items()}
-    absent_ns = sum(each.number * each.ns for key, each in theirs.items() if key not in ours)
-    both = sum(ours[key].number * theirs[key].ns for key in slower)
-    total = sum(each.number * each.ns for each in theirs.values())
-    return KernelExcess(
-        slower_ns=round(sum(slower.values())),
-        slower=_most(slower),
-        slow_factor=1 + sum(slower.values()) / both if both else None,
-        more_work_ns=round(sum(more.values()) - absent_ns),
-        more_work=_most(more),
-        work_factor=1 + (sum(more.values()) - absent_ns) / total if total else None,
-    )
-
-
-#: A launch for larger inputs has more blocks by this factor at least: means over launches of different sizes vary.
-_MORE_BLOCKS = 1.02
-#: Kernels with more blocks show that inputs are larger if they have at least this share of the time that all lose, and
-#: if the number of their blocks explains at least half of theirs. Some kernels have the same number for any input.
-_PART_OF_ALL, _MOSTLY_EXPLAINED = 0.2, 0.5
-
-
-def _are_of_larger_inputs(ours: dict[_Place, _Launches], theirs: dict[_Place, _Launches]) -> bool:
-    """Returns whether the same launches take longer on one rank because it launches more blocks."""
-    lost, with_more_blocks, explained = 0.0, 0.0, 0.0
-    for key in ours.keys() & theirs.keys():
-        own, other = ours[key], theirs[key]
-        longer = own.number * (own.ns - other.ns)
-        lost += longer
-        if own.blocks and other.blocks and own.blocks >= _MORE_BLOCKS * other.blocks:
-            with_more_blocks += longer
-            explained += own.number * other.ns * (own.blocks / other.blocks - 1)
-    return with_more_blocks >= _PART_OF_ALL * lost > 0 and explained >= _MOSTLY_EXPLAINED * with_more_blocks
-
-
-def _most(ns: dict[_Place, float]) -> str | None:
-    key = max(ns, key=lambda key: ns[key], default=None)
-    return None if key is None or ns[key] <= 0 else key[0]
-
-
-def _places(span: RankSpan) -> dict[_Place, _Launches]:
-    """Returns the launches by kernel, op, shapes, module and phase. Collectives are left out, because they wait."""
-    result = span.compare_result
-    steps = max(1, sum(step.whole for step in result.steps))
-    computing = [place for place in result.kernels if not is_collective(place.name)]
-    return {
-        (place.short, place.op, place.shapes, place.module, place.phase): _Launches(
-            place.count / steps, place.total_ns / max(1, place.count), place.blocks
-        )
-        for place in computing
-    }
-
-
-#: Ops that make views of existing memory, whatever its size.
-_OF_NO_SIZE = {
-    f"aten::{name}"
-    for name in (
-        "view", "t", "transpose", "permute", "as_strided", "expand", "detach", "slice", "select", "squeeze",
-        "unsqueeze", "unbind", "split", "narrow", "alias", "reshape", "_unsafe_view",
-    )
-}  # fmt: skip
-#: Minimum numbers of calls for a mean duration, and of ops for a median that shows how fast the CPU is.
-_LEAST_CALLS, _LEAST_OPS = 10, 3
-#: There is more work if all ops together take _LONGER times as long, and _BEYOND_CPU times as long as the CPU speed
-#: alone explains.
-_LONGER, _BEYOND_CPU = 2.0, 1.5
-
-
-def has_more_work(span: RankSpan, other: RankSpan) -> bool:
-    """Returns whether one rank has more work than the other. Returns False where too few ops that do not touch elements
-    show how fast the CPU is."""
-    own, base = _ops(span), _ops(other)
-    factors = [
-        own[name][1] / own[name][0] * base[name][0] / base[name][1]
-        for name in _OF_NO_SIZE & own.keys() & base.keys()
-        if min(own[name][0], base[name][0]) >= _LEAST_CALLS and base[name][1]
-    ]
-    if len(factors) < _LEAST_OPS:
-        return False
-    slower = max(1.0, float(np.median(factors)))
-    total, usual = (
-        sum(ns for _, ns in ops.values()) / steps for ops, steps in ((own, _steps(span)), (base, _steps(other)))
-    )
-    if not (total > _LONGER * usual and total > _BEYOND_CPU * slower * usual):
-        return False
-    undisturbed, least = (_undisturbed_ns(each) for each in (span, other))
-    return undisturbed is None or least is None or undisturbed > _BEYOND_CPU * slower * least
-
-
-def _undisturbed_ns(span: RankSpan) -> float | None:
-    figure = span.figures.get(UNDISTURBED_HOST_TIME.id)
-    return None if figure is None else float(np.nanmean(figure))
-
-
-def _ops(span: RankSpan) -> dict[str, tuple[int, int]]:
-    """Returns calls and own time by name, without ops that start an exchange, which wait for other ranks."""
-    return {op.name: (op.count, op.self_ns) for op in span.compare_result.ops if not op.name.startswith("c10d::")}
-
-
-def _steps(span: RankSpan) -> int:
-    return sum(step.whole for step in span.compare_result.steps) or 1
-
-
-#: A smaller factor does not explain why a rank is late.
-_MORE = 1.1
-
-
-def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
-    """Returns how many times as many bytes the rank at this place exchanges in all-to-alls as the median of the others,
-    or None where it does not exchange more, or where bytes are not recorded. NCCL's arguments give the larger of what a
-    rank sends and receives in one of them. Those of gloo give what it sends: a rank that receives more also sends more
-    back."""
-    bytes_by_rank = [_bytes_a_step(span) for span in spans]
-    measured = [each for each in bytes_by_rank if each]
-    if len(measured) < len(spans):
-        return None
-    factor = measured[place] / float(np.median(np.delete(np.array(measured), place)))
-    return factor if factor >= _MORE else None
-
-
-def _bytes_a_step(span: RankSpan) -> float:
-    """Returns the bytes of all-to-alls in a step, or 0 if none has any recorded."""
-    exchanges = span.ranks_result.exchanges
-    size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in exchanges.classes]
-    if not any(size):
-        return 0.0
-    class_of, steps = unpacked(exchanges.of), len(distinct(unpacked(exchanges.step)))
-    return float(np.array(size, np.float64)[class_of].sum()) / steps

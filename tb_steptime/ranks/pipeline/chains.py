@@ -62,7 +62,7 @@ class Chain:
 
     @property
     def orders(self) -> Orders:
-        return [each.passes for each in self.programs]
+        return [program.passes for program in self.programs]
 
 
 def chains(
@@ -71,14 +71,14 @@ def chains(
     """Returns the pipelines of a job of which all stages were recorded. passes: the ranks that have passes; ranks:
     messages of all ranks of the job; numbers: the numbers of all ranks. missing: some ranks of the job were not
     recorded."""
-    by_place = {each.place: each for each in passes}
-    partly = {each.place for each in passes if _peers(ranks[each.place]) - {*numbers}}
-    if all((each.stage >= 0).all() for each in passes):
+    by_place = {member.place: member for member in passes}
+    partly = {member.place for member in passes if _peers(ranks[member.place]) - {*numbers}}
+    if all((member.stage >= 0).all() for member in passes):
         labelled = [
-            members for members in _groups_by_labels(passes) if partly.isdisjoint(each.place for each in members)
+            members for members in _groups_by_labels(passes) if partly.isdisjoint(member.place for member in members)
         ]
-        candidates = (_chain([numbered(each, {}) for each in members]) for members in labelled)
-    elif missing and not any(_peers(each) for each in ranks):
+        candidates = (_chain([numbered(member, {}) for member in members]) for members in labelled)
+    elif missing and not any(_peers(rank) for rank in ranks):
         return []
     else:
         lines = [line for line in _groups_by_messages(by_place, ranks, numbers) if partly.isdisjoint(line)]
@@ -95,9 +95,9 @@ def _groups_by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]
     """Yields the ranks of each chain, by their stages. Where several ranks compute the same stages, the n-th of each
     belongs to chain n."""
     by_stages: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
-    for each in passes:
-        by_stages[tuple(sorted(set(each.stage.tolist())))].append(each)
-    stages = sorted(stage for own in by_stages for stage in own)
+    for member in passes:
+        by_stages[tuple(sorted(set(member.stage.tolist())))].append(member)
+    stages = sorted(stage for of_stage in by_stages for stage in of_stage)
     if len({len(same) for same in by_stages.values()}) == 1 and len(by_stages) > 1 and stages == [*range(len(stages))]:
         yield from (list(chain) for chain in zip(*(by_stages[stages] for stages in sorted(by_stages)), strict=True))
 
@@ -150,7 +150,7 @@ def _numberings(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Ite
         yield [numbered(passes[place], stage_of) for place in line]
     for chunks in range(2, _MOST_CHUNKS + 1):
         several = [looped(passes[place], rank, len(members), chunks) for rank, place in enumerate(members)]
-        even = [each for each in several if each is not None]
+        even = [step_and_program for step_and_program in several if step_and_program is not None]
         if len(even) == len(members):
             yield even
 
@@ -159,13 +159,15 @@ def _chain(members: Sequence[RankPasses]) -> Chain | None:
     """Returns the chain of these ranks. Returns None for fewer than two ranks, and where passes of a stage are missing
     or begin before what they need."""
     steps_and_programs = programs(members) if len(members) > 1 else None
-    if steps_and_programs is None or not _is_whole([one for each in steps_and_programs[1] for one in each.passes]):
+    if steps_and_programs is None or not _is_whole(
+        [one for program in steps_and_programs[1] for one in program.passes]
+    ):
         return None
     steps, of_ranks = steps_and_programs
     offsets = _offsets(of_ranks)
     if offsets is None:
         return None
-    return Chain([each.moved(ns) for each, ns in zip(of_ranks, offsets, strict=True)], steps, offsets)
+    return Chain([program.moved(ns) for program, ns in zip(of_ranks, offsets, strict=True)], steps, offsets)
 
 
 def _is_whole(passes: Sequence[Pass]) -> bool:
@@ -198,7 +200,9 @@ def _offsets(rank_programs: Sequence[Program]) -> list[int] | None:
 def _slack(rank_programs: Sequence[Program]) -> dict[tuple[int, int], int]:
     """Returns for two ranks the least time in ns from the end of a pass on the first to the start of one on the second
     that needs it, each on its own clock."""
-    where = {one: (rank, column) for rank, each in enumerate(rank_programs) for column, one in enumerate(each.passes)}
+    where = {
+        one: (rank, column) for rank, program in enumerate(rank_programs) for column, one in enumerate(program.passes)
+    }
     last = max(one.stage for one in where)
     slack: dict[tuple[int, int], int] = {}
     for one, (rank, column) in where.items():
@@ -213,8 +217,8 @@ def _slack(rank_programs: Sequence[Program]) -> dict[tuple[int, int], int]:
 def window(chain: Chain) -> tuple[Int64, Int64]:
     """Returns for each step the first begin of a pass and the last end of one."""
     return (
-        np.min([each.start.min(axis=1) for each in chain.programs], axis=0),
-        np.max([each.end.max(axis=1) for each in chain.programs], axis=0),
+        np.min([program.start.min(axis=1) for program in chain.programs], axis=0),
+        np.max([program.end.max(axis=1) for program in chain.programs], axis=0),
     )
 
 
@@ -278,14 +282,16 @@ def interleaved(orders: Orders) -> Orders | None:
     stages, or stages are not assigned to the ranks in turn."""
     stages = [sorted({one.stage for one in order}) for order in orders]
     ranks, chunks = len(orders), len(stages[0])
-    if any(own != list(range(rank, ranks * chunks, ranks)) for rank, own in enumerate(stages)):
+    if any(rank_stages != list(range(rank, ranks * chunks, ranks)) for rank, rank_stages in enumerate(stages)):
         return None
     batches = 1 + max(one.micro_batch for order in orders for one in order)
     at_once = batches // max(1, batches // ranks)
-    orders_of_ranks = [_interleaved(rank, ranks, own, batches, at_once) for rank, own in enumerate(stages)]
+    orders_of_ranks = [
+        _interleaved(rank, ranks, rank_stages, batches, at_once) for rank, rank_stages in enumerate(stages)
+    ]
     return (
         orders_of_ranks
-        if all(set(own) == set(order) for own, order in zip(orders_of_ranks, orders, strict=True))
+        if all(set(rank_order) == set(order) for rank_order, order in zip(orders_of_ranks, orders, strict=True))
         else None
     )
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, unpacked
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.metrics.communication.passes import PASS_KINDS
 from tb_steptime.ranks.matching import Instances
 from tb_steptime.ranks.spans import RankSpan
@@ -78,7 +79,7 @@ def rank_passes(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Se
     all_passes = [
         _rank_passes(place, span, each, names) for place, (span, each) in enumerate(zip(spans, ranks, strict=True))
     ]
-    return [each for each in all_passes if len(each.step)]
+    return [rank_passes for rank_passes in all_passes if len(rank_passes.step)]
 
 
 def _rank_passes(place: int, span: RankSpan, each: Instances, names: Sequence[str]) -> RankPasses:
@@ -106,7 +107,7 @@ def _ready(each: Instances, step: Int64, start: Int64, end: Int64) -> Int64:
 def programs(chain: Sequence[RankPasses]) -> tuple[list[int], list[Program]] | None:
     """Returns the steps, ascending, in which all ranks compute the same passes as in most steps, and these passes, or
     None where there are no such steps. The passes of these ranks have stage and micro-batch."""
-    orders = [_orders(each) for each in chain]
+    orders = [_orders(rank_passes) for rank_passes in chain]
     steps = set.intersection(*(set(order) for order in orders))
     if not steps:
         return None
@@ -114,7 +115,9 @@ def programs(chain: Sequence[RankPasses]) -> tuple[list[int], list[Program]] | N
     usual_steps = sorted(step for step in steps if tuple(order[step] for order in orders) == usual)
     if any(len(set(order)) < len(order) or not order for order in usual):
         return None
-    return usual_steps, [_program(each, order, usual_steps) for each, order in zip(chain, usual, strict=True)]
+    return usual_steps, [
+        _program(rank_passes, order, usual_steps) for rank_passes, order in zip(chain, usual, strict=True)
+    ]
 
 
 def _orders(each: RankPasses) -> dict[int, tuple[Pass, ...]]:
@@ -184,7 +187,9 @@ class ReplayedSteps(NamedTuple):
 
 def lengths_of(programs: Sequence[Program]) -> dict[Pass, Int64]:
     return {
-        one: each.end[:, place] - each.ready[:, place] for each in programs for place, one in enumerate(each.passes)
+        one: program.end[:, place] - program.ready[:, place]
+        for program in programs
+        for place, one in enumerate(program.passes)
     }
 
 

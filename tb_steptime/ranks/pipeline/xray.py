@@ -97,7 +97,7 @@ def _pipeline(chain: Chain, chains: int, spans: Sequence[RankSpan], names: Seque
     parts = _rounded([float(idle.work.mean()), *(float(idle.costs[cause].mean()) for cause in CAUSES)])
     window_ns, slowest_ns = sum(parts), round(float(idle.work.mean(axis=1).max()))
     step_ns = max(window_ns, *(row.step_ns for row in rows))
-    passes = [one for each in chain.programs for one in each.passes]
+    passes = [one for program in chain.programs for one in program.passes]
     return Pipeline(
         schedule=schedule.id,
         reason=None if schedule.id else Reason("pipeline_order_unknown"),
@@ -191,7 +191,7 @@ def bubbles(chain: Chain, expected: Orders) -> Bubbles | None:
     if arriving is None:
         return None
     begin, end = window(chain)
-    work = np.array([sum(lengths[one] for one in each.passes) for each in programs], np.float64)
+    work = np.array([sum(lengths[one] for one in program.passes) for program in programs], np.float64)
     in_order = replay(expected, lengths) or arriving
     balanced = replay(expected, _balanced(programs, lengths, work)) or in_order
     length = (end - begin).astype(np.float64)

@@ -15,7 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, ExchangeClass, unpacked
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, ExchangeClass
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.matching import UNEVEN
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.replay.reduced import START, PathColumns, longest_paths, paths_of

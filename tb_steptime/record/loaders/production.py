@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from io import FileIO
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.format import EXHAUSTED, FAILED, NO_BATCH, PRODUCED
@@ -48,9 +48,18 @@ _of_thread = threading.local()
 MAX_PARTS = 128
 _WITHOUT_BYTES = (int, float, complex, bool, str, type(None))
 
-#: CPU time of the dataset and of collate_fn, wait for a core, bytes.
-Costs = tuple[int, int, int, int]
-NOT_MEASURED: Costs = (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
+
+class Costs(NamedTuple):
+    """What producing a batch costs: CPU time of the dataset and of collate_fn, and the wait for a core, ns; and the
+    size of the batch, bytes."""
+
+    dataset_ns: int = UNKNOWN
+    collate_ns: int = UNKNOWN
+    waited_ns: int = UNKNOWN
+    size: int = UNKNOWN
+
+
+NOT_MEASURED = Costs()
 
 
 class _Allowance:
@@ -115,7 +124,7 @@ class ProductionMeter:
             if self._lines is not None:
                 self._lines.write()
             self._rest.spend(ended_ns, now_ns())
-        return dataset_ns, collate_ns, waited_ns, size
+        return Costs(dataset_ns, collate_ns, waited_ns, size)
 
 
 def time_fetcher(fetcher: Any, meter: ProductionMeter) -> None:
@@ -233,6 +242,6 @@ def _size_of(part: Any) -> int | None:
 
 
 #: Code objects below which, in a stack, a batch is being produced.
-OUTER_CODE: tuple[CodeType, ...] = tuple(each for each in _timed.__code__.co_consts if isinstance(each, CodeType))
+OUTER_CODE: tuple[CodeType, ...] = tuple(const for const in _timed.__code__.co_consts if isinstance(const, CodeType))
 #: The recorder's own code that is part of producing a batch: the call of collate_fn.
 INNER_CODE: tuple[CodeType, ...] = (TimedCollate.__call__.__code__,)

@@ -73,7 +73,7 @@ def runs(logs: Logs) -> contract.Runs:
     return contract.Runs(
         recordings=[_run_line(span, measured) for span, measured in listed],
         more=len(spans) - len(listed),
-        problems=[f"{each.file}: {each.problem}." for each in problems],
+        problems=[f"{problem.file}: {problem.problem}." for problem in problems],
         first_cards=_first_cards(listed, {span.run for span in spans[_LISTED:]}),
     )
 
@@ -89,7 +89,8 @@ def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]], cut: C
             read.add(span, measured, judge(measured.results, measured.facts.gaps))
     read.add_jobs(jobs.found())
     return {
-        f"{each.run} ({', '.join(each.workers)})" if each.workers else each.run: each.text for each in read.reports()
+        f"{report.run} ({', '.join(report.workers)})" if report.workers else report.run: report.text
+        for report in read.reports()
     }
 
 
@@ -106,7 +107,7 @@ def summary(logs: Logs, which: SpanChoice) -> contract.Summary:
     span = logs.find(which)
     measured = logs.measured(span)
     judged = judge(measured.results, measured.facts.gaps)
-    overview = measured.result("overview", OverviewResult)
+    overview, trends = measured.result("overview", OverviewResult), measured.result("trends", TrendsResult)
     return contract.Summary(
         run=span.run,
         worker=span.worker,
@@ -118,12 +119,12 @@ def summary(logs: Logs, which: SpanChoice) -> contract.Summary:
         left_out_ms=ms(sum(row.duration_ns - row.judged_ns for row in overview.steps) / max(1, len(overview.steps))),
         parts_ms=_times(overview.mean_parts_ns),
         gpu_idle_ms=_idle(measured),
-        figures=[_figure(each) for each in measured.result("trends", TrendsResult).series if each.metric in _SHOWN],
+        figures=[_figure(series) for series in trends.series if series.metric in _SHOWN],
         cards=lines(CARDS, judged.insights),
         notes=[note_line(worded(note)) for note in measured.facts.notes],
-        quality=[plain(as_one(each)) for each in judged.quality],
+        quality=[plain(as_one(line)) for line in judged.quality],
         steady_step_ms=maybe_ms(overview.steady_step_ns),
-        excess=[plain(each) for each in judged.excess.values()],
+        excess=[plain(excess) for excess in judged.excess.values()],
     )
 
 
@@ -133,7 +134,7 @@ def _times(parts: msgspec.Struct) -> dict[str, float]:
 
 def _idle(measured: MeasuredSpan) -> dict[str, float] | None:
     host = measured.result("host", HostResult)
-    mean = next((each.mean for each in host.devices if each.device == host.device), None)
+    mean = next((device.mean for device in host.devices if device.device == host.device), None)
     return None if mean is None else _times(mean)
 
 
@@ -160,7 +161,9 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
         step=_change("step", result.step),
         parts=[_change(CONTRIBUTION_LABELS.get(row.id, row.id), row) for row in result.waterfalls[0].rows],
         kernels=[_kernel(row) for row in table_of("kernels", result.tables).rows[:_KERNELS]],
-        predictions=[answer_of(contract.PredictionLine, each, card=each.insight) for each in result.predictions],
+        predictions=[
+            answer_of(contract.PredictionLine, prediction, card=prediction.insight) for prediction in result.predictions
+        ],
         warnings=list(map(note_line, warning_texts(result))),
     )
 
@@ -182,7 +185,7 @@ def ranks(logs: Logs, run: str | None) -> contract.Ranks:
         if span.run == chosen:
             jobs.add(span, logs.measured(span))
     found = jobs.found()
-    return contract.Ranks([_job(each) for each in found], None if found else NO_JOB)
+    return contract.Ranks([_job(job) for job in found], None if found else NO_JOB)
 
 
 def _job(found_job: FoundJob) -> contract.Job:
@@ -196,7 +199,7 @@ def _job(found_job: FoundJob) -> contract.Job:
         path=None if path is None else plain(path),
         pipeline=None if pipeline is None else plain(pipeline_text(pipeline)),
         stages=lines(STAGES, pipeline.rows if pipeline else []),
-        what_if=[plain(each) for each in what_if_texts(job.what_if)],
+        what_if=[plain(text) for text in what_if_texts(job.what_if)],
         what_if_unknown=_why(job.what_if_reason),
         experts=list(map(plain, experts_texts(job))),
         cards=lines(CARDS, judge_job(job)),
@@ -261,7 +264,7 @@ def blocking_calls(logs: Logs, which: SpanChoice, limit: int) -> contract.Blocki
 def memory(logs: Logs, which: SpanChoice, limit: int) -> contract.Memory:
     """Raises RefusalError."""
     result = logs.measured(logs.find(which)).result("memory", MemoryResult)
-    return contract.Memory([_device_memory(each, limit) for each in result.devices], _why(result.unknown))
+    return contract.Memory([_device_memory(device, limit) for device in result.devices], _why(result.unknown))
 
 
 def _device_memory(device: DeviceMemory, limit: int) -> contract.DeviceMemoryLine:
@@ -275,7 +278,9 @@ def _device_memory(device: DeviceMemory, limit: int) -> contract.DeviceMemoryLin
         grows_mb_per_step=maybe_mb(growth.bytes_per_step),
         grows_in_every_step=growth.every_step,
         largest=lines(ALLOCATIONS, device.largest[:limit]),
-        categories_mb={each.category: mb(each.bytes) for each in device.categories} if device.categories else None,
+        categories_mb={category.category: mb(category.bytes) for category in device.categories}
+        if device.categories
+        else None,
         without_earlier=not device.whole,
         why_none=_why(device.why_unknown),
     )
@@ -287,11 +292,11 @@ def _why(reason: Reason | None) -> str | None:
 
 def definitions(metrics: Sequence[str]) -> contract.Definitions:
     """Returns the definitions of these metrics, or of all where none is named. Raises RefusalError."""
-    missing = [each for each in metrics if each not in METRIC_BY_ID]
+    missing = [metric for metric in metrics if metric not in METRIC_BY_ID]
     if missing:
         nearest = did_you_mean(missing[0], METRIC_BY_ID)
         raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(METRIC_BY_ID)}.")
-    chosen = [METRIC_BY_ID[each] for each in metrics] or METRICS
+    chosen = [METRIC_BY_ID[metric] for metric in metrics] or METRICS
     return contract.Definitions(
         [contract.Definition(metric.id, metric.label, unit_of(metric), metric.meaning) for metric in chosen]
     )
@@ -304,7 +309,7 @@ def memory_fit(logs: Logs, which: SpanChoice, batches: Sequence[int], memory: st
         devices = device_fits(logs.trace(logs.find(which)), batches, limit)
     except ValueError as error:
         raise RefusalError(str(error)) from error
-    return contract.Fit([_device(each) for each in devices], MARGIN, None if devices else NOT_RECORDED)
+    return contract.Fit([_device(device) for device in devices], MARGIN, None if devices else NOT_RECORDED)
 
 
 def _device(fit: DeviceFit) -> contract.DeviceFitLine:
@@ -313,12 +318,14 @@ def _device(fit: DeviceFit) -> contract.DeviceFitLine:
         fit,
         largest_batch=fit.largest,
         largest_batch_range=(fit.largest_low, fit.largest_high),
-        peaks=[answer_of(contract.BatchPeak, each) for each in fit.peaks],
+        peaks=[answer_of(contract.BatchPeak, peak) for peak in fit.peaks],
         filled_by=[
-            contract.ModuleMemory(each.path or MADE[each.kind], mb(each.bytes), mb(each.constant), mb(each.per_sample))
-            for each in fit.modules
+            contract.ModuleMemory(
+                module.path or MADE[module.kind], mb(module.bytes), mb(module.constant), mb(module.per_sample)
+            )
+            for module in fit.modules
         ],
-        settings=[_setting(each) for each in fit.settings],
+        settings=[_setting(setting) for setting in fit.settings],
         why_none=_why(fit.unknown),
     )
 
@@ -361,9 +368,9 @@ def _bounds(trace: Trace, step: str | None, between_ms: tuple[float | None, floa
         return round(start * 1e6), round(end * 1e6)
     steps = find_steps(trace).steps
     name = steps[0].name if step is None else step
-    match = next((each for each in steps if each.name == name), None)
+    match = next((step for step in steps if step.name == name), None)
     if match is None:
-        names = ", ".join(each.name for each in steps[:20])
+        names = ", ".join(step.name for step in steps[:20])
         raise RefusalError(f'There is no step "{name}". The steps are: {names}.')
     return match.start_ns, match.end_ns
 
@@ -386,8 +393,8 @@ def memory_snapshot(logs: Logs, file: str | None, since: str | None, limit: int)
     """Raises RefusalError."""
     snapshot = logs.snapshot(file)
     summary = _summary(logs, snapshot.file, since)
-    growth = {each.device: each for each in summary.growth}
-    devices = [_device_snapshot(each, growth.get(each.device), limit) for each in summary.devices]
+    growth = {row.device: row for row in summary.growth}
+    devices = [_device_snapshot(device, growth.get(device.device), limit) for device in summary.devices]
     return contract.MemorySnapshot(snapshot.file, devices, summary.lost)
 
 
@@ -401,22 +408,22 @@ def _summary(logs: Logs, file: str, since: str | None) -> SnapshotSummary:
 
 def _device_snapshot(device: DeviceSnapshot, grown: DeviceGrowth | None, limit: int) -> contract.DeviceSnapshotLine:
     rows = grown.lines if grown else []
-    more = {(each.line, each.function): mb(each.after_bytes - each.before_bytes) for each in rows}
+    more = {(row.line, row.function): mb(row.after_bytes - row.before_bytes) for row in rows}
     unchanged = 0.0 if grown and len(rows) < MOST_GROWN else None
     return answer_of(
         contract.DeviceSnapshotLine,
         device,
         said=plain(snapshot_headline(device).verdict),
         peak_mb=mb(device.peak_in_use_bytes),
-        peak_by_category_mb={each.category: mb(each.bytes) for each in device.peak_by_category},
+        peak_by_category_mb={row.category: mb(row.bytes) for row in device.peak_by_category},
         lines=[
             answer_of(
                 contract.LineMemory,
-                each,
-                peak_mb=mb(each.bytes),
-                more_mb=more.get((each.line, each.function), unchanged),
+                row,
+                peak_mb=mb(row.bytes),
+                more_mb=more.get((row.line, row.function), unchanged),
             )
-            for each in device.peak_by_line[:limit]
+            for row in device.peak_by_line[:limit]
         ],
-        out_of_memory=[plain(out_of_memory_text(each)) for each in device.out_of_memory],
+        out_of_memory=[plain(out_of_memory_text(row)) for row in device.out_of_memory],
     )

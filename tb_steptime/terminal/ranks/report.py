@@ -60,7 +60,7 @@ def job_report(job: FoundJob) -> JobReport:
     ranks, group = job.ranks, job.ranks.late_group
     return JobReport(
         run=job.run,
-        traces=[each.found.path for each in job.recorded],
+        traces=[span.found.path for span in job.recorded],
         world_size=ranks.world_size,
         missing=ranks.missing,
         text=" ".join(map(plain, ranks_sentences(ranks))),
@@ -68,7 +68,7 @@ def job_report(job: FoundJob) -> JobReport:
         unmatched=None if ranks.unmatched is None else plain(explain(ranks.unmatched)),
         matched_steps=ranks.matched_steps,
         ranks=rank_reports(ranks, job.waits),
-        steps=[report_of(JobStepReport, each) for each in ranks.steps],
+        steps=[report_of(JobStepReport, step) for step in ranks.steps],
         late=[
             report_of(LateRankReport, each, text=plain(cause_text(each)), causes=_causes(each.causes))
             for each in ranks.late
@@ -79,8 +79,8 @@ def job_report(job: FoundJob) -> JobReport:
         pipeline=None if ranks.pipeline is None else _pipeline(ranks.pipeline),
         what_if=None if ranks.what_if is None else what_if_report(ranks.what_if),
         what_if_unknown=None if ranks.what_if_reason is None else plain(explain(ranks.what_if_reason)),
-        collectives=[collective_report(each, ranks) for each in ranks.collectives],
-        messages=[messages_report(each) for each in ranks.pairs],
+        collectives=[collective_report(collective, ranks) for collective in ranks.collectives],
+        messages=[messages_report(pair) for pair in ranks.pairs],
         tokens_unknown=None if ranks.tokens_reason is None else plain(explain(ranks.tokens_reason)),
         clock_residual_ns=ranks.clocks.residual_ns,
         insights=[insight_report(insight) for insight in judge_job(ranks)],
@@ -89,7 +89,7 @@ def job_report(job: FoundJob) -> JobReport:
 
 
 def _path(path: DecidingPath) -> PathReport:
-    ranks = [report_of(PathRankReport, each, causes=_causes(each.causes)) for each in path.ranks]
+    ranks = [report_of(PathRankReport, rank, causes=_causes(rank.causes)) for rank in path.ranks]
     return report_of(PathReport, path, ranks=ranks)
 
 
@@ -102,16 +102,16 @@ def what_if_report(replay: JobReplay) -> JobWhatIfReport:
         JobWhatIfReport,
         replay,
         changes=[
-            report_of(JobChangeReport, each, text=plain(change_text(each, replay.rank_count)))
-            for each in replay.changes
+            report_of(JobChangeReport, change, text=plain(change_text(change, replay.rank_count)))
+            for change in replay.changes
         ],
-        larger=[report_of(LargerJobReport, each) for each in replay.larger],
+        larger=[report_of(LargerJobReport, larger) for larger in replay.larger],
         larger_unknown=None if replay.larger_reason is None else plain(explain(replay.larger_reason)),
     )
 
 
 def _causes(causes: Sequence[Cause]) -> list[LateCauseReport]:
-    return [report_of(LateCauseReport, each) for each in causes]
+    return [report_of(LateCauseReport, cause) for cause in causes]
 
 
 def scalings(runs: Sequence[WorkerOfRun], problems: list[Problem]) -> list[Scaling | None]:
@@ -210,7 +210,9 @@ def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = No
         return
     shown = rows[:TABLE_ROWS]
     shown_columns = [
-        each for each in table.on(Surface.TEXT) if each.id not in _ONLY_WITH_VALUES or any(map(each.value, rows))
+        column
+        for column in table.on(Surface.TEXT)
+        if column.id not in _ONLY_WITH_VALUES or any(map(column.value, rows))
     ]
     cells = [[text_cell(column, column.value(row)) for column in shown_columns] for row in shown]
     firsts = [cut_off(first, widest or len(first)) for first, *_ in cells]
@@ -221,7 +223,7 @@ def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = No
 
 
 def _paragraphs(sentences: Sequence[Phrase], width: int) -> Iterator[str]:
-    return (line for each in sentences for line in wrapped(render(each), width, "  "))
+    return (line for sentence in sentences for line in wrapped(render(sentence), width, "  "))
 
 
 def _advice(job: FoundJob, width: int) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Rows of events -> columns that grow in place.
 
 No Python object outlives the block of text that it was decoded from, except one string per distinct name.
-If an event is written as two, its end belongs to the last open begin of its thread.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, category_of, is_window, kind_of
+from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT
 from tb_steptime.trace.kineto.further import (
     ADDRESSES,
-    BARE,
     CounterColumns,
     FlowColumns,
     annotated,
@@ -26,13 +24,15 @@ from tb_steptime.trace.kineto.further import (
     noted,
     queue_of,
 )
-from tb_steptime.trace.kineto.inputs import Numbers, StringNumbers, Texts, compact, keeps_inputs, keeps_settings, plain
+from tb_steptime.trace.kineto.inputs import StringNumbers, Texts, compact, plain
+from tb_steptime.trace.kineto.labels import Labels, track_text
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, time_ns, to_ns, triples
+from tb_steptime.trace.kineto.pairs import Pairs
 from tb_steptime.trace.kineto.row_types import MISSING, NO_ARGS, NO_PLAIN_ARGS, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, StringTable, is_in
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, is_in
 
 #: Stands for a duration that is missing in the file.
 NO_DURATION = -(2**62)
@@ -40,55 +40,11 @@ NO_DURATION = -(2**62)
 #: Masks over Kind numbers.
 ON_A_DEVICE = is_in(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
 _IS_WORK = is_in(np.arange(256), DEVICE_KINDS)
-IS_A_CALL = is_in(np.arange(256), CALL_KINDS)
 #: In 2021 these kinds, and only these, spelled their external id in lower case.
 _OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 #: Getter of a column by its dotted name, such as "memory._ts".
 _column = functools.cache(attrgetter)
 EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose", "rows_sent", "rows_received")
-
-
-class Labels(dict[tuple[Any, ...], int]):
-    """Numbers the combinations of category, name and track that many events share: one look-up per event instead of
-    three.
-
-    bare: copies whose name does not say what they copy;  shaped: calls that may record the shape of the kernel that
-    they launch, which CUDA's calls never do
-    windows: rows of the profiler that say when it recorded
-    categories: distinct ones, as the file spells them
-    of_autograd: whether ops are those of an export of the autograd profiler
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kinds, self.kept_inputs, self.kept_settings, self.bare, self.shaped, self.windows = (
-            array("B") for _ in range(6)
-        )
-        self.names, self.threads = array("i"), array("i")
-        self.name_numbers, self.thread_numbers = Numbers(), Numbers()
-        self.categories: set[Any] = set()
-        self.of_autograd = False
-
-    def __missing__(self, label: tuple[Any, ...]) -> int:
-        written, name, pid, tid = label
-        number = self[label] = len(self)
-        category = category_of(written, name or "", pid)
-        self.of_autograd |= category != written
-        self.categories.add(category)
-        kind = kind_of(category, name or "")
-        left_out = kind == LEFT_OUT
-        self.kinds.append(kind)
-        self.kept_inputs.append(kind != LEFT_OUT and keeps_inputs(Kind(kind), name or ""))
-        self.kept_settings.append(self.kept_inputs[-1] and keeps_settings(name or ""))
-        self.bare.append(name in BARE and kind in (Kind.MEMCPY, Kind.MEMSET))
-        self.shaped.append(bool(IS_A_CALL[kind]) and not (name or "").startswith("cu"))
-        self.windows.append(is_window(category))
-        self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
-        self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
-        return number
-
-    def thread(self, pid: object, tid: object) -> int:
-        return self.thread_numbers[_text(pid), _text(tid)]
 
 
 class Columns:
@@ -221,9 +177,9 @@ class Columns:
         work = np.flatnonzero(_IS_WORK[np.frombuffer(labels.kinds, np.uint8)[label]]).tolist()
         none: Any = NO_PLAIN_ARGS
         sampled = [block.timed[place].args or none for place in work]
-        if None in [each.stream for each in sampled] or _are_of_graphs([each.graph_node for each in sampled]):
+        if None in [arg.stream for arg in sampled] or _are_of_graphs([arg.graph_node for arg in sampled]):
             return True
-        return [each.original_stream for each in sampled].count(None) < len(sampled)
+        return [arg.original_stream for arg in sampled].count(None) < len(sampled)
 
     def _labels_of(self, rows: list[Any]) -> array[int]:
         """Returns the label numbers of the rows. They are requested twice for each block, so the last result is
@@ -235,20 +191,16 @@ class Columns:
         return self._labelled[1]
 
     def _add_timed(self, rows: list[Any], start_ns: Int64, full: bool) -> None:
-        labels, label = self.labels, self._labels_of(rows)
-        if full and True in labels.bare:
-            for place in np.flatnonzero(np.frombuffer(labels.bare, np.bool_)[label]).tolist():
-                row = rows[place]
-                label[place] = labels[row.cat, full_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
-        kinds = np.frombuffer(labels.kinds, np.uint8)[label]
+        label = self._labels_of(rows)
+        if full:
+            self._label_in_full(rows, label)
+        kinds = np.frombuffer(self.labels.kinds, np.uint8)[label]
         if (kinds == LEFT_OUT).any():
             self._add_windows(rows, start_ns, label)
             included = np.flatnonzero(kinds != LEFT_OUT)
-            return (
+            if len(included):
                 self._add_timed([rows[index] for index in included], start_ns[included], full)
-                if len(included)
-                else None
-            )
+            return
         none: Any = NO_ARGS if full else NO_PLAIN_ARGS
         first, args = len(self), [row.args or none for row in rows]
         self.start.frombytes(start_ns.tobytes())
@@ -256,15 +208,24 @@ class Columns:
         self._add_columns(rows, args, label)
         on_device = np.flatnonzero(ON_A_DEVICE[kinds])
         if len(on_device):
-            self.on_device.frombytes((on_device + first).tobytes())
             places = on_device.tolist()
-            of_device = [args[place] for place in places]
-            self._add_device([rows[place] for place in places], of_device, full)
-            if full:
-                self._add_graphs(on_device + first, of_device)
-                self._add_annotations(on_device + first, [rows[place] for place in places], of_device)
-        if self._times_only:
-            return None
+            self._add_device(
+                on_device + first, [rows[place] for place in places], [args[place] for place in places], full
+            )
+        if not self._times_only:
+            self._add_details(first, args, label, kinds)
+
+    def _label_in_full(self, rows: list[Any], label: array[int]) -> None:
+        """Relabels copies whose name does not say what they copy by what their arguments say."""
+        labels = self.labels
+        if True in labels.bare:
+            for place in np.flatnonzero(np.frombuffer(labels.bare, np.bool_)[label]).tolist():
+                row = rows[place]
+                label[place] = labels[row.cat, full_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
+
+    def _add_details(self, first: int, args: list[Args], label: array[int], kinds: npt.NDArray[np.uint8]) -> None:
+        """Adds what only some kinds of rows have. first: the row of the first event of the block."""
+        labels = self.labels
         ops = np.flatnonzero(kinds == Kind.CPU_OP)
         if len(ops):
             of_ops = [args[index] for index in ops.tolist()]
@@ -283,7 +244,6 @@ class Columns:
             self.add_collectives(kernels + first, of_kernels)
         if True in labels.shaped:
             self._add_calls(np.flatnonzero(np.frombuffer(labels.shaped, np.bool_)[label]), first, args)
-        return None
 
     def _add_windows(self, rows: list[Any], start_ns: Int64, label: array[int]) -> None:
         windows = np.flatnonzero(np.frombuffer(self.labels.windows, np.bool_)[label])
@@ -309,7 +269,8 @@ class Columns:
         else:
             self.external += external
 
-    def _add_device(self, rows: list[Any], args: list[Args], full: bool) -> None:
+    def _add_device(self, on_device: Int64, rows: list[Any], args: list[Args], full: bool) -> None:
+        self.on_device.frombytes(on_device.tobytes())
         self.device += small_integers(
             [r.pid if a.device is None else a.device for r, a in zip(rows, args, strict=True)]
         )
@@ -318,11 +279,14 @@ class Columns:
             streams = [_stream(row, arg) for row, arg in zip(rows, args, strict=True)]
         self.stream += small_integers(streams)
         self.bytes += integers([arg.bytes for arg in args])
+        if full:
+            self._add_graphs(on_device, args)
+            self._add_annotations(on_device, rows, args)
 
     def _add_graphs(self, rows: Int64, args: list[Args]) -> None:
         nodes = [arg.graph_node for arg in args]
         if _are_of_graphs(nodes):
-            node, graph = (np.frombuffer(integers(each), np.int64) for each in (nodes, [arg.graph for arg in args]))
+            node, graph = (np.frombuffer(integers(values), np.int64) for values in (nodes, [arg.graph for arg in args]))
             in_graph = node > 0
             self.graphed.frombytes(rows[in_graph].tobytes())
             self.graph.frombytes(graph[in_graph].tobytes())
@@ -332,17 +296,17 @@ class Columns:
         places = annotated(args)
         if not places:
             return
-        number, args_here = self.annotation_texts.number, [args[place] for place in places]
+        number, with_notes = self.annotation_texts.number, [args[place] for place in places]
         self.annotated.frombytes(rows[places].tobytes())
-        for arg in args_here:
+        for arg in with_notes:
             note = noted(arg)
             self.module.append(number(note.module))
             self.scope.append(number(note.name))
             self.autograd.append(number(note.phase))
             self.annotation.append(number(arg.annotation))
-        moved = zip(places, args_here, strict=True)
+        moved = zip(places, with_notes, strict=True)
         self.lane += small_integers([UNKNOWN if a.original_stream is None else _lane(events[p], a) for p, a in moved])
-        self.annotated_stream += small_integers([arg.annotated_stream for arg in args_here])
+        self.annotated_stream += small_integers([arg.annotated_stream for arg in with_notes])
 
     def _add_ops(self, rows: Int64, ops: list[Args]) -> None:
         sequences = [op.sequence for op in ops]
@@ -402,7 +366,7 @@ class Columns:
     def _add_name(self, row: Meta) -> None:
         name = row.args.name if row.args else None
         if isinstance(name, str) and row.name == "thread_name":
-            self.thread_names[_text(row.pid), _text(row.tid)] = name
+            self.thread_names[track_text(row.pid), track_text(row.tid)] = name
         elif row.args and row.name == "process_labels":
             self.process_labels.add(str(row.args.labels))
 
@@ -445,12 +409,6 @@ def _stream(row: Any, args: Args) -> object:
     return stream if stream.__class__ is int and stream < ADDRESSES else folded(stream)
 
 
-def _text(track: object) -> str:
-    if isinstance(track, float) and track.is_integer():
-        track = int(track)
-    return "" if track is None else str(track)
-
-
 def _durations(us: list[float | None]) -> Int64:
     """Returns the durations in ns, with NO_DURATION for values that do not fit int64."""
     values = np.array(us, np.float64)
@@ -460,41 +418,3 @@ def _durations(us: list[float | None]) -> Int64:
     ns = to_ns(np.where(exact, values, 0.0))
     ns[~exact] = NO_DURATION
     return ns
-
-
-class Pairs:
-    """Rows of begins that wait for their ends, by thread, and the ends for which there was no begin.
-
-    stray_thread, stray_time   of each end without a begin, in the order of the file; ns
-    timeless_count             ends without a time
-
-    >>> pairs = Pairs()
-    >>> pairs.begin(0, 5)
-    >>> pairs.end(0, 1000), pairs.end(0, 2000), pairs.stray_count
-    (5, None, 1)
-    """
-
-    def __init__(self) -> None:
-        self.open: dict[int, list[int]] = {}
-        self.stray_thread, self.stray_time = array("i"), array("q")
-        self.timeless_count = 0
-
-    @property
-    def stray_count(self) -> int:
-        return len(self.stray_time) + self.timeless_count
-
-    def begin(self, thread: int, row: int) -> None:
-        self.open.setdefault(thread, []).append(row)
-
-    def end(self, thread: int, time_ns: int | None) -> int | None:
-        """Returns the row of the begin to which this end belongs, or None if there is none. An end without a time is
-        ignored."""
-        if time_ns is None:
-            self.timeless_count += 1
-            return None
-        open_rows = self.open.get(thread)
-        if open_rows:
-            return open_rows.pop()
-        self.stray_thread.append(thread)
-        self.stray_time.append(time_ns)
-        return None

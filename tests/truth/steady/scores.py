@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.steady_step import steady_ns
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.threads import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.trace.kineto.slices import plan_slice, write_slice

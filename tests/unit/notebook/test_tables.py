@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.notebook.tables import Table
 from tb_steptime.tables.base import kinds_of
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tb_steptime.analyses.ranks import RanksResult
-from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, packed
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
+from tb_steptime.metrics.communication.packed import packed
 from tb_steptime.ranks.arrivals import arrivals, on_shared_clocks
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, instances_of, match

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.metrics.communication.exchanges import packed, unpacked
+from tb_steptime.metrics.communication.packed import packed, unpacked
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.graph import build_graph

@@ -21,8 +21,9 @@ from tb_steptime.insights.rules.host.host_bound import OPTIMIZER, fused_form
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.gpu import mostly, place_of, site_phrase
 from tb_steptime.insights.wording.terms import matrix_units
-from tb_steptime.metrics.kernels.fusion import ChainKind, ChainsOfKind, EagerAttention, FusibleChains
-from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind
+from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention
+from tb_steptime.metrics.kernels.fusible_chains import ChainKind, ChainsOfKind, FusibleChains
 from tb_steptime.text import Phrase, agreeing, closed, count, filled, joined, nbytes, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
@@ -322,7 +323,7 @@ def device_copies(facts: Facts) -> Insight | None:
     layout.
     """
     copies = facts.waste.copies
-    total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
+    total_ns, number = sum(copy.total_ns for copy in copies), sum(copy.count for copy in copies)
     if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
         return None
     template = "{count} copies within the GPU take {time} a step"

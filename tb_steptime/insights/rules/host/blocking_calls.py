@@ -29,7 +29,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     waiting_op,
 )
 from tb_steptime.insights.rules.host.idle_cards import beyond_bubbles_ns, calls_card, model_late, waits_card
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 from tb_steptime.text.patterns import expression
 

@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 
 from tb_steptime.insights.facts import Facts
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.job import JobKind
-from tb_steptime.metrics.phases.marks import without_engine
+from tb_steptime.metrics.phases.sites import without_engine
 from tb_steptime.text import Phrase, phrase, shortened
 from tb_steptime.text.patterns import expression
 

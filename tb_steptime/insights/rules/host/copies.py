@@ -20,9 +20,9 @@ from tb_steptime.insights.rules.host.blocking_rows import (
 )
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
-from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.metrics.phases.marks import SITE, site_of_name
+from tb_steptime.metrics.phases.sites import SITE, site_of_name
 from tb_steptime.text import Phrase, Quantity, count, filled, nbytes, ns, phrase, text
 
 

@@ -44,8 +44,8 @@ from tb_steptime.insights.host_gains import (
     while_batches_are_late_ns,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
 from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, LongGaps
 from tb_steptime.text import Phrase, joined, phrase
@@ -201,7 +201,7 @@ def _unclaimed_ns(facts: Facts) -> int:
     """Returns the idle time a step that is neither a wait for a batch nor a bubble, a pause or a late launch."""
     if facts.idle is None:
         return 0
-    others_ns = sum(late_by_site(facts.host).values()) + sum(each.idle_ns for each in facts.host.pauses)
+    others_ns = sum(late_by_site(facts.host).values()) + sum(pause.idle_ns for pause in facts.host.pauses)
     others_ns += facts.idle.data_loading + facts.host.blocking_bubble_ns
     return max(0, facts.idle.total_ns - others_ns)
 

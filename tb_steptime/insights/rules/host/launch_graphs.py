@@ -28,7 +28,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     model_late,
 )
 from tb_steptime.insights.wording.terms import captured_graph
-from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.job import Server
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 
@@ -169,7 +169,7 @@ def how_to_schedule_ahead(facts: Facts, script: str) -> str:
 
 def _concatenates(facts: Facts) -> bool:
     """Returns whether tensors are concatenated, as keys and values of earlier tokens are with those of the next one."""
-    return any(each.kind == "concatenation" for each in facts.waste.copies)
+    return any(copy.kind == "concatenation" for copy in facts.waste.copies)
 
 
 def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:

@@ -36,7 +36,7 @@ from tb_steptime.insights.rules.host.requests import (
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.host_activity import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
-from tb_steptime.metrics.steps.repeated_work import Recaptures
+from tb_steptime.metrics.steps.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, joined, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
 from tb_steptime.text.patterns import expression
@@ -288,7 +288,7 @@ def _longest(facts: Facts, sites: Collection[str], compiled: bool) -> list[LongG
 def _names(facts: Facts, sites: Collection[str], compiled: bool) -> list[WaitName]:
     """Returns all gaps of these places, grouped by what the CPU does in them."""
     rows = [row for row in facts.host.long_gaps if row.site in sites]
-    return [each for row in rows for each in row.names if each.compiled is compiled and not each.unusual]
+    return [name for row in rows for name in row.names if name.compiled is compiled and not name.unusual]
 
 
 def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> str | None:

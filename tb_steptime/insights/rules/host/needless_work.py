@@ -9,7 +9,7 @@ from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.metrics.steps.repeated_work import WithoutCache
+from tb_steptime.metrics.steps.without_cache import WithoutCache
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
 
 

@@ -20,7 +20,7 @@ from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.insights.base import Certainty, EvidenceRow, Insight, Severity, high, medium
 from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import Facts
-from tb_steptime.metrics.memory.peak import Maker
+from tb_steptime.metrics.memory.growth import Maker
 from tb_steptime.text import Phrase, count, filled, fraction, nbytes, phrase, text
 
 if TYPE_CHECKING:

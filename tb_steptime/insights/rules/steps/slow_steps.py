@@ -88,18 +88,18 @@ def slow_steps(facts: Facts) -> Insight | None:
     regular = _is_regular(host, slow)
     alike = len(slow) > 1 and slow[-1].excess_ns >= (1 - _ALIKE) * slow[0].excess_ns
     belong_together = alike or regular
-    compile_all = all(_compiles(host, each) for each in slow)
+    compile_all = all(_compiles(host, step) for step in slow)
     if (
         host.device is not None
         and not compile_all
-        and all((belong_together and _grew(each, _WORK)) or _computes_other(facts, host, each) for each in slow)
+        and all((belong_together and _grew(step, _WORK)) or _computes_other(facts, host, step) for step in slow)
     ):
         return None  # the loop computes more in these steps, so that they have to be longer
-    if host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
+    if host.device is None and not (regular and all(_grew(step, (_OUTSIDE,)) for step in slow)):
         return None  # only a loop that itself does something now and then, outside ops
-    lengths = [_own_ns(host.steps[each]) for each in host.judged_steps if each]
+    lengths = [_own_ns(host.steps[step]) for step in host.judged_steps if step]
     usual_ns = median(lengths) if lengths else 0.0
-    gain_ns = round(sum(each - usual_ns for each in lengths) / len(host.judged_steps))
+    gain_ns = round(sum(length - usual_ns for length in lengths) / len(host.judged_steps))
     return host_card(
         facts,
         id="slow_steps",
@@ -114,7 +114,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
         steps=[step.step for step in slow],
         row=EvidenceRow("slow", slow[0].step),
-        of="one_step" if slow[0].excess_ns >= NEARLY_ALL * sum(each.excess_ns for each in slow) else "excess",
+        of="one_step" if slow[0].excess_ns >= NEARLY_ALL * sum(step.excess_ns for step in slow) else "excess",
     )
 
 
@@ -123,23 +123,23 @@ def without_named(insights: list[Insight]) -> list[Insight]:
     steps do more, has nearly all of its gain; likewise without the one about steps that do more if a card names the
     function that runs in the same steps. Otherwise slow steps are worth what no card names in them. Long waits for
     launches count as named where the longest ones are all in these steps: usual steps have waits, too."""
-    named = [each for each in insights if each.id in _NAMING]
-    doing_more = [each for each in insights if each.id == "recurring_steps"]
-    waits = [each for each in insights if each.id == "long_stretches"]
-    return [
-        _less_named(each, [*named, *waits]) for each in insights
-        if not (
-            each.id == "slow_steps"
-            and _is_named(each, [*named, *_cards_of_same_steps(each, doing_more), *_cards_within_steps(each, waits)])
-        )
-        and not (each.id == "recurring_steps" and _is_named(each, _cards_of_same_steps(each, named)))
-    ]  # fmt: skip
+    named = [card for card in insights if card.id in _NAMING]
+    doing_more = [card for card in insights if card.id == "recurring_steps"]
+    waits = [card for card in insights if card.id == "long_stretches"]
+
+    def is_said(card: Insight) -> bool:
+        if card.id == "slow_steps":
+            more, within = _cards_of_same_steps(card, doing_more), _cards_within_steps(card, waits)
+            return _is_named(card, [*named, *more, *within])
+        return card.id == "recurring_steps" and _is_named(card, _cards_of_same_steps(card, named))
+
+    return [_less_named(card, [*named, *waits]) for card in insights if not is_said(card)]
 
 
 def _less_named(card: Insight, named: list[Insight]) -> Insight:
     """Returns the card about slow steps without what another card gains, whose longest time ranges are all in these
     steps."""
-    within = [each.gain_ns for each in _cards_within_steps(card, named)]
+    within = [other.gain_ns for other in _cards_within_steps(card, named)]
     if card.id != "slow_steps" or not any(within):
         return card
     left = 1 - max(within) / card.gain_ns
@@ -155,34 +155,34 @@ def _less_named(card: Insight, named: list[Insight]) -> Insight:
 
 def _cards_within_steps(card: Insight, others: list[Insight]) -> list[Insight]:
     """Returns the other cards whose longest time ranges are all in the steps of this one."""
-    return [each for each in others if {range.step for range in each.evidence} <= set(card.steps)]
+    return [other for other in others if {range.step for range in other.evidence} <= set(card.steps)]
 
 
 def _cards_of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:
-    return [each for each in others if set(each.steps) == set(card.steps)]
+    return [other for other in others if set(other.steps) == set(card.steps)]
 
 
 def _is_named(card: Insight, named: list[Insight]) -> bool:
     """Returns whether one of the cards that say why has nearly all of its gain."""
-    named_ns = max((each.gain_ns for each in named), default=0)
+    named_ns = max((card.gain_ns for card in named), default=0)
     return named_ns >= NEARLY_ALL * card.gain_ns
 
 
 def _slow(host: HostResult) -> list[Grown]:
     """Returns slow steps that are longer for other reasons than their wait for a batch, the slowest first."""
-    own = {step.name: _own_ns(step) for step in host.steps[1:]}
-    usual_ns = median(list(own.values())) if own else 0
+    own_ns = {step.name: _own_ns(step) for step in host.steps[1:]}
+    usual_ns = median(list(own_ns.values())) if own_ns else 0
     slow = [
         step for step in host.grown
-        if step.step in own
+        if step.step in own_ns
         and step.excess_ns >= SLOW_FRACTION * usual_ns
-        and own[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns
+        and own_ns[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns
     ]  # fmt: skip
     return sorted(slow, key=lambda step: -step.excess_ns)
 
 
 def _is_regular(host: HostResult, slow: list[Grown]) -> bool:
-    places = [place for place, step in enumerate(host.steps) if step.name in {each.step for each in slow}]
+    places = [place for place, step in enumerate(host.steps) if step.name in {slow_step.step for slow_step in slow}]
     distances = {later - place for place, later in itertools.pairwise(places)}
     return len(places) >= REGULAR and len(distances) == 1
 
@@ -192,19 +192,19 @@ def _grew(step: Grown, parts: tuple[str, ...]) -> bool:
     return sum(part.excess_ns for part in step.grown if part.id.startswith(parts)) >= OWN_FRACTION * step.excess_ns
 
 
-def _computes_other(facts: Facts, host: HostResult, step: Grown) -> bool:
+def _computes_other(facts: Facts, host: HostResult, slow: Grown) -> bool:
     """Returns whether the step takes longer since it has something else to compute: the GPU computes longer, and the
     step launches more or less than the others. In inference, inputs set how much there is to compute, so that kernels
     alone or as many more launches show it."""
-    steps = {each.name: each for each in host.steps[1:]}
-    launches = steps[step.step].launches
-    usual = median([each.launches for each in steps.values()])
+    steps = {step.name: step for step in host.steps[1:]}
+    launches = steps[slow.step].launches
+    usual = median([step.launches for step in steps.values()])
     differs = abs(launches - usual) >= _OTHER_LAUNCHES * usual
-    on_gpu = _grew(step, ("kernel",))
+    on_gpu = _grew(slow, ("kernel",))
     if facts.job.purpose != "inference" and facts.job.server is None:
         return on_gpu and differs
-    usual_ns = median([_own_ns(each) for each in steps.values()])
-    in_proportion = _own_ns(steps[step.step]) * usual <= _IN_PROPORTION * usual_ns * launches
+    usual_ns = median([_own_ns(step) for step in steps.values()])
+    in_proportion = _own_ns(steps[slow.step]) * usual <= _IN_PROPORTION * usual_ns * launches
     return on_gpu or (differs and in_proportion)
 
 
@@ -266,8 +266,8 @@ def recurring_steps(facts: Facts) -> Insight | None:
     recurring = facts.host.recurring
     if recurring is None or (facts.job.server is not None and not _is_outside_ops(recurring)):
         return None
-    slow = [each for each in facts.host.grown if each.step in recurring.steps]
-    if slow and all(_compiles(facts.host, each) for each in slow):
+    slow = [step for step in facts.host.grown if step.step in recurring.steps]
+    if slow and all(_compiles(facts.host, step) for step in slow):
         return None
     steps = [step for step in facts.host.steps if step.name in recurring.steps]
     return host_card(

@@ -44,7 +44,7 @@ from tb_steptime.metrics.memory.fit.states import (
     copy_rates,
     other_settings,
 )
-from tb_steptime.metrics.phases.marks import without_engine
+from tb_steptime.metrics.phases.sites import without_engine
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_class, module_frames
@@ -118,12 +118,12 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None, step: int) -> 
         "As recorded", None, *(fit.peak_bytes,) * 3, again_ns=0, step_ns=step, largest=_largest(fit.lines, limit_bytes)
     )
     others = [
-        _checkpointed(each, steady.batch, step, limit_bytes)
-        for each in modules
-        if _saves(each.lines, fit, steady.batch)
+        _checkpointed(module, steady.batch, step, limit_bytes)
+        for module in modules
+        if _saves(module.lines, fit, steady.batch)
     ]
     if place.type != CPU or memory_devices(trace)[0].type == CPU:  # if there is a GPU, the CPU holds no parameters
-        units = max((each.calls for each in modules), default=1)
+        units = max((module.calls for module in modules), default=1)
         changed = [*other_settings(trace, place, steady, units), *scaled_settings(trace, place, steady)]
         rates = None
         if place.type != CPU:

@@ -10,7 +10,8 @@ import numpy as np
 
 from tb_steptime.trace.extension import extension
 from tb_steptime.trace.kineto.categories import LEFT_OUT
-from tb_steptime.trace.kineto.columns import IS_A_CALL, ON_A_DEVICE, Columns, Labels
+from tb_steptime.trace.kineto.columns import ON_A_DEVICE, Columns
+from tb_steptime.trace.kineto.labels import IS_A_CALL, Labels
 from tb_steptime.trace.kineto.row_types import Args, Track
 from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.table import Int64, Kind

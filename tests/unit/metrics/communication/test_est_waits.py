@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.communication.exposure import FEW_BYTES_NS, est_wait_ns
+from tb_steptime.metrics.communication.est_waits import FEW_BYTES_NS, est_wait_ns
 from tests.drawn.timeline import timeline
 
 MS = 1_000_000

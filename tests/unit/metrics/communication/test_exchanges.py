@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tb_steptime.metrics.communication import exchanges as module
-from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, exchanges, unpacked
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, exchanges
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.trace.model import Job, ProcessGroup, Trace
 from tests.drawn.timeline import timeline
 

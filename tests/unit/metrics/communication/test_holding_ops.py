@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.analyses.host import analyse
-from tb_steptime.metrics.communication.exposure import computing_ops, exposure, holding_ops
+from tb_steptime.metrics.communication.exposure import exposure
+from tb_steptime.metrics.communication.holding_ops import computing_ops, holding_ops
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tb_steptime.ingest.private_paths import passed_on
-from tb_steptime.metrics.communication.exchanges import PackedColumn, packed, unpacked
+from tb_steptime.metrics.communication.packed import PackedColumn, packed, unpacked
 
 
 @pytest.mark.parametrize(

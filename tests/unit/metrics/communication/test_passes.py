@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.communication.exchanges import exchanges, unpacked
+from tb_steptime.metrics.communication.exchanges import exchanges
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.metrics.communication.passes import Passes, passes
 from tb_steptime.trace.model import Job, ProcessGroup, Trace
 from tests.drawn.timeline import timeline

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.communication.exchanges import exchanges, routed_rows, rows_of_op
+from tb_steptime.metrics.communication.exchanges import exchanges
+from tb_steptime.metrics.communication.routed_rows import routed_rows, rows_of_op
 from tests.drawn.columns import Exchange
 from tests.drawn.timeline import timeline
 

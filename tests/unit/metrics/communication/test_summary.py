@@ -9,7 +9,8 @@ from tb_steptime.analyses import quality
 from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.communication import summary
 from tb_steptime.metrics.communication.collectives import KINDS, find_collectives
-from tb_steptime.metrics.communication.exposure import est_wait_ns, exposure
+from tb_steptime.metrics.communication.est_waits import est_wait_ns
+from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.summary import CollectiveRow, Communication, InARow, communication
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.idle.reasons import devices_by_activity

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.communication.exposure import waited_collectives
+from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.host.blocking_calls import blocking_groups
-from tb_steptime.metrics.idle.bubbles import blocking_rows
+from tb_steptime.metrics.idle.blocking_rows import blocking_rows
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.host.annotations import range_rows
-from tb_steptime.metrics.idle.bubbles import blocking_rows
+from tb_steptime.metrics.idle.blocking_rows import blocking_rows
 from tests.drawn.timeline import timeline
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tb_steptime.metrics.host.handovers import background_waits, handovers
+from tb_steptime.metrics.idle.blocking_rows import blocking_rows
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.idle.bubbles import blocking_rows, bubbles
+from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline

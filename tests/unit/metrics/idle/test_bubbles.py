@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.metrics.host.blocking_calls import KINDS, Blocks, blocking_calls, blocking_groups, blocking_launches
-from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows, bubbles
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow, blocking_rows
+from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, sure
 from tests.drawn.real_traces import read_real

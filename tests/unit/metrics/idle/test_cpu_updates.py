@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.idle.bubbles import bubbles, cpu_updates, token_waits
+from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.cpu_updates import cpu_updates
 from tb_steptime.metrics.idle.long_gaps import long_gaps
+from tb_steptime.metrics.idle.token_waits import token_waits
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, plain
 from tests.drawn.timeline import timeline

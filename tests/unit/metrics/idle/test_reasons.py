@@ -17,7 +17,7 @@ from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, REASONS, devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity, idle_partition, idle_sums, longest_gaps
-from tb_steptime.metrics.phases.marks import SITES
+from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind

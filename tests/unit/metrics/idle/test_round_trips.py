@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.idle.bubbles import blocking_rows
+from tb_steptime.metrics.idle.blocking_rows import blocking_rows
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, plain
 from tests.drawn.timeline import timeline

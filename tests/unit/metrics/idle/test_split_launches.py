@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, paused_late_ns, split_late_ns
-from tb_steptime.metrics.phases.assignment import SITE
+from tb_steptime.metrics.phases.sites import SITE
 from tests.drawn.timeline import timeline
 
 

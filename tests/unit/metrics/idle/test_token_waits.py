@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.metrics.idle.bubbles import bubbles, in_token_waits, token_waits
+from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.long_gaps import long_gaps
+from tb_steptime.metrics.idle.token_waits import in_token_waits, token_waits
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind, StringTable
 from tests.drawn.timeline import timeline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.kernels.waste import device_copies
+from tb_steptime.metrics.kernels.device_copies import device_copies
 from tests.drawn.timeline import timeline
 
 US = 1_000

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.kernels.fusion import EagerAttention, eager_attention, fusible_chains
-from tb_steptime.metrics.kernels.waste import device_copies
+from tb_steptime.metrics.kernels.device_copies import device_copies
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
+from tb_steptime.metrics.kernels.fusible_chains import fusible_chains
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, timeline
 

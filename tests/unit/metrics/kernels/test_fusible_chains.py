@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.kernels.fusion import ChainsOfKind, fusible_chains
+from tb_steptime.metrics.kernels.fusible_chains import ChainsOfKind, fusible_chains
 from tests.drawn.timeline import timeline
 
 US = 1_000

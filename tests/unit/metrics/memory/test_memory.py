@@ -23,15 +23,9 @@ from tb_steptime.metrics.memory.allocations import (
     memory_name,
 )
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.peak import (
-    allocated_peak,
-    by_category,
-    growth,
-    largest,
-    leak_makers,
-    reserved_peak,
-    step_peaks,
-)
+from tb_steptime.metrics.memory.contents import by_category, largest
+from tb_steptime.metrics.memory.growth import growth, leak_makers
+from tb_steptime.metrics.memory.peak import allocated_peak, reserved_peak, step_peaks
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import CPU, with_memory

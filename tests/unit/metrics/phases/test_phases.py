@@ -10,7 +10,6 @@ import pytest
 
 from tb_steptime.metrics.host.annotations import RANGE_ROWS, RangeRow, range_rows
 from tb_steptime.metrics.phases.assignment import (
-    PHASES,
     activity_sites,
     host_phases,
     host_time_ns,
@@ -18,7 +17,8 @@ from tb_steptime.metrics.phases.assignment import (
     optimizer_updates,
     phase_labels,
 )
-from tb_steptime.metrics.phases.marks import NO_MARK, SITE, SITES, backward_passes, site_of_name, training_threads
+from tb_steptime.metrics.phases.sites import NO_MARK, PHASES, SITE, SITES, site_of_name
+from tb_steptime.metrics.phases.threads import backward_passes, training_threads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps

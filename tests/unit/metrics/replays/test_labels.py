@@ -8,7 +8,7 @@ import pytest
 
 from tb_steptime.metrics.gpu.activities import find_products
 from tb_steptime.metrics.replays.labels import labelled
-from tb_steptime.metrics.roofline.utilization import kernel_work
+from tb_steptime.metrics.roofline.kernel_work import kernel_work
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.trace.model import Trace

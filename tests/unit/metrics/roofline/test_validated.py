@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 from tb_steptime.analyses.quality import notes
 from tb_steptime.metrics.gpu.counters import Validation
-from tb_steptime.metrics.roofline.utilization import validated_tensor_work, validated_traffic
+from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
 from tb_steptime.trace.model import CounterTable, Device, Trace
 from tb_steptime.trace.table import StringTable
 from tests.drawn.timeline import A100, timeline

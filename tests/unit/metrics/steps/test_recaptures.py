@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.steps.repeated_work import Recaptures, recaptures
+from tb_steptime.metrics.steps.recaptures import Recaptures, recaptures
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import timeline
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.insights.base import Severity
-from tb_steptime.metrics.steps.repeated_work import Recomputed, recomputed
+from tb_steptime.metrics.steps.recomputed import Recomputed, recomputed
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.model import Device, Job, Trace

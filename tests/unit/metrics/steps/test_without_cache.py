@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tb_steptime.metrics.steps.repeated_work import WithoutCache, without_cache
+from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, card_sentence, sure

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tb_steptime.analyses.tensor_cores import ANALYSIS, DeviceSplit
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.phases.assignment import kernel_phases
+from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.trace.model import Device, Trace

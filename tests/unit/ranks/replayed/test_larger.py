@@ -12,7 +12,7 @@ import pytest
 
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.replayed import changes
+from tb_steptime.ranks.replayed import larger
 from tb_steptime.ranks.result import JobReplay
 from tb_steptime.ranks.spans import RankSpan
 from tests.drawn.recorded_jobs import job_in
@@ -56,12 +56,12 @@ def test_what_nothing_says_is_not_predicted(name: str, sized: bool, code: str) -
 
 def test_ranks_on_cpus_share_their_cores() -> None:
     without = [replace(span, figures={"step_time": span.figures["step_time"]}) for span in spans()]
-    assert replay_of(without).larger_reason == changes.Reason("larger_job_shares_cores")
+    assert replay_of(without).larger_reason == larger.Reason("larger_job_shares_cores")
 
 
 def test_too_many_collectives_are_not_swept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "_MOST_CALLS", 100)
-    assert replay_of(spans()).larger_reason == changes.Reason("larger_job_has_too_many_calls")
+    monkeypatch.setattr(larger, "_MOST_CALLS", 100)
+    assert replay_of(spans()).larger_reason == larger.Reason("larger_job_has_too_many_calls")
 
 
 @pytest.mark.parametrize("late", [0, 2])

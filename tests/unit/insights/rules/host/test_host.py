@@ -15,22 +15,23 @@ from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, waiting_o
 from tb_steptime.insights.severity import may_be_added, remark_of_view
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
-from tb_steptime.metrics.kernels.fusion import EagerAttention
-from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind, LaunchWaste, Waste
+from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention
+from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
 from tb_steptime.metrics.phases.left_as_is import LeftAsIs
-from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.phases.no_grad import NoGrad
+from tb_steptime.metrics.phases.sites import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.inserted import RecurringWork
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
-from tb_steptime.metrics.steps.repeated_work import Recaptures
+from tb_steptime.metrics.steps.recaptures import Recaptures
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Finding, count, phrase, text
