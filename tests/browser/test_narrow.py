@@ -72,6 +72,9 @@ NAMES = """() => [...document.querySelectorAll(".largest .link")]
 #: Enough for the beginning of a name, and for a bar.
 READABLE_PX = 80
 
+#: How much lower the content of a box is than the box.
+CUT_PX = "each => each.scrollHeight - each.clientHeight"
+
 #: The positions of the bar, its first choice and its buttons.
 BAR = """() => Object.fromEntries(Object.entries({
     bar: ".bar", run: ".bar .pick", share: ".bar .menu button", help: ".bar .ask",
@@ -110,6 +113,18 @@ def test_what_stands_side_by_side_keeps_its_room(
     totals = compared.frame.locator(".waterfall .total")
     expect(totals).to_have_count(2)
     assert max(totals.nth(at).bounding_box()["width"] for at in range(2)) >= READABLE_PX
+
+
+def test_on_paper_a_long_table_covers_nothing_below_it(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(measured_demo), state(run=RUN, view="compare"))
+    one.view("compare")
+    rows = one.frame.locator(".rows").first
+    expect(rows).to_be_visible()
+    assert rows.evaluate(CUT_PX) > 0
+    one.page.emulate_media(media="print")
+    assert rows.evaluate(CUT_PX) <= 1
 
 
 def test_on_a_phone_one_drawer_holds_the_pickers(
