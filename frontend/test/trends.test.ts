@@ -189,6 +189,18 @@ describe("a trend", () => {
       [],
     );
 
+  test.each([
+    ["steps", "median"],
+    ["spans", "median span"],
+    ["time", "median"],
+  ] satisfies [Over, string][])("over %s the line across is the %s", (over, named) => {
+    const spans = [1, 2, 3, 4, 5].map((number) => trendSpan({ run: "a", number, first: 5, ms: [100, 102] }));
+    const many = runsOf(trendsPage(spans));
+    const casting = { runs: many, group: [], of: "runs" as const, compared: null, small: false, whole: false };
+    const { level } = shownLines(STEP_TIME, casting, axisOver(over, many), []);
+    expect(level?.name).toMatch(new RegExp(`^${named} \\d`));
+  });
+
   test("tells what lies above its axis, in the unit of the rest", () => {
     const { above: text, scale } = shown("step_time", false);
     expect(text).toBe("3\u00a0values above the axis (long): 12.0\u00a0s to 12.5\u00a0s");

@@ -79,6 +79,8 @@ def cpu_sentence(facts: Facts) -> Phrase:
         share = waited.values["waited_share"]
     elif on_gpu:
         template = "A step takes {step}; what the {device} does in it is not in this trace."
+    elif facts.overview.cut_short:  # ops may be missing, so time without an op has no known cause
+        template = "A step takes {step}; what runs in it is not known, since the file ends before the trace does."
     elif facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
     else:

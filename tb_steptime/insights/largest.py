@@ -26,9 +26,9 @@ IDLE_FRACTION = 0.2
 #: Minimum number of dimensions: a batch of vectors may be one of samples times positions.
 LEAST_DIMENSIONS = 3
 
-_NOTHING_BIG = phrase("Nothing big is left; these kernels take most of kernel time")
-_KERNELS = phrase("These kernels take most of kernel time")
-_OF_THE_CPU = phrase("These ops take most of the CPU's time")
+_NOTHING_BIG = phrase("Nothing big is left; these kernels take the most time")
+_KERNELS = phrase("These kernels take the most time")
+_OF_THE_CPU = phrase("These ops take the most CPU time")
 
 
 def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:

@@ -57,6 +57,24 @@ TOUCHING = """() => [...document.querySelectorAll("svg.chart")].flatMap((picture
       .map(([other]) => `${picture.getAttribute("class")}: ${one} / ${other}`));
   })"""
 
+#: Labels of the axis of a step that overlap.
+TICKS_TOUCHING = """() => [...document.querySelectorAll(".ticks")].flatMap((ticks) => {
+    const shown = [...ticks.children].filter(each => each.offsetWidth > 0);
+    return shown.slice(1)
+      .filter((each, at) => each.getBoundingClientRect().left < shown[at].getBoundingClientRect().right)
+      .map(each => each.textContent);
+  })"""
+
+#: The names of the largest ops: text, whether it is cut off, and width.
+NAMES = """() => [...document.querySelectorAll(".largest .link")]
+  .map(each => [each.textContent, each.scrollWidth > each.clientWidth + 1, each.clientWidth])"""
+
+#: Enough for the beginning of a name, and for a bar.
+READABLE_PX = 80
+
+#: How much lower the content of a box is than the box.
+CUT_PX = "each => each.scrollHeight - each.clientHeight"
+
 #: The positions of the bar, its first choice and its buttons.
 BAR = """() => Object.fromEntries(Object.entries({
     bar: ".bar", run: ".bar .pick", share: ".bar .menu button", help: ".bar .ask",
@@ -79,6 +97,34 @@ def test_no_view_is_wider_than_the_window(
             found.append(f"{view}: {one.overflow_px()} px wider than the window")
         found += [f"{view}: {clipped}" for check in (CLIPPED, CUT) for clipped in one.frame.evaluate(check)]
     assert found == [], "\n".join(found)
+
+
+@pytest.mark.parametrize("width", [ZOOMED_PX, PHONE_PX])
+def test_what_stands_side_by_side_keeps_its_room(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab, width: int
+) -> None:
+    one = tab(tensorboard(measured_demo), state(run=CPU_RUN), width=width)
+    one.view("overview")
+    assert one.frame.evaluate(TICKS_TOUCHING) == []
+    names = one.frame.evaluate(NAMES)
+    assert names and not [text for text, cut, width in names if cut and width < READABLE_PX]
+    compared = tab(tensorboard(measured_demo), state(run=RUN, view="compare"), width=width)
+    compared.view("compare")
+    totals = compared.frame.locator(".waterfall .total")
+    expect(totals).to_have_count(2)
+    assert max(totals.nth(at).bounding_box()["width"] for at in range(2)) >= READABLE_PX
+
+
+def test_on_paper_a_long_table_covers_nothing_below_it(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(measured_demo), state(run=RUN, view="compare"))
+    one.view("compare")
+    rows = one.frame.locator(".rows").first
+    expect(rows).to_be_visible()
+    assert rows.evaluate(CUT_PX) > 0
+    one.page.emulate_media(media="print")
+    assert rows.evaluate(CUT_PX) <= 1
 
 
 def test_on_a_phone_one_drawer_holds_the_pickers(

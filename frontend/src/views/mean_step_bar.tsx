@@ -261,7 +261,7 @@ function StepBar({ label, end, endText, braces, bars, off, children }: StepBarPr
       ))}
       <div class="ticks">
         {labelled(end, named).map((at) => (
-          <span key={at} style={{ left: percent(at, end) }} aria-hidden="true">
+          <span key={at} class={crowding(at, end, named)} style={{ left: percent(at, end) }} aria-hidden="true">
             {tick(at)}
           </span>
         ))}
@@ -347,5 +347,14 @@ const labelled = (end: number, named: number): number[] =>
   ticks(0, end, 10).filter(
     (at) => at < (1 - BEHIND) * end && (at < named - NEAR_END * end || at > named + BEHIND * end),
   );
+
+/** Up to this share of the axis is taken by the bar's name in a frame of 740 px, and in one of 500 px. */
+const NARROW_END = 0.28;
+const SMALL_END = 0.4;
+
+function crowding(at: number, end: number, named: number): string {
+  const before = (named - at) / end;
+  return before < 0 || before > SMALL_END ? "" : before > NARROW_END ? "crowded" : "crowded soon";
+}
 
 const percent = (value: number, end: number): string => `${((100 * value) / end).toFixed(3)}%`;

@@ -52,7 +52,7 @@ def test_a_healthy_job_shows_its_largest_kernels():
         ("d", 2 * MS, 0.2, "gpu"),
     ]
     assert found.pieces[0].row == EvidenceRow("kernels", "c")
-    assert plain(found.title) == "Nothing big is left; these kernels take most of kernel time"
+    assert plain(found.title) == "Nothing big is left; these kernels take the most time"
     assert plain(found.throughput) == "100 steps a second; the trace does not show the size of a batch."
 
 
@@ -149,7 +149,7 @@ def test_a_gpu_that_waits_has_something_big_left_though_no_card_knows_what():
         runtime  | c............... |
         kernel 7 | cc.............. |""", cell_ns=MS, devices={0: V100}))  # fmt: skip
     assert judgement.largest is not None
-    assert plain(judgement.largest.title) == "These kernels take most of kernel time"
+    assert plain(judgement.largest.title) == "These kernels take the most time"
     action = judgement.headlines["overview"].action
     assert action is not None
     assert plain(action).startswith("Record several whole steps")

@@ -13,7 +13,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights import TrendFacts, judge, judge_trends
 from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
 from tb_steptime.text.printer import plain
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Note, Trace
 from tests.drawn.cards import analysed
 from tests.drawn.timeline import A100, timeline
 
@@ -249,6 +249,14 @@ def test_without_a_gpu_the_verdict_says_so():
     )
     assert [insight.id for insight in judgement.insights] == ["cpu_outside"]
     assert judgement.sidebar["tensor_cores"].share is None
+
+
+def test_time_without_ops_has_no_known_cause_where_the_file_is_cut():
+    verdict = judged("step | 1111122222 |\n op | a....a.... |", notes=(Note("truncated-file"),)).verdict
+    assert (
+        verdict.text.template
+        == "A step takes {step}; what runs in it is not known, since the file ends before the trace does."
+    )
 
 
 @pytest.mark.parametrize("where", ["", "9"])

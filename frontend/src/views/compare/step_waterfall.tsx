@@ -234,6 +234,8 @@ const TOP = 4;
 const BELOW = 24;
 const MOST_LABEL = 250;
 const GAP = 10;
+/** Intervals are left to the tip where bars would have less room than this. */
+const LEAST_BARS = 120;
 /** By how much bold letters are wider at most. */
 const BOLD = 1.15;
 
@@ -297,8 +299,9 @@ function columnsFor(rows: readonly Pick<FallRow, "label" | "figure" | "aside">[]
     return widestOf(texts) * BOLD;
   };
   const left = Math.min(MOST_LABEL, widest("label") + GAP);
+  const right = width - widest("figure") - 3 * GAP;
   const aside = widest("aside");
-  return { left, aside, right: width - aside - widest("figure") - 3 * GAP };
+  return right - aside - left < LEAST_BARS ? { left, aside: null, right } : { left, aside, right: right - aside };
 }
 
 type PictureProps = Omit<WaterfallProps, "label" | "tip"> & { width: number };
@@ -321,12 +324,14 @@ function Rows({ base, rows, candidate, scale, width }: PictureProps) {
           <text class={row === 0 || row === last ? "end firm-axis" : "end second"} x={left - GAP} y={middle(row) + 4}>
             {shortenedTo(each.label, (left - GAP) / BOLD)}
           </text>
-          <text class="end firm-axis" x={width - aside - GAP} y={middle(row) + 4}>
+          <text class="end firm-axis" x={aside === null ? width : width - aside - GAP} y={middle(row) + 4}>
             {each.figure}
           </text>
-          <text class="end second" x={width} y={middle(row) + 4}>
-            {each.aside}
-          </text>
+          {aside !== null && (
+            <text class="end second" x={width} y={middle(row) + 4}>
+              {each.aside}
+            </text>
+          )}
         </g>
       ))}
       <TotalBar row={0} to={x(scale.of(base.value))} left={left} cut={axis.low > 0} />

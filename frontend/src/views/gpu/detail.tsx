@@ -25,9 +25,6 @@ interface KernelDetailsProps extends ViewPart {
   close(): void;
 }
 
-/** Width for the buttons next to the name, px. */
-const BESIDE = 270;
-
 export function KernelDetails({ kernel, device, result, noLines, tab, name, close }: KernelDetailsProps) {
   const detail = device.details.find((each) => each.name === kernel);
   const op = opOf(device, kernel);
@@ -38,7 +35,7 @@ export function KernelDetails({ kernel, device, result, noLines, tab, name, clos
       class="kernel-detail"
       title={
         <Sized height={20}>
-          {(width) => <h2 {...hint(kernel)}>{fitted(detail ? shortOf(detail) : kernel, width - BESIDE)}</h2>}
+          {(width) => <h2 {...hint(kernel)}>{fitted(detail ? shortOf(detail) : kernel, width)}</h2>}
         </Sized>
       }
       leads={

@@ -17,6 +17,7 @@ export type Over = (typeof OVERS)[number][0];
 export const isOver = (name: string | undefined): name is Over => OVERS.some(([over]) => over === name);
 
 export interface TrendAxis {
+  over: Over;
   segments: LineSegment[];
   stops: LineStop[];
   pad: number;
@@ -45,13 +46,13 @@ export function axisOver(over: Over, runs: readonly Run[], also: TimeRange | nul
   const { placesOf, ...axis } = axisWith(over, runs, also);
   const cache = new WeakMap<readonly StepAggregate[], Places>();
   const places = (run: Run) => cached(cache, run.steps, () => placesOf(run));
-  return { ...axis, placesOf: places, pointsOf: (run) => pointsAt(places(run)) };
+  return { ...axis, over, placesOf: places, pointsOf: (run) => pointsAt(places(run)) };
 }
 
 const pointsAt = ({ aggregates, stop, at }: Places): AxisPoint[] =>
   Array.from(stop, (place, index) => ({ stop: place, aggregate: aggregates[at[index]!] ?? null }));
 
-type Placing = Omit<TrendAxis, "pointsOf">;
+type Placing = Omit<TrendAxis, "over" | "pointsOf">;
 
 function axisWith(over: Over, runs: readonly Run[], also: TimeRange | null): Placing {
   switch (over) {

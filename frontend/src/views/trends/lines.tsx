@@ -24,7 +24,7 @@ import { count, counted, type Scale, scaleFor, shortened, text } from "../../for
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
-import type { TrendAxis } from "./axis";
+import type { Over, TrendAxis } from "./axis";
 import { type Cast, figuresOf, orNull, slowIn } from "./cast";
 import { type Above, axisEnd, largestShown, valuesAbove } from "./charts/cut_axis";
 import { Hovered, type TrendSelection } from "./hover";
@@ -288,7 +288,7 @@ export function shownLines(
   // shares end at 100 %: none can be far above
   const end = whole || metric.unit === "fraction" ? null : axisEnd(lines, crowd);
   const scale = scaleFor(largestShown(lines, end), metric.unit);
-  const level = reference(lines, metric.unit);
+  const level = reference(lines, metric.unit, axis.over);
   const above = aboveText(valuesAbove(lines, crowd, end), metric.unit);
   return { lines, crowd, at: pointsByStop(lines), scale, level, measured, end, above };
 }
@@ -353,12 +353,17 @@ function crowdLine(run: Run, axis: TrendAxis, metric: string): CrowdLine {
   };
 }
 
-/** The median of the run in focus. With two or three points it would say nothing. */
-function reference(lines: readonly ChartLine[], unit: Unit): Shown["level"] {
+/**
+ * The median of the points of the run in focus. With two or three points it would say nothing. Points that are means of
+ * spans have another median than the steps, which the title names.
+ */
+function reference(lines: readonly ChartLine[], unit: Unit, over: Over): Shown["level"] {
   const focus = lines.find((line) => line.focus);
   const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];
   const value = values.length > 3 ? bandOf(values)?.median : undefined;
-  return value === undefined ? undefined : { value, name: `median ${text(value, unit)}` };
+  return value === undefined
+    ? undefined
+    : { value, name: `${over === "spans" ? "median span" : "median"} ${text(value, unit)}` };
 }
 
 function pointsByStop(lines: readonly ChartLine[]): ReadonlyMap<number, Pointed> {

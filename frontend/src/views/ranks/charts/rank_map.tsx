@@ -55,7 +55,7 @@ const AXIS_PX = 22;
 const GAP_PX = 12;
 
 /** Names take at most this share of the width. */
-const GUTTER_FRACTION = 0.3;
+const GUTTER_FRACTION = 0.4;
 
 /** Rows lower than this do not all have a name: every n-th does. */
 const NAME_PX = 14;
