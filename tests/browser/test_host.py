@@ -10,9 +10,13 @@ from playwright.sync_api import Locator, expect
 from tests.browser.conftest import OpenTab, StartTensorBoard
 from tests.browser.tab import state
 
+#: A run without a card about blocking calls: the queue of launches stands first.
+LAUNCHES = "baseline_simulated"
+
 
 def drag(picture: Locator, share: float, by_px: int) -> None:
     """Drag to the right, starting at this fraction of the picture's width."""
+    picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
     assert box is not None
     x, y = box["x"] + share * box["width"], box["y"] + box["height"] / 2
@@ -24,9 +28,9 @@ def drag(picture: Locator, share: float, by_px: int) -> None:
 
 
 def test_a_stretch_of_the_queue_opens_in_the_timeline_and_leads_back(
-    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    one = tab(tensorboard(recording), state(view="host"))
+    one = tab(tensorboard(measured_demo), state(view="host", run=LAUNCHES))
     host = one.view("host")
     drag(host.locator("svg.queue-chart"), 0.5, 120)
     one.page.wait_for_url("**p.tb_steptime.zoom=*")
@@ -42,9 +46,9 @@ def test_a_stretch_of_the_queue_opens_in_the_timeline_and_leads_back(
 
 
 def test_steps_are_chosen_beside_the_queue_and_stay_chosen(
-    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    one = tab(tensorboard(recording), state(view="host"))
+    one = tab(tensorboard(measured_demo), state(view="host", run=LAUNCHES))
     host = one.view("host")
     before = host.locator(".picture .sub").first.inner_text()
     host.get_by_role("button", name="Step after").click()

@@ -128,10 +128,13 @@ def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
 
 
 def _blocking_title(facts: Facts) -> Phrase:
-    bubble_ns = facts.host_as_recorded.blocking_bubble_ns
-    if facts.share_as_recorded(bubble_ns) < WORTH_SAYING:
-        return phrase("No blocking call costs GPU time")
-    return phrase("Blocking calls leave the GPU idle for {bubble} a step", bubble=ns(bubble_ns))
+    """A wait that is over before the GPU has no more work may still make later launches late, as the replay shows."""
+    bubble_ns, waits = facts.host_as_recorded.blocking_bubble_ns, facts.replayed_gain("sync_bubble")
+    if facts.share_as_recorded(bubble_ns) >= WORTH_SAYING:
+        return phrase("Blocking calls leave the GPU idle for {bubble} a step", bubble=ns(bubble_ns))
+    if waits is not None and facts.share_as_recorded(waits.low_ns or 0) >= WORTH_SAYING:
+        return phrase("Right after blocking calls, the GPU is idle for {bubble} a step", bubble=ns(bubble_ns))
+    return phrase("No blocking call costs GPU time")
 
 
 def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
