@@ -49,7 +49,7 @@ class RationedFile(ABC, Generic[Row]):
         self._took_ns = 0
         self._file: int | None = None
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+            self._file = _open_file(path)
             self._begin(self._file)
         except (OSError, FormatError) as error:
             self._end(error)
@@ -141,6 +141,10 @@ def _abandon_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _open_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
 
 
 def write_at(file: int, content: bytes, offset: int) -> None:
