@@ -43,7 +43,8 @@ from tb_steptime.metrics.phases.no_grad import NoGrad, without_gradients
 from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.metrics.phases.threads import engine_nodes
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.compute_capability import has_triton
+from tb_steptime.trace.compute_capability import Vendor as Vendor
+from tb_steptime.trace.compute_capability import has_triton, vendor_of
 from tb_steptime.trace.host_ranges import compiling
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import annotated
@@ -75,7 +76,6 @@ def named_evidence(
 # Device activities show GPU or CPU, runtime calls the GPU's vendor, and collectives one rank or many.
 
 DeviceKind = Literal["gpu", "cpu", "unknown"]
-Vendor = Literal["nvidia", "amd", "other"]
 Ranks = Literal["one", "many", "unknown"]
 
 #: Ops and marks that run only on a GPU. If the trace has them but no GPU activities, these were not recorded. torch
@@ -85,9 +85,6 @@ _GPU_OP = expression(
 )
 #: Ops that run only on a CPU.
 _CPU_OP = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")
-
-_NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|(?<![A-Z]-)[AHBVTPL]\d+", re.ASCII)
-_AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 
 class ComputeDevice(msgspec.Struct, frozen=True):
@@ -142,11 +139,9 @@ def _vendor(trace: Trace) -> Vendor | None:
     name = next((device.name for device in trace.devices.values() if device.name), "")
     calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
     call = calls[0].name if calls else ""
-    if _AMD.search(name) or (not name and call.startswith("hip")):
-        return "amd"
-    if _NVIDIA.search(name) or (not name and call.startswith("cu")):
-        return "nvidia"
-    return "other" if name else None
+    if name:
+        return vendor_of(name)
+    return "amd" if call.startswith("hip") else "nvidia" if call.startswith("cu") else None
 
 
 #: Functions of torch.nn.DataParallel, which copies a model to all GPUs of its process with NCCL's kernels.

@@ -1,14 +1,31 @@
-"""What a GPU's compute capability says of it: limits of one SM, from the CUDA C++ Programming Guide, "Technical
-Specifications per Compute Capability"; the peak rate of its link to the host; and whether torch.compile has code for
-it. The number of SMs is in the trace."""
+"""Who made a GPU, by its name, and what its compute capability says of it, if that is NVIDIA: limits of one SM, from
+the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the peak rate of its link to the
+host; and whether torch.compile has code for it. The number of SMs is in the trace."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Device
+
+Vendor = Literal["nvidia", "amd", "other"]
+
+_NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|(?<![A-Z]-)[AHBVTPL]\d+", re.ASCII)
+_AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
+
+
+def vendor_of(name: str) -> Vendor:
+    """Returns who made the GPU of this name.
+
+    >>> [vendor_of(name) for name in ("Tesla T4", "AMD Instinct MI300X", "A100-SXM4-80GB", "Iluvatar BI-V100")]
+    ['nvidia', 'amd', 'nvidia', 'other']
+    """
+    return "amd" if _AMD.search(name) else "nvidia" if _NVIDIA.search(name) else "other"
 
 
 class SmLimits(msgspec.Struct, frozen=True):
@@ -49,7 +66,7 @@ TRITON_CAPABILITY = (7, 0)
 
 
 def has_triton(working: Sequence[int], devices: Mapping[int, Device]) -> bool:
-    """Returns whether torch.compile generates code for these working GPUs of NVIDIA, or for all listed ones if none is
+    """Returns whether torch.compile generates code for these working NVIDIA GPUs, or for all listed ones if none is
     known to work. A GPU of unknown capability counts as supported."""
     capabilities = [devices[each].compute_capability for each in working or devices if each in devices]
     return all(capability is None or capability >= TRITON_CAPABILITY for capability in capabilities)
@@ -68,6 +85,6 @@ def link_bytes_per_ns(device: Device) -> float | None:
     """Returns the peak rate at which memory is copied between the host and this GPU in one direction. A card with fewer
     lanes is slower. Returns None if the rate is not known: the capability numbers of AMD's GPUs mean something else."""
     capability = device.compute_capability
-    if capability is None or capability in _INTEGRATED or "AMD" in device.name:
+    if capability is None or capability in _INTEGRATED or vendor_of(device.name) == "amd":
         return None
     return _C2C if any(name in device.name for name in _WITH_GRACE) else _PCIE.get(capability[0])

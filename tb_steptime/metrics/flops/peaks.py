@@ -36,6 +36,7 @@ import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.compute_capability import vendor_of
 from tb_steptime.trace.model import Trace
 
 
@@ -175,8 +176,6 @@ LEAST_RATIOS = {
     (10, 3): Peaks(1.0, 15.0, 7.5, 2.0, math.inf),
     (12, 0): Peaks(1.0, 2.0, 1.0, 1.0, math.inf),
 }
-#: Names of NVIDIA's GPUs. Other makers' GPUs report compute capabilities too, with another meaning.
-_NVIDIA = expression(r"^(?:NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID)\b")
 #: Models whose units are partly turned off, such as FP32 in mining cards and tensor cores in some MX cards.
 _CUT_DOWN = expression(r"\b(?:CMP|MX\d+)\b")
 
@@ -188,7 +187,7 @@ def device_ratios(trace: Trace, device: int) -> Peaks | None:
     if properties is None or properties.compute_capability is None:
         return None
     name, capability = properties.name, properties.compute_capability
-    if not _NVIDIA.search(name) or _CUT_DOWN.search(name):
+    if vendor_of(name) != "nvidia" or _CUT_DOWN.search(name):
         return None
     whole = name.partition(" MIG ")[0]
     return (peaks_of(whole) if whole != name else None) or LEAST_RATIOS.get(capability)

@@ -33,6 +33,7 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_act
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.job import graphs_without_kernels
 from tb_steptime.metrics.means import whole_mean
+from tb_steptime.metrics.steady.edges import HEAD_WAIT_NS
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals
@@ -249,8 +250,9 @@ def _before_copies(trace: Trace, device: int, gaps: Gaps) -> Intervals:
     # Copies to the device are staged if they have more bytes than fit into a command, or their bytes are not recorded.
     staged = are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
     staged &= (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES) if nbytes is not None else True
-    staged |= gaps.launch[before_copy] == launch_rows(trace, device)[:1]  # the profiler may delay what it sees first
-    return _waits(call_starts, gaps.end[before_copy], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
+    begins_ns = np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS)
+    is_first = gaps.launch[before_copy] == launch_rows(trace, device)[:1]
+    return _waits(call_starts, gaps.end[before_copy], np.maximum(begins_ns, np.where(is_first, HEAD_WAIT_NS, 0)))
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:

@@ -34,7 +34,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
     Jobs: those with a GPU that has tensor cores.
 
-    Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores). For a GPU of NVIDIA without listed peaks
+    Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores). For an NVIDIA GPU without listed peaks
     it is time x (1 - 1 / ratio), with the least ratio of its compute capability; not computed where none is known.
 
     Left out: algorithms that a convolution only tries, casts between the types, and what the memory bandwidth limits.
@@ -68,10 +68,10 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
 
 def _without_rates(facts: Facts, device: DeviceSplit, obstacles: list[Obstacle], eligible_ns: float) -> Insight | None:
-    """Returns the card for a GPU of NVIDIA of which not even a ratio of rates is known, such as a new one: its gain is
+    """Returns the card for an NVIDIA GPU of which not even a ratio of rates is known, such as a new one: its gain is
     not computed. There is none unless the GPU sets the pace and a setting moves FP32 products."""
     leading = _leading(obstacles) if obstacles else None
-    if leading is None or leading.why_not not in _OF_FP32 or "NVIDIA" not in device.name:
+    if leading is None or leading.why_not not in _OF_FP32 or facts.job.vendor != "nvidia":
         return None
     unknown = _formula_of(device, leading).code == "no_gain_computed"
     if not unknown or facts.bound is not Bound.GPU or facts.share(eligible_ns) < WARNING_FRACTION:

@@ -356,8 +356,8 @@ def allocator_steady(facts: Facts) -> Insight | None:
 
     Similar pattern: memory runs short, so that each step gives back and asks again: the card says so. Pinned memory of
     the host is allocated, which no setting of the GPU's allocator changes: the card says so. The caching allocator is
-    off, which one step shows: the card says what to unset. Warm-up: allocations in less than half of the
-    steps, or in one step, are no card.
+    off, which one step shows: the card says what to unset. Warm-up: allocations in less than half of the steps, or in
+    one step, are no card.
 
     Needs: the allocator's driver calls (`cudaMalloc`, `hipMalloc`, `cuMem…`).
 

@@ -211,9 +211,9 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     the CPU, or that stay there until their layer needs them: copies of more tensors than a batch has, large ones where
     there is a loader, are called no batch. Tensors that an op creates on the CPU right before, such as masks and random
     inputs: pinned memory would be one more copy, so the advice is to create them on the GPU. A tensor that another op
-    of the loop makes on the CPU: no setting of a loader pins it. Gradients that come from a loss or
-    a layer on the CPU: no kernel could run meanwhile, and `sync_bubble` is about that part. Many tensors in a row in
-    the only step may be the weights of a model, which are copied once: that is a guess.
+    of the loop makes on the CPU: no setting of a loader pins it. Gradients that come from a loss or a layer on the CPU:
+    no kernel could run meanwhile, and `sync_bubble` is about that part. Many tensors in a row in the only step may be
+    the weights of a model, which are copied once: that is a guess.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 

@@ -53,17 +53,16 @@ def launch_graphs(facts: Facts) -> Insight | None:
     torch.compile leaves as they are: the advice is a graph of the model. TorchScript, which it refuses: the module
     before it was scripted. Engines of TensorRT and ONNX Runtime, which have options of their own. An inference that
     concatenates, as a cache of keys and values that grows does: the advice asks for a static one, since each length
-    would have a graph of its own. A loop over experts or images that reads how many rows each one has, which no
-    graph can hold: the advice is fixed shapes first. A model that reads other results within its modules, such as how
-    many tokens each expert has: the advice is to read none there. What is read between its passes, such as the next
-    token, is in no module. Ops of a library that read sizes themselves, as sparse
-    convolutions do: nobody can fix these, and the advice is more work for each launch. FSDP, which allocates its
-    weights again and again, so that no graph can hold their addresses: the advice is to compile its blocks, or more
-    work for each launch. A larger batch gains only per sample, where memory and training allow it, so where only that
-    is advised the card is a hint. A rollout, or a validation in each step: most layers run without gradients in many
-    passes, between which values are read or copied, so that no graph holds several: the advice is more inputs in each,
-    of environments or, if the passes have attention, of prompts. A teacher, which no compiled model reaches: the advice
-    is to compile it, too.
+    would have a graph of its own. A loop over experts or images that reads how many rows each one has, which no graph
+    can hold: the advice is fixed shapes first. A model that reads other results within its modules, such as how many
+    tokens each expert has: the advice is to read none there. What is read between its passes, such as the next token,
+    is in no module. Ops of a library that read sizes themselves, as sparse convolutions do: nobody can fix these, and
+    the advice is more work for each launch. FSDP, which allocates its weights again and again, so that no graph can
+    hold their addresses: the advice is to compile its blocks, or more work for each launch. A larger batch gains only
+    per sample, where memory and training allow it, so where only that is advised the card is a hint. A rollout, or a
+    validation in each step: most layers run without gradients in many passes, between which values are read or copied,
+    so that no graph holds several: the advice is more inputs in each, of environments or, if the passes have attention,
+    of prompts. A teacher, which no compiled model reaches: the advice is to compile it, too.
 
     Needs: CPU and GPU activity, with the launch calls.
 

@@ -86,18 +86,17 @@ def long_stretches(facts: Facts) -> Insight | None:
     such as a server without requests: where nothing of the CPU is recorded, the card says so. It is a guess where these
     waits of an inference differ from step to step by more than the rest of the step does, as requests come, or end at
     equal distances although the work between them differs, or at those of a rate that cameras and timers have, such as
-    33.3 ms. A recording that
-    has no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the
-    CPU of which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the
-    CPU works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph:
-    how long it takes in a step is not known. DistributedDataParallel that searches for unused parameters:
-    `unused_parameters`. A function that waits for another thread, as for a queue of batches, that sleeps, or that waits
-    for what comes next, as a server does for a request: the card asks what it waits for. The last one is a guess, and
-    so are all of them in an inference, where requests may come through a queue, and a loop may keep a rate. A loop that
-    asks again and again, as workers of a server do for the next step: it is a guess where its waits differ. An op that
-    is slow to launch, copies or allocates: it calls the GPU's runtime. A long one that does not computes on the CPU,
-    where its inputs are, and the card asks to run it on the GPU; ops that only move data do not count for that, and one
-    that draws random numbers has no inputs: the card asks to make these on the GPU.
+    33.3 ms. A recording that has no more of the CPU than launch calls: there is no card, since these gaps may be
+    anything. An optimizer on the CPU of which nothing is recorded: the copies of gradients and weights around it show
+    it. A GPU that waits while the CPU works for another one of the process: without a name `serial_devices` alone says
+    so. The only launch of a graph: how long it takes in a step is not known. DistributedDataParallel that searches for
+    unused parameters: `unused_parameters`. A function that waits for another thread, as for a queue of batches, that
+    sleeps, or that waits for what comes next, as a server does for a request: the card asks what it waits for. The last
+    one is a guess, and so are all of them in an inference, where requests may come through a queue, and a loop may keep
+    a rate. A loop that asks again and again, as workers of a server do for the next step: it is a guess where its waits
+    differ. An op that is slow to launch, copies or allocates: it calls the GPU's runtime. A long one that does not
+    computes on the CPU, where its inputs are, and the card asks to run it on the GPU; ops that only move data do not
+    count for that, and one that draws random numbers has no inputs: the card asks to make these on the GPU.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
