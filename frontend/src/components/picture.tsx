@@ -5,7 +5,8 @@
 import type { ComponentChildren } from "preact";
 import { useContext, useRef, useState } from "preact/hooks";
 import type { Phrase } from "../api.gen";
-import { type Caption, copy, savePng, saveSvg, saveText } from "../dom/save";
+import type { Caption } from "../dom/painted";
+import { copy, savePng, saveSvg, saveText } from "../dom/save";
 import { sentence } from "../phrase";
 import { AboutContext, fileStem, footOf } from "./about";
 import { csv, DataTable, type TableData, tsv } from "./data_table";

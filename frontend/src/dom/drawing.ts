@@ -9,6 +9,8 @@
  *     run · worker · span 1 · recorded … · tb-steptime …    foot
  */
 
+import { escaped } from "./marks";
+
 /** What surrounds the picture, and the colours for it. */
 export interface Frame {
   title: string;
@@ -128,7 +130,3 @@ export function wrapped(text: string, letters: number): string[] {
   }
   return lines;
 }
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
-export const escaped = (text: string): string => text.replace(/[&<>"]/g, (sign) => ENTITIES[sign]!);

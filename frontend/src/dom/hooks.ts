@@ -1,7 +1,8 @@
 /** Hooks for all folders. */
 
 import type { RefObject } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Part } from "../lazy";
 
 /** The latest value of something that changes with each render, for effects and timers that outlive the render. */
 export function useLatest<T>(value: T): { readonly current: T } {
@@ -10,6 +11,16 @@ export function useLatest<T>(value: T): { readonly current: T } {
     latest.current = value;
   });
   return latest;
+}
+
+/** A part of the tab while it is wanted; null until it is loaded. */
+export function useLater<T>(part: Part<T>, wanted: boolean): T | null {
+  const [, arrived] = useState(false);
+  useEffect(() => {
+    if (!wanted || part.now()) return;
+    part.load().then(() => arrived(true), console.warn);
+  }, [part, wanted]);
+  return wanted ? part.now() : null;
 }
 
 /** When a popup closes while it has the focus, the focus returns to the element that had it before. */

@@ -4,7 +4,22 @@
  */
 
 import { sum } from "d3-array";
-import { type Body, escaped, type LegendEntry } from "./drawing";
+import { type Body, type Drawing, drawingOf, type Frame, type LegendEntry } from "./drawing";
+import { canvasMarks, escaped } from "./marks";
+
+/** The text around a saved picture. */
+export type Caption = Pick<Frame, "title" | "sub" | "foot">;
+
+/** A picture as the page shows it. `fonts`: a style sheet with the fonts themselves. */
+export function pictureOf(figure: HTMLElement, caption: Caption, fonts: string): Drawing {
+  const root = getComputedStyle(document.documentElement);
+  const token = (name: string) => root.getPropertyValue(name).trim();
+  const legend = legendOf(figure);
+  const body = painted(figure);
+  const defs = patternsIn(body.marks + legend.map(({ fill }) => fill).join(" "));
+  const colours = { surface: token("--surface"), ink: token("--ink"), second: token("--ink-2") };
+  return drawingOf({ ...caption, legend, font: token("--font"), fonts, ...colours }, { ...body, defs });
+}
 
 /** Menus, tips and text for screen readers only. */
 const LEFT_OUT = ".menu, .tip, .pop, .visually-hidden, .details, button.link, [role=menu], [role=tooltip]";
@@ -103,14 +118,6 @@ function linesOf(node: Text): { text: string; box: DOMRect }[] {
   return lines;
 }
 
-/** What a canvas shows, as SVG marks from 0, 0; all of it, where the canvas shows only a part. */
-interface CanvasMarks {
-  height: number;
-  marks(): string;
-}
-
-export const canvasMarks = new WeakMap<HTMLCanvasElement, CanvasMarks>();
-
 /** How many px of the pictures of its canvases are not visible on the page. */
 function outOfSight(element: Element): number {
   const canvases = element instanceof HTMLCanvasElement ? [element] : [...element.querySelectorAll("canvas")];
@@ -169,7 +176,7 @@ export function carryStyles(from: Element, to: Element): void {
 }
 
 /** The patterns that the marks use as fills, with their colours written out. */
-export function patternsIn(marks: string): string {
+function patternsIn(marks: string): string {
   return [...document.querySelectorAll("pattern")]
     .filter((pattern) => new RegExp(`#${pattern.id}\\b`).test(marks))
     .map((pattern) => {

@@ -1,8 +1,8 @@
 /** Saves and copies what is shown: text as it is, pictures as SVG or PNG, in the theme's colours. */
 
-import { type Drawing, drawingOf, type Frame } from "./drawing";
+import { later } from "../lazy";
 import { fontSheet } from "./fonts";
-import { legendOf, painted, patternsIn } from "./painted";
+import type { Caption } from "./painted";
 
 /** Pixels per CSS pixel, so that a saved picture is sharp in a slide. */
 const DENSITY = 2;
@@ -11,15 +11,17 @@ export function saveText(name: string, text: string, type: string): void {
   saveBlob(name, new Blob([text], { type: `${type};charset=utf-8` }));
 }
 
-/** The text around a saved picture. */
-export type Caption = Pick<Frame, "title" | "sub" | "foot">;
+/** Converts what the page shows to SVG. No page needs that to be shown. */
+export const CONVERTER = later(async () => (await import("./painted")).pictureOf);
 
-export function saveSvg(name: string, figure: HTMLElement, caption: Caption): void {
-  saveText(name, drawn(figure, caption).svg, "image/svg+xml");
+export async function saveSvg(name: string, figure: HTMLElement, caption: Caption): Promise<void> {
+  const pictureOf = await CONVERTER.load();
+  saveText(name, pictureOf(figure, caption, "").svg, "image/svg+xml");
 }
 
 export async function savePng(name: string, figure: HTMLElement, caption: Caption): Promise<void> {
-  const { width, height, svg } = drawn(figure, caption, await fontSheet());
+  const [pictureOf, fonts] = await Promise.all([CONVERTER.load(), fontSheet()]);
+  const { width, height, svg } = pictureOf(figure, caption, fonts);
   const image = new Image();
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   await image.decode();
@@ -28,17 +30,6 @@ export async function savePng(name: string, figure: HTMLElement, caption: Captio
   canvas.height = height * DENSITY;
   canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => blob && saveBlob(name, blob));
-}
-
-/** The picture as the page shows it. */
-function drawn(figure: HTMLElement, caption: Caption, fonts = ""): Drawing {
-  const root = getComputedStyle(document.documentElement);
-  const token = (name: string) => root.getPropertyValue(name).trim();
-  const legend = legendOf(figure);
-  const body = painted(figure);
-  const defs = patternsIn(body.marks + legend.map(({ fill }) => fill).join(" "));
-  const colours = { surface: token("--surface"), ink: token("--ink"), second: token("--ink-2") };
-  return drawingOf({ ...caption, legend, font: token("--font"), fonts, ...colours }, { ...body, defs });
 }
 
 /** Text as a file name that is valid on any system. */

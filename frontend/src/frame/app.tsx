@@ -10,6 +10,7 @@ import { Terms } from "../components/sentence";
 import { Late } from "../components/waiting";
 import { adoptFonts } from "../dom/fonts";
 import { counted } from "../format";
+import { later } from "../lazy";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Answer, Client } from "../server/client";
 import {
@@ -23,7 +24,6 @@ import {
 import { type Rounds, type Watched, watchIndex } from "../server/watch";
 import { Boundary, Empty, Failed, Gone, Opening } from "../states/states";
 import { isViewId, VIEWS } from "../views/index";
-import { later } from "../views/lazy";
 import type { Tab } from "../views/props";
 import { usualBase, type Works, worksOf } from "../views/works";
 import { Bar } from "./bar";

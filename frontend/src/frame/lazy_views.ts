@@ -2,10 +2,12 @@
 
 import { useEffect } from "preact/hooks";
 import type { Problem, ViewId } from "../api.gen";
+import { CONVERTER } from "../dom/save";
+import type { Part } from "../lazy";
 import type { Answer } from "../server/client";
 import { type AnswerCache, type Requested, useAnswer } from "../server/use_answer";
 import { beginToLoad, VIEWS } from "../views";
-import type { Part } from "../views/lazy";
+import { SHEET } from "./shortcuts";
 
 type Content = NonNullable<unknown>;
 
@@ -44,15 +46,15 @@ export function withPart<T>(request: Requested<T>, part: Requested<Content>): Re
   return { answer: null, trouble: request.trouble ?? part.trouble, again };
 }
 
-/** Loads the other views once `ready`, one after the other, so that switching to them is instant. */
+/** Loads the other views once `ready`, one after the other, so that switching to them is instant; then the rest. */
 export function useOtherParts(ready: boolean): void {
   useEffect(() => (ready ? whenIdle(() => void loadAll()) : undefined), [ready]);
 }
 
 async function loadAll(): Promise<void> {
-  for (const view of Object.keys(VIEWS) as ViewId[]) {
+  for (const { part } of [...Object.values(VIEWS), { part: SHEET }, { part: CONVERTER }]) {
     try {
-      await VIEWS[view].part.load();
+      await part.load();
     } catch {
       return; // whoever opens the view requests it again and reports the failure
     }

@@ -6,7 +6,7 @@
  */
 
 import type { ViewId } from "../api.gen";
-import { here, later } from "./lazy";
+import { here, later } from "../lazy";
 import { Overview } from "./overview/overview";
 import type { View } from "./props";
 

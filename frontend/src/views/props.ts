@@ -21,10 +21,10 @@ import type {
   TrendsPage,
   ViewId,
 } from "../api.gen";
+import type { Part } from "../lazy";
 import type { Meanings } from "../meanings";
 import type { ViewSource } from "../server/client";
 import type { Requested } from "../server/use_answer";
-import type { Part } from "./lazy";
 import type { Works } from "./works";
 
 /** The texts above or below pictures, tables and figures, by their ids. */

@@ -6,10 +6,10 @@ import type { Evidence, Insight, PageOf, SpanHead, ViewId } from "../api.gen";
 import { Card, type CardProps } from "../components/card";
 import { Sentence } from "../components/sentence";
 import { bytes } from "../format";
+import { later } from "../lazy";
 import { rangeOf, touches } from "../time_range";
 import { capital } from "../words";
 import { evidenceKeys, stepText } from "./choices";
-import { later } from "./lazy";
 import type { Tab } from "./props";
 import type { Tries } from "./tried";
 

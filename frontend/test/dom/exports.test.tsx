@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { aboutSpan, fileStem, footOf } from "../../src/components/about";
 import { csv, type TableData, tsv } from "../../src/components/data_table";
 import { drawingOf, wrapped } from "../../src/dom/drawing";
-import { canvasMarks, carryStyles, legendOf, painted } from "../../src/dom/painted";
+import { canvasMarks } from "../../src/dom/marks";
+import { carryStyles, legendOf, painted } from "../../src/dom/painted";
 import { HEAD } from "../fixtures/pages";
 
 const ABOUT = aboutSpan("data_loading", HEAD, { meanings: { version: "1.2.3" }, address: () => "#here" });

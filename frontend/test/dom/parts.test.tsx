@@ -3,8 +3,8 @@
 import { act, screen } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
 import { MISSING } from "../../src/frame/lazy_views";
+import { later } from "../../src/lazy";
 import { VIEWS } from "../../src/views";
-import { later } from "../../src/views/lazy";
 import { letTimePass, main, openTab, press, seconds } from "./fake_server";
 
 letTimePass();

@@ -5,15 +5,17 @@ import { commandOf } from "../../src/views/timeline/input/commands";
 import { TIMELINE_SHORTCUTS } from "../../src/views/timeline/input/shortcuts";
 
 const sheet = () => screen.queryByRole("dialog", { name: "Keyboard shortcuts" });
+const opened = () => screen.findByRole<HTMLDialogElement>("dialog", { name: "Keyboard shortcuts" });
 const button = () => screen.getByRole("button", { name: "Keyboard shortcuts" });
 
-test("the key opens the sheet, which names every shortcut, those of the timeline included", () => {
+test("the key opens the sheet, which names every shortcut, those of the timeline included", async () => {
   render(<ShortcutsButton />);
   expect(sheet()).toBeNull();
   fireEvent.keyDown(document.body, { key: "?" });
-  const titles = [...sheet()!.querySelectorAll("h3")].map((title) => title.textContent);
+  const shown = await opened();
+  const titles = [...shown.querySelectorAll("h3")].map((title) => title.textContent);
   expect(titles).toEqual(["Everywhere", "Menus and lists", "Tables", "Pictures", "Source text", "Timeline"]);
-  const texts = [...sheet()!.querySelectorAll("dd")].map((each) => each.textContent);
+  const texts = [...shown.querySelectorAll("dd")].map((each) => each.textContent);
   expect(texts).toEqual(expect.arrayContaining(TIMELINE_SHORTCUTS.map(({ what }) => what)));
 });
 
@@ -49,17 +51,17 @@ test("a question mark in a field is text, and one with Ctrl is the browser's", (
   expect(sheet()).toBeNull();
 });
 
-test("a modal dialog: opened as one, closed by its own close and by its button; the focus returns", () => {
+test("a modal dialog: opened as one, closed by its own close and by its button; the focus returns", async () => {
   render(<ShortcutsButton />);
   button().focus();
   fireEvent.click(button());
-  expect((sheet() as HTMLDialogElement).open).toBe(true);
+  expect((await opened()).open).toBe(true);
   const close = screen.getByRole("button", { name: "Close" });
   close.focus();
   fireEvent.click(close);
   expect(sheet()).toBeNull();
   expect(document.activeElement).toBe(button());
   fireEvent.click(button());
-  (sheet() as HTMLDialogElement).close(); // this is what the browser does on Esc
+  (await opened()).close(); // this is what the browser does on Esc
   expect(sheet()).toBeNull();
 });

@@ -8,7 +8,7 @@ import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useLatest } from "../../../dom/hooks";
-import { canvasMarks } from "../../../dom/painted";
+import { canvasMarks } from "../../../dom/marks";
 import { useSize } from "../../../dom/size";
 import { count, counted, share } from "../../../format";
 import {

@@ -7,7 +7,7 @@ import { cached } from "../../../cached";
 import { drawStrip, type Pen, type Strip, stripFor } from "../../../charts/canvas/canvas";
 import { mixed, type Palette, pixelOf, shadeOf } from "../../../charts/canvas/palette";
 import type { Colour } from "../../../colour";
-import { escaped } from "../../../dom/drawing";
+import { escaped } from "../../../dom/marks";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
 import { fitted, isTextured, paintSign } from "../../timeline/paint/signs";
