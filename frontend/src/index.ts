@@ -3,7 +3,8 @@
 import { render as draw, h } from "preact";
 import { openUrlStore, outerPage } from "./address/url";
 import { loadFonts } from "./dom/fonts";
-import { followTheme, printView, styleSheet } from "./dom/theme";
+import { showStyles } from "./dom/styles";
+import { followTheme, printView } from "./dom/theme";
 import { App, firstPage } from "./frame/app";
 import { openClient } from "./server/client";
 import { broughtAlong, opened } from "./server/opening";
@@ -13,9 +14,7 @@ export async function render(): Promise<void> {
   const fonts = loadFonts();
   document.documentElement.lang = "en";
   document.title = "Step Insights";
-  const style = document.createElement("style");
-  style.textContent = styleSheet();
-  document.head.append(style);
+  showStyles();
   const outer = outerPage();
   const url = openUrlStore(outer);
   const cache: AnswerCache = new Map();

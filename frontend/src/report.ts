@@ -5,17 +5,11 @@ import { decode } from "./address/keys";
 import { openUrlStore, parse, write } from "./address/url";
 import type { IncludedAnswers, IncludedEvents, IncludedFlames } from "./api.gen";
 import { loadFonts } from "./dom/fonts";
-import { followTheme, printView, styleSheet } from "./dom/theme";
+import { showStyles } from "./dom/styles";
+import { followTheme, printView } from "./dom/theme";
 import { App } from "./frame/app";
 import type { Place } from "./server/client";
 import { decompressed, openRecorded, unpacked } from "./server/recorded";
-
-/** The page's policy allows no style sheet except one that a program creates. */
-function addStyles(): void {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(styleSheet());
-  document.adoptedStyleSheets = [sheet];
-}
 
 type Texts = ReadonlyMap<string, string>;
 
@@ -52,7 +46,7 @@ async function show(): Promise<void> {
     message.hidden = false;
     throw error;
   }
-  addStyles();
+  showStyles();
   followTheme(window);
   printView();
   const client = openRecorded(

@@ -14,12 +14,16 @@ export function useLatest<T>(value: T): { readonly current: T } {
 }
 
 /** A part of the tab while it is wanted; null until it is loaded. */
-export function useLater<T>(part: Part<T>, wanted: boolean): T | null {
+export function useLater<T>(part: Part<T>, wanted: boolean, failed: () => void): T | null {
   const [, arrived] = useState(false);
+  const latest = useLatest(failed);
   useEffect(() => {
     if (!wanted || part.now()) return;
-    part.load().then(() => arrived(true), console.warn);
-  }, [part, wanted]);
+    part.load().then(
+      () => arrived(true),
+      () => latest.current(),
+    );
+  }, [part, wanted, latest]);
   return wanted ? part.now() : null;
 }
 

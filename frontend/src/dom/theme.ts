@@ -1,33 +1,7 @@
 /**
- * The tab's style sheet, and TensorBoard's theme, which TensorBoard does not pass on: it is read from the class of its
- * page, else from the system's preference.
+ * TensorBoard's theme, which TensorBoard does not pass on: it is read from the class of its page, else from the
+ * system's preference.
  */
-
-import { meaningSheet } from "../colour";
-import base from "../theme/base.css?inline";
-import forced from "../theme/forced.css?inline";
-import meaning from "../theme/meaning.css?inline";
-import print from "../theme/print.css?inline";
-import tokens from "../theme/tokens.css?inline";
-
-const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
-  query: "?inline",
-  import: "default",
-  eager: true,
-});
-
-/**
- * The folders, each after those that it builds on. Within a folder the order does not matter, which `dev/limits.mjs`
- * checks.
- */
-const ROOMS = ["charts", "components", "frame", "states", "views"];
-
-const roomOf = (path: string): number => ROOMS.findIndex((room) => path.startsWith(`../${room}/`));
-
-export function styleSheet(): string {
-  const sheets = Object.entries(beside).sort(([a], [b]) => roomOf(a) - roomOf(b));
-  return [tokens, base, meaning, meaningSheet(), ...sheets.map(([, sheet]) => sheet), print, forced].join("\n");
-}
 
 const DARK = "dark-mode";
 

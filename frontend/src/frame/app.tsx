@@ -24,6 +24,7 @@ import {
 import { type Rounds, type Watched, watchIndex } from "../server/watch";
 import { Boundary, Empty, Failed, Gone, Opening } from "../states/states";
 import { isViewId, VIEWS } from "../views/index";
+import { laterView } from "../views/later_view";
 import type { Tab } from "../views/props";
 import { usualBase, type Works, worksOf } from "../views/works";
 import { Bar } from "./bar";
@@ -182,7 +183,7 @@ function Finished({ index }: { index: Index }) {
   );
 }
 
-const ALL_RUNS = later(async () => (await import("../views/runs/runs")).Runs);
+const ALL_RUNS = laterView(async () => (await import("../views/runs/runs")).Runs);
 
 /** All runs of the log directory, in place of a view. This part of the tab is loaded when it is opened. */
 function AllRuns({ lines, tab, source }: { lines: Requested<RunsPage>; tab: Tab; source: Source }) {

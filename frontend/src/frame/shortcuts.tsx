@@ -59,7 +59,7 @@ export const SHEET = later(async () => (await import("./shortcut_sheet")).Shortc
 
 export function ShortcutsButton() {
   const [open, setOpen] = useState(false);
-  const Sheet = useLater(SHEET, open);
+  const Sheet = useLater(SHEET, open, () => setOpen(false));
   usePageKeys((event) => {
     if (event.key !== "?" || !isPlain(event)) return false;
     setOpen(true);

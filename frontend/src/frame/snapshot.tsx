@@ -4,17 +4,17 @@ import type { Address } from "../address/keys";
 import type { Index, SnapshotEntry, SnapshotPage } from "../api.gen";
 import { Late } from "../components/waiting";
 import { bytes } from "../format";
-import { later } from "../lazy";
 import type { Client } from "../server/client";
 import { failureOf, type Requested, type Source, useAnswer } from "../server/use_answer";
 import { Boundary, Failed, Gone, Opening } from "../states/states";
+import { laterView } from "../views/later_view";
 import { nameOf } from "../views/memory/snapshot/choice";
 import type { Tab } from "../views/props";
 import { usePartOf, withPart } from "./lazy_views";
 import { CONTENT, Top, WithFoot } from "./top";
 import { ViewList } from "./views";
 
-const PART = later(async () => (await import("../views/memory/snapshot/snapshot")).Snapshot);
+const PART = laterView(async () => (await import("../views/memory/snapshot/snapshot")).Snapshot);
 
 /** As many bins as a wide picture has pixels. */
 const BINS = 1_600;

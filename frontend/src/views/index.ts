@@ -6,26 +6,31 @@
  */
 
 import type { ViewId } from "../api.gen";
-import { here, later } from "../lazy";
+import { here } from "../lazy";
+import { laterView } from "./later_view";
 import { Overview } from "./overview/overview";
 import type { View } from "./props";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   overview: { of: "span", totals: true, part: here(Overview) },
-  trends: { of: "spans", part: later(async () => (await import("./trends/trends")).Trends) },
-  data_loading: { of: "span", part: later(async () => (await import("./data_loading/data_loading")).DataLoading) },
+  trends: { of: "spans", part: laterView(async () => (await import("./trends/trends")).Trends) },
+  data_loading: { of: "span", part: laterView(async () => (await import("./data_loading/data_loading")).DataLoading) },
   tensor_cores: {
     of: "span",
     totals: true,
-    part: later(async () => (await import("./tensor_cores/tensor_cores")).TensorCores),
+    part: laterView(async () => (await import("./tensor_cores/tensor_cores")).TensorCores),
   },
-  gpu: { of: "span", totals: true, part: later(async () => (await import("./gpu/gpu")).Gpu) },
-  host: { of: "span", totals: true, part: later(async () => (await import("./host/host")).Host) },
-  operators: { of: "span", totals: true, part: later(async () => (await import("./operators/operators")).Operators) },
-  memory: { of: "span", totals: true, part: later(async () => (await import("./memory/memory")).Memory) },
-  ranks: { of: "job", part: later(async () => (await import("./ranks/ranks")).Ranks) },
-  compare: { of: "pair", part: later(async () => (await import("./compare/compare")).Comparison) },
-  timeline: { of: "span", part: later(async () => (await import("./timeline/timeline")).Timeline) },
+  gpu: { of: "span", totals: true, part: laterView(async () => (await import("./gpu/gpu")).Gpu) },
+  host: { of: "span", totals: true, part: laterView(async () => (await import("./host/host")).Host) },
+  operators: {
+    of: "span",
+    totals: true,
+    part: laterView(async () => (await import("./operators/operators")).Operators),
+  },
+  memory: { of: "span", totals: true, part: laterView(async () => (await import("./memory/memory")).Memory) },
+  ranks: { of: "job", part: laterView(async () => (await import("./ranks/ranks")).Ranks) },
+  compare: { of: "pair", part: laterView(async () => (await import("./compare/compare")).Comparison) },
+  timeline: { of: "span", part: laterView(async () => (await import("./timeline/timeline")).Timeline) },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);

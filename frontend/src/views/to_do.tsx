@@ -5,11 +5,12 @@ import { rangeInTimeline } from "../address/selection";
 import type { Evidence, Insight, PageOf, SpanHead, ViewId } from "../api.gen";
 import { Card, type CardProps } from "../components/card";
 import { Sentence } from "../components/sentence";
+import { useLater } from "../dom/hooks";
 import { bytes } from "../format";
-import { later } from "../lazy";
 import { rangeOf, touches } from "../time_range";
 import { capital } from "../words";
 import { evidenceKeys, stepText } from "./choices";
+import { laterView } from "./later_view";
 import type { Tab } from "./props";
 import type { Tries } from "./tried";
 
@@ -141,7 +142,7 @@ function Evident({ insight, head, here, tab, tries, fold }: EvidentProps) {
   );
 }
 
-const PART = later(async () => (await import("./timeline/place/picture")).PlacePicture);
+const PART = laterView(async () => (await import("./timeline/place/picture")).PlacePicture);
 
 /** Reading a larger file again for its events takes seconds, so it waits for the reader to ask for it. */
 const AT_ONCE_BYTES = 32e6;
@@ -153,7 +154,6 @@ const AT_ONCE_BYTES = 32e6;
 function EvidencePlace({ head, place, tab }: { head: SpanHead; place: Evidence; tab: Tab }) {
   const box = useRef<HTMLDivElement>(null);
   const [wanted, want] = useState(false);
-  const [, drawAgain] = useState(0);
   const large = head.file_bytes > AT_ONCE_BYTES;
   const held = tab.source.held?.(head.id);
   const lacking = held === null || (held && !touches(rangeOf(held), rangeOf(place)));
@@ -165,18 +165,11 @@ function EvidencePlace({ head, place, tab }: { head: SpanHead; place: Evidence; 
     observer.observe(box.current!);
     return () => observer.disconnect();
   }, [large, lacking]);
-  useEffect(() => {
-    if (!wanted || PART.now()) return;
-    PART.load().then(
-      () => drawAgain((drawn) => drawn + 1),
-      () => want(false), // the part could not be loaded: the place stays empty
-    );
-  }, [wanted]);
+  const Picture = useLater(PART, wanted, () => want(false)); // else the place stays empty
   if (lacking) return null;
-  const Picture = PART.now();
   return (
     <div class="evidence-place" ref={box}>
-      {wanted && Picture && <Picture span={head.id} place={place} tab={tab} />}
+      {Picture && <Picture span={head.id} place={place} tab={tab} />}
       {large && !wanted && (
         <button class="link" onClick={() => want(true)}>
           {`Show where it happens (reads ${bytes(head.file_bytes)} again)`}
