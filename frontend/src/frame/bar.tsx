@@ -28,7 +28,7 @@ import { focusRun, namedRuns, trendRuns } from "../views/choices";
 import { hasTotals, VIEWS } from "../views/index";
 import type { Tab } from "../views/props";
 import { compareEntries, namedByRun, runEntries, spanEntries, steps, workerEntries } from "./entries";
-import { PaletteButton } from "./palette/palette";
+import { PaletteButton } from "./palette/palette_button";
 import { Picker, type PickerEntry } from "./picker";
 import { ShortcutsButton } from "./shortcuts";
 

@@ -46,7 +46,7 @@ export function withPart<T>(request: Requested<T>, part: Requested<Content>): Re
   return { answer: null, trouble: request.trouble ?? part.trouble, again };
 }
 
-/** Loads the other views once `ready`, one after the other, so that switching to them is instant; then the rest. */
+/** Loads what the first view did without once it is `ready`, one part after the other, so that each opens at once. */
 export function useOtherParts(ready: boolean): void {
   useEffect(() => (ready ? whenIdle(() => void loadAll()) : undefined), [ready]);
 }

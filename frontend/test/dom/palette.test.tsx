@@ -1,8 +1,9 @@
 import { act, fireEvent, screen, waitFor, within } from "@testing-library/preact";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openUrlStore } from "../../src/address/url";
 import type { OperatorRow, OperatorsResult, PageOf, SnapshotEntry } from "../../src/api.gen";
 import { type Goal, matchingGoals, opGoals, piecesOf } from "../../src/frame/palette/goals";
+import { PALETTE } from "../../src/frame/palette/palette_button";
 import { index, PAGE, ready, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, says } from "./fake_server";
 
@@ -47,11 +48,15 @@ const type = (value: string) => fireEvent.input(screen.getByRole("combobox"), { 
 const key = (name: string, more = {}) =>
   fireEvent.keyDown(document.activeElement ?? document.body, { key: name, ...more });
 
+async function summon(how: KeyboardEventInit = { ctrlKey: true }) {
+  key("k", how);
+  await screen.findByRole("dialog", { name: "Go to anything" });
+}
+
 async function openPalette(address = "run=a&span=1") {
   const requests = await openTab(address, server());
   await screen.findByRole("button", { name: /Go to anything/ });
-  key("k", { ctrlKey: true });
-  await waitFor(() => expect(dialog()).not.toBeNull());
+  await summon();
   await waitFor(() => {
     type("aten");
     expect(rows()).toHaveLength(2);
@@ -98,7 +103,7 @@ test("arrows move, the focus returns, and a step opens in the Timeline with Alt"
   key("Enter", { altKey: true });
   expect(keys()).toMatchObject({ view: "timeline", step: "6" });
   screen.getByRole("button", { name: /Go to anything/ }).focus();
-  key("k", { metaKey: true });
+  await summon({ metaKey: true });
   fireEvent(dialog()!, new Event("close")); // this is what the browser does on Esc
   expect(document.activeElement).toBe(screen.getByRole("button", { name: /Go to anything/ }));
 });
@@ -122,7 +127,7 @@ test("each view opens with the key that its link and the palette say, from a mem
   await openTab("run=a&span=1", told, { snapshot: async () => GONE });
   await screen.findByRole("navigation", { name: "Views" });
   expect(viewKeys().map(([, pressed]) => pressed)).toEqual(["1", "2", "3", "4", "5", "R", "T", "8"]);
-  key("k", { ctrlKey: true });
+  await summon();
   const told_keys = rows().filter(([kind]) => kind === "View");
   expect(told_keys.map(([, title, aside]) => [title, aside])).toEqual(
     viewKeys().map(([title, pressed]) => [title, `key ${pressed}`]),
@@ -141,7 +146,7 @@ test("a memory snapshot is found by its name, its file or what it is", async () 
   told.index = ready(index([run("a", [span(1)])], { snapshots: [SNAPSHOT] }));
   await openTab("run=a&span=1&zoom=5-9", told, { snapshot: async () => GONE });
   await screen.findByRole("button", { name: /Go to anything/ });
-  key("k", { ctrlKey: true });
+  await summon();
   for (const typed of ["memory snapshot", "oom", "dumps/oom.pickle"]) {
     type(typed);
     expect(rows()).toEqual([["Snapshot", "dumps: oom", "", "3.0 MB"]]);
@@ -160,12 +165,27 @@ test("digits open views, brackets go from step to step, and what is typed into a
   await waitFor(() => expect(keys().step).toBe("6"));
   key("[");
   await waitFor(() => expect(keys().step).toBe("5"));
-  key("k", { ctrlKey: true });
+  await summon();
   key("2");
   expect(keys().view).toBeUndefined();
   fireEvent(dialog()!, new Event("close"));
   fireEvent.keyDown(document.body, { key: "2" });
   expect(document.title).toContain(views[1]!.textContent);
+});
+
+test("what is typed before the palette is loaded opens no view, and keys work again where it cannot be loaded", async () => {
+  let fail = () => {};
+  vi.spyOn(PALETTE, "now").mockReturnValue(null);
+  vi.spyOn(PALETTE, "load").mockReturnValue(new Promise((_, failed) => (fail = () => failed(new TypeError()))));
+  await openTab("run=a&span=1", server());
+  await screen.findByRole("navigation", { name: "Views" });
+  key("k", { ctrlKey: true });
+  key("2");
+  expect(keys().view).toBeUndefined();
+  await act(async () => fail());
+  expect(dialog()).toBeNull();
+  key("2");
+  expect(keys().view).toBe("trends");
 });
 
 const goal = (name: string, kind: Goal["kind"] = "Op"): Goal => ({ kind, name, figure: "", go: {} });

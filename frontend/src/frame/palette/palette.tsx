@@ -1,16 +1,13 @@
-/** "Go to anything": a click on the bar's field or Ctrl+K opens a search over everything that the tab can show. */
+/** "Go to anything": a search over everything that the tab can show. */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { comparedWith, type Selection } from "../../address/selection";
 import { hint } from "../../dom/hint";
-import { isPlain } from "../../dom/keys";
 import { copy } from "../../dom/save";
 import { counted, shortened } from "../../format";
 import { answerOnce, pageName, type Source } from "../../server/use_answer";
-import type { Tab } from "../../views/props";
 import { Dialog } from "../dialog";
-import { focusSearch, handOver, usePageKeys } from "../shortcuts";
-import { keyedViews, viewAlone } from "../view_keys";
+import { Glass, type PaletteProps } from "./glass";
 import {
   commandGoals,
   type Goal,
@@ -25,66 +22,6 @@ import {
   stepGoals,
   viewGoals,
 } from "./goals";
-
-interface PaletteProps {
-  tab: Tab;
-  selection: Selection;
-  source: Source;
-}
-
-export function PaletteButton(props: PaletteProps) {
-  const [open, setOpen] = useState(false);
-  usePageKeys((event) => {
-    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey) return false;
-    setOpen(true);
-    return true;
-  });
-  useViewKeys(props);
-  return (
-    <>
-      <div class="go-to-place">
-        <button
-          class="button go-to"
-          aria-haspopup="dialog"
-          aria-keyshortcuts="Control+K Meta+K"
-          onClick={() => setOpen(true)}
-        >
-          <Glass />
-          <span>Go to anything</span>
-          <kbd aria-hidden="true">Ctrl K</kbd>
-        </button>
-      </div>
-      {open && <Palette {...props} close={() => setOpen(false)} />}
-    </>
-  );
-}
-
-/** Keys that change the view or the step, or focus its search field. */
-function useViewKeys({ tab, selection, source }: PaletteProps): void {
-  const stepBy = async (by: 1 | -1) => {
-    const page = await overviewOf(selection, source);
-    const names = page?.result.steps.map(({ name }) => name) ?? [];
-    const at = names.indexOf(tab.state.step ?? "");
-    const next = at < 0 ? (by > 0 ? 0 : names.length - 1) : at + by;
-    if (names[next] !== undefined) tab.update({ step: names[next], zoom: null, event: null });
-  };
-  usePageKeys((event) => {
-    if (!isPlain(event) || document.querySelector("dialog[open]")) return false;
-    if (handOver(event)) return true;
-    const view = keyedViews(tab).find(({ key }) => key === event.key.toUpperCase());
-    if (view) {
-      tab.update(viewAlone(view.id));
-      return true;
-    }
-    if (event.key === "/") return focusSearch();
-    if (event.key !== "[" && event.key !== "]") return false;
-    void stepBy(event.key === "]" ? 1 : -1);
-    return true;
-  });
-}
-
-const overviewOf = ({ span }: Selection, { client, cache }: Source) =>
-  answerOnce(cache, pageName("overview", span.id), (signal) => client.view(span.id, "overview", signal));
 
 const NO_PAGES: GoalPages = { overview: null, gpu: null, operators: null };
 
@@ -126,7 +63,7 @@ function useGoals({ tab, selection, source }: PaletteProps): readonly Goal[] {
 
 const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 7, PageUp: -7 };
 
-function Palette({ close, ...props }: PaletteProps & { close(): void }) {
+export function Palette({ close, ...props }: PaletteProps & { close(): void }) {
   const goals = useGoals(props);
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
@@ -218,10 +155,3 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
 
 /** The most characters of a name that a row of the palette has room for. */
 const MOST_SHOWN = 44;
-
-const Glass = () => (
-  <svg class="glass" viewBox="0 0 12 12" aria-hidden="true">
-    <circle cx="5" cy="5" r="3.5" />
-    <path d="M7.8 7.8L11 11" />
-  </svg>
-);
