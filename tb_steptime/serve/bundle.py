@@ -1,7 +1,7 @@
 """The built front end: the entry that TensorBoard imports, and the parts that it loads when a view is opened.
 
 static/index.js                 the entry: all of the first picture
-static/parts/NAME-HASH.js       each other view by itself, and what several of them share
+static/parts/NAME-HASH.js       the other views, related ones together, and what several parts share
 static/parts/NAME-HASH.woff2    a font
 """
 

@@ -57,7 +57,7 @@ def test_a_view_whose_part_of_the_tab_does_not_come_is_asked_for_again(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
     one = tab(tensorboard(recording), state="&p.tb_steptime.view=nothing", anew=True)
-    pattern = f"{ROUTES}parts/host-*.js"
+    pattern = f"{ROUTES}parts/device-*.js"
     one.page.route(pattern, lambda route: route.abort())
     one.view("overview")
     one.go_to("Host")
