@@ -7,6 +7,7 @@ import type { Activity, LoaderActivities, LoaderLine, RecordedLine, RecordedLine
 import { NoPicture } from "../../components/picture";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
+import { largestOf } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { differences } from "../compare/compared_columns";
@@ -104,7 +105,7 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
 
 /** Lines of the user's code on which a batch spends its time. */
 export function SlowLines({ lines, tab, name }: ViewPart & { lines: readonly LoaderLine[] }) {
-  const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
+  const longest = largestOf(lines, (line) => line.ns_per_batch);
   return (
     <TablePicture
       title={`A batch spends ${ns(lines[0]!.ns_per_batch)} in ${shortName(lines[0]!.line)}`}

@@ -11,6 +11,7 @@ import { Swatch } from "../../colour";
 import { Details, Remark } from "../../components/sentence";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { count, counted, ns, share } from "../../format";
+import { largestOf } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
 import { differences } from "../compare/compared_columns";
 import type { Compared, Tab, Titles, ViewPart } from "../props";
@@ -18,7 +19,7 @@ import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_pictu
 
 /** The loaders of the loop, separately: which one is waited for. */
 export function Loaders({ loaders, tab, name }: ViewPart & { loaders: readonly LoaderRow[] }) {
-  const longest = Math.max(...loaders.map((row) => row.wait_ns), 1);
+  const longest = largestOf(loaders, (row) => row.wait_ns);
   return (
     <TablePicture
       title={`Which of the ${count(loaders.length)} loaders do the steps wait for?`}
@@ -165,7 +166,7 @@ export interface LoaderPictureProps extends ViewPart {
 /** The wait of each step: the part that left the device idle, and the part hidden behind its work. */
 export function StepTable({ result, titles, chosen, tab, name, compared }: LoaderPictureProps) {
   const { steps, mean } = result;
-  const longest = Math.max(...steps.map((step) => step.wait_ns), 1);
+  const longest = largestOf(steps, (step) => step.wait_ns);
   return (
     <TablePicture
       title={titles.steps!}

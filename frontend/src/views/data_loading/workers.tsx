@@ -1,6 +1,7 @@
 import type { RecordedWorker, SlowBatch } from "../../api.gen";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, fine, ns, percent } from "../../format";
+import { largestOf } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import {
@@ -22,7 +23,7 @@ const shownWorker = ({ worker }: { worker: number }) => (worker < 0 ? "main" : w
 export function Workers({ recorded, tab, name }: RecordedProps) {
   const { workers, cores } = recorded;
   if (workers.length === 0) return null;
-  const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
+  const longest = largestOf(workers, (worker) => worker.dataset_ns + worker.collate_ns);
   const names = loaderNames(recorded);
   return (
     <TablePicture
@@ -114,7 +115,7 @@ export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps
   const { slowest, production_ns: mean, start_ns: from } = recorded;
   const [first] = slowest;
   if (!first) return null;
-  const longest = Math.max(...slowest.map((batch) => batch.total_ns), 1);
+  const longest = largestOf(slowest, (batch) => batch.total_ns);
   const names = loaderNames(recorded);
   const title =
     mean === null ? "Which batches take longest?" : `The slowest batch takes ${ns(longest)}, the mean one ${ns(mean)}`;

@@ -7,6 +7,7 @@ import { NoPicture, Section } from "../../components/picture";
 import { MeantList, Remark, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { ns, type Scale, scaleFor, text } from "../../format";
+import { largestOf } from "../../lists";
 import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, totalsOf } from "../choices";
 import { pairsOf } from "../compare/difference";
@@ -154,7 +155,7 @@ function columnsOf(
   { mean_step_ns: whole }: HostResult,
   meanings: Meanings,
 ): Column<PhaseRow>[] {
-  const longest = rows.reduce((most, row) => Math.max(most, row.host_ns), 1);
+  const longest = largestOf(rows, (row) => row.host_ns);
   return [
     { id: "phase", label: "Phase", width: "200px", order: (row) => row.label },
     barColumn((row) => [{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]),

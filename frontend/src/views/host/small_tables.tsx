@@ -4,6 +4,7 @@ import { rangeInTimeline } from "../../address/selection";
 import type { CopyRow, CpuOpRow, CpuWork, Grown, Pause } from "../../api.gen";
 import { type Column, fileFields } from "../../components/table";
 import { counted, ns } from "../../format";
+import { largestOf } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
 import { totalsOf } from "../choices";
 import { differences } from "../compare/compared_columns";
@@ -84,7 +85,7 @@ const threadsOf = ({ threads, cores }: CpuWork): string =>
   cores === null ? counted(threads, "thread") : `${counted(threads, "thread")} of ${counted(cores, "core")}`;
 
 function cpuColumns(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
-  const longest = work.ops.reduce((most, row) => Math.max(most, row.self_ns), 1);
+  const longest = largestOf(work.ops, (row) => row.self_ns);
   const figure = figuresOf<CpuOpRow>(meanings);
   return [
     { id: "op", label: "Op", order: (row) => row.op, cell: (row) => <Middle name={row.op} /> },

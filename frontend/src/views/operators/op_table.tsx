@@ -6,6 +6,7 @@ import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Remark } from "../../components/sentence";
 import type { Column, Foot } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
+import { largestOf } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
 import { totalsOf } from "../choices";
 import { comparedColumns, OnlyThere } from "../compare/compared_columns";
@@ -104,7 +105,7 @@ function columnsOf(
   compared: boolean,
 ): Column<OperatorRow>[] {
   const ownOf = (row: OperatorRow) => (hasDevice ? (row.device_self_ns ?? 0) : row.host_self_ns + row.runtime_ns);
-  const longest = rows.reduce((most, row) => Math.max(most, ownOf(row)), 1);
+  const longest = largestOf(rows, ownOf);
   const figure = figuresOf<OperatorRow>(meanings);
   const time = (id: string, metric: string, of: (row: OperatorRow) => number | null) =>
     figure(id, metric, WIDTH, of, timesOf("recording"));

@@ -4,6 +4,7 @@ import type { DeviceSplit, KernelRow, Phrase, Split } from "../../api.gen";
 import { GroupedFilter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
+import { largestOf } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
 import { totalsOf } from "../choices";
 import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
@@ -119,7 +120,7 @@ const NAME = 120;
 
 function columns(device: DeviceSplit, width: number, meanings: Meanings): Column<KernelRow>[] {
   const room = Math.max(NAME, width - CORES - COUNT - TOTAL - SHARE - COPY);
-  const longest = device.kernels.reduce((most, row) => Math.max(most, row.total_ns), 1);
+  const longest = largestOf(device.kernels, (row) => row.total_ns);
   const figure = figuresOf<KernelRow>(meanings);
   return [
     {
@@ -231,7 +232,7 @@ export function splitColumns(
   total: Split,
   meanings: Meanings,
 ): Column<SplitRow>[] {
-  const longest = all.reduce((most, row) => Math.max(most, row.split.kernel_ns), 1);
+  const longest = largestOf(all, (row) => row.split.kernel_ns);
   const figure = figuresOf<SplitRow>(meanings);
   return [
     {

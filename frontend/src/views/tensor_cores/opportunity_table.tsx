@@ -6,6 +6,7 @@ import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { Filter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
+import { largestOf } from "../../lists";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, totalsOf } from "../choices";
@@ -93,7 +94,7 @@ export function opportunityColumns(
   width: number,
   meanings: Meanings,
 ): Column<Opportunity>[] {
-  const longest = all.reduce((most, row) => Math.max(most, row.gain_ns), 1);
+  const longest = largestOf(all, (row) => row.gain_ns);
   const rest = Math.max(LEAST, width - COUNT - TOTAL - GAIN);
   const figure = figuresOf<Opportunity>(meanings);
   const kernel = KERNEL[all.some((row) => row.shapes !== null) ? "with_inputs" : "without"] * rest;

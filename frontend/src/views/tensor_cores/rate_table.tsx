@@ -1,6 +1,7 @@
 import type { ProductRate, ProductRates } from "../../api.gen";
 import type { Column } from "../../components/table";
 import { DASH, text } from "../../format";
+import { largestOf } from "../../lists";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, totalsOf } from "../choices";
@@ -66,7 +67,7 @@ const RATE = 76;
 const GAIN = 120;
 
 export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): Column<ProductRate>[] {
-  const longest = rows.reduce((most, row) => Math.max(most, row.gain_ns), 1);
+  const longest = largestOf(rows, (row) => row.gain_ns);
   const figure = figuresOf<ProductRate>(meanings);
   return [
     {
