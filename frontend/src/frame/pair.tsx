@@ -67,20 +67,15 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   if (View === null || unknown)
     return <NotReady view="compare" request={{ ...part, answer: null }} selection={waits} tab={tab} again={again} />;
   const shown = { chosen, base: other, chain, tab };
-  if (other === null)
-    return (
-      <>
-        <Top headline={headlineOf(nothingYet(tab.index), whyAlone(chosen, tab))} tab={tab} />
-        <WithFoot about={aboutRuns("compare", chainRuns(tab).runs, tab)}>
-          <View {...shown} pair={null} />
-        </WithFoot>
-      </>
-    );
   const { answer } = request;
-  if (answer?.kind !== "ready")
+  if (other === null || answer?.kind !== "ready")
     return (
       <>
-        <NotReady view="compare" request={request} selection={waits} tab={tab} again={again} />
+        {other === null ? (
+          <Top headline={headlineOf(nothingYet(tab.index), whyAlone(chosen, tab))} tab={tab} />
+        ) : (
+          <NotReady view="compare" request={request} selection={waits} tab={tab} again={again} />
+        )}
         <WithFoot about={aboutRuns("compare", chainRuns(tab).runs, tab)}>
           <View {...shown} pair={null} />
         </WithFoot>
