@@ -173,7 +173,7 @@ test("digits open views, brackets go from step to step, and what is typed into a
   expect(document.title).toContain(views[1]!.textContent);
 });
 
-test("what is typed before the palette is loaded opens no view, and keys work again where it cannot be loaded", async () => {
+test("before the palette is loaded a digit opens no view; where it cannot be loaded, digits do again", async () => {
   let fail = () => {};
   vi.spyOn(PALETTE, "now").mockReturnValue(null);
   vi.spyOn(PALETTE, "load").mockReturnValue(new Promise((_, failed) => (fail = () => failed(new TypeError()))));
