@@ -25,9 +25,9 @@ import type { RanksViewProps, SpanViewProps, Tab, TrendsViewProps } from "../vie
 import { trendsPart, withShortNames } from "../views/trends/asked";
 import { triedLine } from "../views/tried";
 import { type Comparison, ComparisonBar, weighed } from "./comparison";
-import { useOtherParts, usePart, withPart } from "./lazy_views";
+import { PAIR, useOtherParts, usePart, withPart } from "./lazy_views";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
-import { PairContent, usePair } from "./pair";
+import { usePair } from "./pair";
 import { CONTENT, simulatedRuns, Top, WithFoot } from "./top";
 import { ViewList } from "./views";
 
@@ -79,6 +79,7 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
   const head = useHead(id, page.answer);
   const meanings = useMeaningsOf(tab, head);
   const own = { ...tab, meanings };
+  const Pair = PAIR.now();
   const again = async () => {
     if (request.trouble) {
       source.watch.now();
@@ -116,7 +117,12 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
           {of === "job" && (
             <JobContent request={withPart(job, part)} {...{ view, selection: chosen, tab: own, again }} />
           )}
-          {of === "pair" && <PairContent pair={pair} part={part} chosen={chosen} tab={own} again={again} />}
+          {of === "pair" &&
+            (Pair ? (
+              <Pair {...{ pair, chosen, again }} tab={own} />
+            ) : (
+              <NotReady request={request} selection={pair.waits} tab={own} {...{ view, again }} />
+            ))}
         </Boundary>
       </main>
     </>

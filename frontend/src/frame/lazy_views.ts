@@ -3,17 +3,24 @@
 import { useEffect } from "preact/hooks";
 import type { Problem, ViewId } from "../api.gen";
 import { CONVERTER } from "../dom/save";
-import type { Part } from "../lazy";
+import { later, type Part } from "../lazy";
 import type { Answer } from "../server/client";
 import { type AnswerCache, type Requested, useAnswer } from "../server/use_answer";
 import { beginToLoad, VIEWS } from "../views";
+import { PALETTE } from "./palette/palette_button";
 import { SHEET } from "./shortcuts";
 
 type Content = NonNullable<unknown>;
 
 /** The view's component. It is requested like a page: repeatedly while the server is gone. */
 export const usePart = (view: ViewId, cache: AnswerCache): Requested<Content> =>
-  usePartOf<Content>(view, VIEWS[view].part, cache);
+  usePartOf<Content>(view, view === "compare" ? PAIR : VIEWS[view].part, cache);
+
+/** Compare with what the frame shows above it. */
+export const PAIR = later(async () => {
+  const [{ PairContent }] = await Promise.all([import("./pair_content"), VIEWS.compare.part.load()]);
+  return PairContent;
+});
 
 export function usePartOf<T extends Content>(name: string, part: Part<T>, cache: AnswerCache): Requested<Content> {
   const loaded = part.now();
@@ -52,7 +59,8 @@ export function useOtherParts(ready: boolean): void {
 }
 
 async function loadAll(): Promise<void> {
-  for (const { part } of [...Object.values(VIEWS), { part: SHEET }, { part: CONVERTER }]) {
+  const parts = [PALETTE, ...Object.values(VIEWS).map(({ part }) => part), PAIR, SHEET, CONVERTER];
+  for (const part of parts) {
     try {
       await part.load();
     } catch {

@@ -7,7 +7,7 @@ import type { Source } from "../server/use_answer";
 import { comparisonMarkdown, summaryMarkdown } from "../views/markdown";
 import { belowJob, jobFirst } from "../views/overview/job_first";
 import type { Names, Tab } from "../views/props";
-import { named } from "./pair";
+import { named } from "./pair_content";
 
 /** A summary of what Compare compares; in every other view of the chosen span's overview, with its job. */
 export async function summaryOf(view: ViewId, selection: Selection, { client }: Source, tab: Tab) {

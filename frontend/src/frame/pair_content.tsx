@@ -1,71 +1,32 @@
-/** Compare: two runs compared with each other, and the experiments to choose them from. */
+/** Compare, with its headline above it: loaded together with the view. */
 
-import { useRef } from "preact/hooks";
-import { comparedWith, compareKey, namesApart, type Selection, spanVersion } from "../address/selection";
-import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
+import type { ComponentType } from "preact";
+import { compareKey, namesApart, type Selection } from "../address/selection";
+import type { ComparePage, Headline, Index, Phrase } from "../api.gen";
 import { aboutRuns } from "../components/about";
 import { Details, Remark } from "../components/sentence";
-import type { Answer } from "../server/client";
-import { type Requested, type Source, useAnswer } from "../server/use_answer";
 import { VIEWS } from "../views";
 import { chainRuns } from "../views/compare/chain_runs";
 import type { Names, PairViewProps, Tab } from "../views/props";
 import { usualBase } from "../views/works";
 import { Anyway, PairLine, placed } from "./comparison";
 import { NotReady } from "./not_ready";
+import type { PairRequests } from "./pair";
 import { simulatedRuns, Top, WithFoot } from "./top";
-
-interface PairRequests {
-  other: Selection | null;
-  request: Requested<ComparePage>;
-  chain: Requested<ChainPage>;
-  /** The one of the two that the answer waits for. */
-  waits: Selection;
-}
-
-export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cache }: Source): PairRequests {
-  const { index } = tab;
-  const other = on ? comparedWith(index, tab.state, chosen) : null;
-  const both = other ? [chosen, other] : [chosen];
-  const problem = both.find(({ span }) => span.state === "failed" && span.error !== null)?.span.error ?? null;
-  const ids = other && problem === null ? ([other.span.id, chosen.span.id] as const) : null;
-  const request = useAnswer(cache, ids && `compare ${ids.join(" ")}`, both.map(spanVersion).join(), (signal) =>
-    client.compare(...ids!, signal),
-  );
-  const below = useRef(false); // the comparison is requested first, then what is below it, which stays from then on
-  below.current ||= on && (ids === null || request.answer !== null || request.trouble !== null);
-  const { runs } = chainRuns(tab);
-  const order = tab.state.order ?? [];
-  const chain = useAnswer(
-    cache,
-    on && below.current ? ["chain", ...runs].join("\n") : null,
-    [index.spans_ready, index.spans_total, ...order].join("\n"), // the shown one stays until the answer arrives
-    (signal) => client.chain(runs, order, signal),
-  );
-  const failed: Answer<ComparePage> | null = other && problem && { kind: "problem", value: problem };
-  return {
-    other,
-    request: failed ? { ...request, answer: failed, trouble: null } : request,
-    chain,
-    waits: both.find(({ span }) => span.state !== "ready") ?? chosen,
-  };
-}
 
 interface PairContentProps {
   pair: PairRequests;
-  /** The component that draws it. */
-  part: Requested<unknown>;
   chosen: Selection;
   tab: Tab;
   again(): void;
 }
 
-export function PairContent({ pair, part, chosen, tab, again }: PairContentProps) {
+export function PairContent({ pair, chosen, tab, again }: PairContentProps) {
   const { other, request, chain, waits } = pair;
-  const View = VIEWS.compare.part.now() as ((props: PairViewProps) => preact.JSX.Element) | null;
+  const View = VIEWS.compare.part.now() as ComponentType<PairViewProps>;
   const unknown = other === null && tab.works === null && tab.state.with === undefined && tab.written_ms === undefined;
-  if (View === null || unknown)
-    return <NotReady view="compare" request={{ ...part, answer: null }} selection={waits} tab={tab} again={again} />;
+  if (unknown)
+    return <NotReady view="compare" request={{ ...request, answer: null }} selection={waits} tab={tab} again={again} />;
   const shown = { chosen, base: other, chain, tab };
   const { answer } = request;
   if (other === null || answer?.kind !== "ready")
