@@ -6,9 +6,9 @@ A LIMIT with a sign is a change: +5%, -2ms, +100us, +1000 (a plain number for co
 the candidate's own mean: 250ms, 80% (for a metric that is a share), 1000.
 
 A change is compared with the noise between recordings: between several runs per side, or else between the spans of each
-run. Where only its mean is beyond the limit, and noise may be the reason, the result is unclear: the gate does
-not fail, and says so. `unprofiled_step_p1` is judged by the order of the runs instead, because other processes lengthen some of them by
-any amount and shorten none:
+run. Where only its mean is beyond the limit, and noise may be why, the result is unclear: the gate does not fail, and
+says so. `unprofiled_step_p1` is judged by the order of the runs instead, because other processes lengthen some of them
+by any amount and shorten none:
 
     base        16.1 ms   16.4 ms   20.3 ms     the median run takes 16.4 ms; 5 % more are 17.2 ms
     candidate   17.6 ms   17.8 ms   18.4 ms     each run takes longer: fails, though the means differ by only 1.9 %
