@@ -137,7 +137,8 @@ COMMAND = Command(
     "compare runs",
     "Compare runs with a base: what changed in a step, by how much, whether it is more than noise, and why. "
     "With BASE... -- CANDIDATE..., each side has several recordings, and their differences count as noise. Exit code: "
-    "0, also if a gate is unclear; 1 if a gate failed; 2 if something could not be read, or for an invalid call.",
+    "0, also if a gate is unclear; 1 if a gate failed; 2 if something could not be read "
+    "or measured, or for an invalid call.",
     _add_arguments,
     _run,
 )
