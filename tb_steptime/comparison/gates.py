@@ -264,7 +264,7 @@ def _judged(
     if gate.of == "value":  # the interval is then the candidate's own
         mean = float(np.mean([values.mean() for values in after]))
         before = [np.full_like(values, mean) for values in after]
-    change = change_between(before, after, period, _LEVEL)
+    change = change_between(before, after, period, _LEVEL, base_is_exact=gate.of == "value")
     if gate.of == "relative" and not change.base:
         return GateResult(run, gate.rule, None, gate.limit, None)
     value, end = _value_and_nearest(gate, change, strict)

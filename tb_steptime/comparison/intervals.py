@@ -102,13 +102,19 @@ def change_of_mean(
 
 
 def change_between(
-    base: Sequence[Float64], candidate: Sequence[Float64], period: int = 1, level: float = LEVEL
+    base: Sequence[Float64],
+    candidate: Sequence[Float64],
+    period: int = 1,
+    level: float = LEVEL,
+    *,
+    base_is_exact: bool = False,
 ) -> Change:
     """Returns the change as `change_of_mean` does, for values grouped by separate recording, at least one recording per
     side. The mean of a side is the mean of its recordings. The interval covers the differences between the recordings
     of a side. level: that of this interval. With one recording per side it is LEVEL, because nothing is known of these
-    differences. The order of steps does not count: another recording of the same job may be slower in all its steps."""
-    freedom = len(base) + len(candidate) - 2
+    differences. The order of steps does not count: another recording of the same job may be slower in all its steps.
+    base_is_exact: the base is a number that was not measured, so it tells nothing of how recordings differ."""
+    freedom = len(candidate) - 1 + (0 if base_is_exact else len(base) - 1)
     level = level if freedom else LEVEL
     within = change_of_mean(np.concatenate(base), np.concatenate(candidate), period, level, by_order=False)
     if not freedom or not within.base:
@@ -118,6 +124,7 @@ def change_between(
     squares = sum(float(((each / each.mean() - 1) ** 2).sum()) for each in (of_base, of_candidate) if each.any())
     sure = student(freedom, level) * math.sqrt(squares / freedom)
     base_off, candidate_off = (math.exp(sure / math.sqrt(len(each))) for each in (of_base, of_candidate))
+    base_off = 1.0 if base_is_exact else base_off
     low = change.change - math.hypot(change.candidate * (1 - 1 / candidate_off), change.base * (base_off - 1))
     high = change.change + math.hypot(change.candidate * (candidate_off - 1), change.base * (1 - 1 / base_off))
     moved = change.change - within.change

@@ -182,3 +182,15 @@ def test_of_unchanged_pairs_whose_runs_differ_much_few_are_slower_by_the_whole_i
     draws = np.random.default_rng(0)
     pairs = [[one_value(*100 * np.exp(spread * draws.normal(size=3))) for _ in range(2)] for _ in range(100)]
     assert sum(change_between(*pair, level=0.9).low > 0 for pair in pairs) <= 0.07 * 100
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_the_mean_of_a_few_recordings_is_above_its_true_value_by_its_interval_in_one_of_twenty(number):
+    draws = np.random.default_rng(0)
+    above = 0
+    for _ in range(400):
+        side = one_value(*draws.normal(100, 2, number))
+        mean = [np.full_like(values, np.mean(side)) for values in side]
+        found = change_between(mean, side, level=0.9, base_is_exact=True)
+        above += found.candidate + found.low > 100
+    assert 0.02 * 400 <= above <= 0.08 * 400
