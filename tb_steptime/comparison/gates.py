@@ -6,8 +6,9 @@ A LIMIT with a sign is a change: +5%, -2ms, +100us, +1000 (a plain number for co
 the candidate's own mean: 250ms, 80% (for a metric that is a share), 1000.
 
 A change is compared with the noise between recordings: between several runs per side, or else between the spans of each
-run. `unprofiled_step_p1` is judged by the order of the runs instead, because other processes lengthen some of them by
-any amount and shorten none:
+run. Where only its mean is beyond the limit, and noise may be why, the result is unclear: the gate does not fail, and
+says so. `unprofiled_step_p1` is judged by the order of the runs instead, because other processes lengthen some of them
+by any amount and shorten none:
 
     base        16.1 ms   16.4 ms   20.3 ms     the median run takes 16.4 ms; 5 % more are 17.2 ms
     candidate   17.6 ms   17.8 ms   18.4 ms     each run takes longer: fails, though the means differ by only 1.9 %
@@ -64,6 +65,7 @@ GATED: Mapping[str, Metric] = {metric.id: metric for metric in (*METRICS, UNPROF
 _LEVEL = 0.90
 
 Of = Literal["change", "relative", "value"]
+Outcome = Literal["passed", "failed", "unclear", "unknown"]
 
 
 class GateError(ValueError):
@@ -87,7 +89,8 @@ class GateResult(msgspec.Struct, frozen=True):
     not measurable on a side, and then passed is None, too. spread: of a change in percent, how much the spans of one
     run differ by at most, as a fraction of their mean; None where each run has one. Above the limit they say little of
     it. For fast steps and undisturbed time it is how much the two fastest runs of a side differ by. nearest: the end of
-    the value's interval that was compared with the limit; None where the value itself was, or single runs."""
+    the value's interval that was compared with the limit; None where the value itself was, or single runs.
+    unclear: it passed only because of the noise, since the value itself is beyond the limit."""
 
     run: str
     rule: str
@@ -96,6 +99,13 @@ class GateResult(msgspec.Struct, frozen=True):
     passed: bool | None
     spread: float | None = None
     nearest: float | None = None
+    unclear: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.passed is None:
+            return "unknown"
+        return "unclear" if self.unclear else "passed" if self.passed else "failed"
 
     @property
     def is_noisy(self) -> bool:
@@ -136,6 +146,14 @@ def _units(metric: Metric) -> str:
 def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False) -> GateResult:
     """Returns the result of a gate. It fails where the whole interval is beyond the limit. If strict, or without an
     interval, it fails where the mean is."""
+    result = _judged_once(gate, base, candidate, strict)
+    if not result.passed or result.value is None:
+        return result
+    is_beyond = result.value > gate.limit if gate.above else result.value < gate.limit
+    return msgspec.structs.replace(result, unclear=is_beyond)
+
+
+def _judged_once(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
     if gate.of != "value" and not is_of_same_work(gate.metric, base, candidate):
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
     if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
@@ -246,7 +264,7 @@ def _judged(
     if gate.of == "value":  # the interval is then the candidate's own
         mean = float(np.mean([values.mean() for values in after]))
         before = [np.full_like(values, mean) for values in after]
-    change = change_between(before, after, period, _LEVEL)
+    change = change_between(before, after, period, _LEVEL, base_is_exact=gate.of == "value")
     if gate.of == "relative" and not change.base:
         return GateResult(run, gate.rule, None, gate.limit, None)
     value, end = _value_and_nearest(gate, change, strict)

@@ -17,9 +17,15 @@ show that:
     base        run 1  100 ms     run 2  103 ms     run 3  101 ms       the runs differ by 1.5 %: so the mean of three
     candidate   run 1  111 ms     run 2  110 ms     run 3  113 ms       may be off by 2.4 %, whatever their steps say
 
-Both sides are assumed to vary equally, in percent, so the estimate rests on six runs instead of three. The wider of the
-two intervals counts. Recordings with one value each (the median of the steps without the profiler) have no steps to
-resample, so only the differences between them count.
+Both sides are assumed to vary equally, in percent, so the estimate rests on six runs instead of three. The mean of a
+side may be off by a factor, to either side, and not by an amount: a time is never below zero. With amounts, runs that
+differ by more than half would never show a change, however large:
+
+    base        run 1  100 ms     run 2  210 ms      either mean may be off by a factor of 4.0, whatever the steps say
+    candidate   run 1 1400 ms     run 2 2500 ms      longer by 0.3 s or more; by amounts it might be 0.9 s shorter
+
+The wider of the two intervals counts. Recordings with one value each (the median of the steps without the profiler)
+have no steps to resample, so only the differences between them count.
 
 Of a table's row only mean and spread per step are stored, since whole columns would make summaries large (`Sample`):
 
@@ -96,24 +102,32 @@ def change_of_mean(
 
 
 def change_between(
-    base: Sequence[Float64], candidate: Sequence[Float64], period: int = 1, level: float = LEVEL
+    base: Sequence[Float64],
+    candidate: Sequence[Float64],
+    period: int = 1,
+    level: float = LEVEL,
+    *,
+    base_is_exact: bool = False,
 ) -> Change:
     """Returns the change as `change_of_mean` does, for values grouped by separate recording, at least one recording per
     side. The mean of a side is the mean of its recordings. The interval covers the differences between the recordings
     of a side. level: that of this interval. With one recording per side it is LEVEL, because nothing is known of these
-    differences. The order of steps does not count: another recording of the same job may be slower in all its steps."""
-    freedom = len(base) + len(candidate) - 2
+    differences. The order of steps does not count: another recording of the same job may be slower in all its steps.
+    base_is_exact: the base is a number that was not measured, so it tells nothing of how recordings differ."""
+    freedom = len(candidate) - 1 + (0 if base_is_exact else len(base) - 1)
     level = level if freedom else LEVEL
     within = change_of_mean(np.concatenate(base), np.concatenate(candidate), period, level, by_order=False)
     if not freedom or not within.base:
         return within
     of_base, of_candidate = (np.array([values.mean() for values in parts]) for parts in (base, candidate))
-    squares = sum(float(((each / each.mean() - 1) ** 2).sum()) for each in (of_base, of_candidate))
-    errors = [each.mean() ** 2 / len(each) for each in (of_base, of_candidate)]
-    half = student(freedom, level) * math.sqrt(squares / freedom * sum(errors))
     change = Change(float(of_base.mean()), float(of_candidate.mean()))
+    squares = sum(float(((each / each.mean() - 1) ** 2).sum()) for each in (of_base, of_candidate) if each.any())
+    sure = student(freedom, level) * math.sqrt(squares / freedom)
+    base_off, candidate_off = (math.exp(sure / math.sqrt(len(each))) for each in (of_base, of_candidate))
+    base_off = 1.0 if base_is_exact else base_off
+    low = change.change - math.hypot(change.candidate * (1 - 1 / candidate_off), change.base * (base_off - 1))
+    high = change.change + math.hypot(change.candidate * (candidate_off - 1), change.base * (1 - 1 / base_off))
     moved = change.change - within.change
-    low, high = change.change - half, change.change + half
     has_steps = any(len(values) > 1 for values in (*base, *candidate))
     if has_steps and within.low is not None and within.high is not None:
         low, high = min(low, within.low + moved), max(high, within.high + moved)

@@ -61,13 +61,19 @@ def comparison_table(comparison: Comparison, width: int) -> str:
 
 def gate_line(gate: Gate, result: GateResult) -> str:
     """ "FAILED  b: step_time>+5%: +7.1 %, with 95 % confidence at least +6.2 %" """
-    word = {True: "passed", False: "FAILED", None: "UNKNOWN"}[result.passed]
+    word = result.outcome if result.outcome == "passed" else result.outcome.upper()
     line = f"{word:<8}{result.run}: {gate.rule}: {_measured_value(gate, result)}"
     return "\n".join([line, *_noise(gate, result)]).replace(GAP, " ")
 
 
 def _noise(gate: Gate, result: GateResult) -> list[str]:
-    """Returns a line where the recordings are too noisy for the limit, else none."""
+    """Returns a line where noise may be why the value is beyond the limit, and one where the recordings are too noisy
+    for the limit."""
+    unclear = "!       It is beyond the limit, but noise may be why: record more runs a side. With --strict it fails."
+    return [*([unclear] if result.unclear else []), *_spread(gate, result)]
+
+
+def _spread(gate: Gate, result: GateResult) -> list[str]:
     if not result.is_noisy or result.spread is None:
         return []
     differ = f"differ by {percent_exact(result.spread)}, more than the limit: record"
@@ -96,9 +102,10 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 def gates_markdown(gates: Sequence[tuple[Gate, GateResult]]) -> str:
     rows = [("gate", "run", "measured", "")]
-    outcomes = {True: "passed", False: "**failed**", None: "not measurable"}
+    outcomes = {"passed": "passed", "failed": "**failed**", "unclear": "**unclear**", "unknown": "not measurable"}
     rows += [
-        (f"`{gate.rule}`", result.run, _measured_value(gate, result), outcomes[result.passed]) for gate, result in gates
+        (f"`{gate.rule}`", result.run, _measured_value(gate, result), outcomes[result.outcome])
+        for gate, result in gates
     ]
     noisy = [line.removeprefix("!").strip() for gate, result in gates for line in _noise(gate, result)]
     return "\n\n".join([_markdown(rows), *dict.fromkeys(noisy)]).replace(GAP, " ")

@@ -43,21 +43,26 @@ def programs(tmp_path_factory) -> Path:
 def test_a_recipe_runs_as_it_stands(recipe: str, programs: Path, tmp_path: Path) -> None:
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": "1"}
-    ran = 0
+    ran: list[str] = []
     for block in _BLOCK.finditer(recipe):
         if block["file"]:
             (tmp_path / block["file"]).write_text(block["text"])
             continue
         for line in block["text"].splitlines():
             if not line.startswith(_SERVERS):
+                ran.append(line)
                 done = _run(line, tmp_path, environment)
-                if line.startswith("torchrun ") and _ENDED_WITH_PYTHON in done.stderr:
+                if _proves_nothing(line, done):
                     shutil.rmtree(tmp_path / "logs")
-                    done = _run(line, tmp_path, environment)
+                    done = [_run(each, tmp_path, environment) for each in ran][-1]
                 assert done.returncode == int(block["code"] or 0), f"{line}\n{done.stdout}\n{done.stderr}"
                 assert "Traceback" not in done.stderr
-                ran += 1
-    assert ran >= 2
+    assert len(ran) >= 2
+
+
+def _proves_nothing(line: str, done: subprocess.CompletedProcess[str]) -> bool:
+    """Whether another process disturbed a recording so much that it has to be made again. A gate then says so."""
+    return "\nUNCLEAR" in done.stdout or (line.startswith("torchrun ") and _ENDED_WITH_PYTHON in done.stderr)
 
 
 def _run(line: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -173,10 +173,10 @@ def test_what_a_killed_worker_wrote_is_read(tmp_path, when):
         time.sleep(0.01)
     time.sleep(when)
     before, handler = made(tmp_path), signal.getsignal(signal.SIGCHLD)
-    os.kill(iterator._workers[0].pid, signal.SIGKILL)
     raised: BaseException | None = None
     try:
         try:
+            os.kill(iterator._workers[0].pid, signal.SIGKILL)  # torch's handler may raise before it returns
             for _ in iterator:
                 pass
         except (RuntimeError, OSError, EOFError) as error:  # torch reports the dead worker in several ways

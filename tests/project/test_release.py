@@ -173,8 +173,17 @@ def test_the_action_installs_where_later_steps_find_the_command(programs: str, t
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
-@pytest.mark.parametrize(("rules", "code"), [("step_time>+5%\n", 0), ("step_time>+5%\nstep_time>1ms\n", 1), ("", 0)])
-def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rules", "strict", "code"),
+    [
+        ("step_time>+5%\n", "false", 0),
+        ("step_time>+5%\nstep_time>1ms\n", "false", 1),
+        ("", "false", 0),
+        ("step_time>+0.1%", "false", 0),
+        ("step_time>+0.1%", "true", 1),
+    ],
+)
+def test_the_action_compares_and_fails_by_its_rules(rules: str, strict: str, code: int, tmp_path: Path) -> None:
     program = tmp_path / "tb-steptime"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tb_steptime.cli "$@"\n')
     program.chmod(0o755)
@@ -182,9 +191,10 @@ def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_p
     inputs = yaml.safe_load((PROJECT / "action.yml").read_text("utf-8"))["inputs"]
     assert {re.fullmatch(r"\$\{\{ inputs\.(.+) \}\}", each)[1] for each in step["env"].values()} <= set(inputs)  # type: ignore[index]
     environment = {
-        "BASE": str(PROJECT / "demo_logs/num_dataloaders_simulated"),
-        "CANDIDATE": str(PROJECT / "demo_logs/transforms_simulated"),
+        "BASE": str(PROJECT / "demo_logs/cpu_baseline"),
+        "CANDIDATE": str(PROJECT / "demo_logs/cpu_num_dataloaders"),
         "FAIL_IF": rules,
+        "STRICT": strict,
         "STEPS": "found",
         "GITHUB_STEP_SUMMARY": str(summary),
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",

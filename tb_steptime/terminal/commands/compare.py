@@ -50,7 +50,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="let gates fail by the mean alone, not only if the whole interval is beyond the limit",
+        help="let gates fail by the mean alone, not only if the whole interval is beyond the limit, so that none is "
+        "unclear",
     )
     parser.add_argument(
         "--ranks",
@@ -136,7 +137,8 @@ COMMAND = Command(
     "compare runs",
     "Compare runs with a base: what changed in a step, by how much, whether it is more than noise, and why. "
     "With BASE... -- CANDIDATE..., each side has several recordings, and their differences count as noise. Exit code: "
-    "0; 1 if a gate failed; 2 if something could not be read, or for an invalid call.",
+    "0, also if a gate is unclear; 1 if a gate failed; 2 if something could not be read "
+    "or measured, or for an invalid call.",
     _add_arguments,
     _run,
 )

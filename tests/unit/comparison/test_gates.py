@@ -62,6 +62,9 @@ def test_a_gate_fails_where_the_whole_interval_is_beyond():
     clear, unclear = judge_gate(gate, base, slow), judge_gate(gate, base, noisy)
     assert (clear.passed, unclear.passed) == (False, True)
     assert unclear.value == pytest.approx(11.75 / 10.25 - 1), "the mean is beyond"
+    assert (clear.outcome, unclear.outcome) == ("failed", "unclear")
+    assert judge_gate(gate, base, noisy, strict=True).outcome == "failed"
+    assert judge_gate(gate, base, base).outcome == "passed"
     assert judge_gate(gate, base, noisy, strict=True).passed is False
     assert clear.nearest is not None and clear.value is not None and gate.limit < clear.nearest <= clear.value
     assert unclear.nearest is not None and unclear.nearest <= gate.limit, "this end lets it pass"
@@ -78,7 +81,7 @@ def test_the_candidates_own_value_needs_no_base():
 
 def test_what_cannot_be_measured_neither_passes_nor_fails():
     base = steps_of("a", 10, 10, 10)
-    assert judge_gate(parse_gate("gpu_utilization<80%"), base, base).passed is None
+    assert judge_gate(parse_gate("gpu_utilization<80%"), base, base).outcome == "unknown"
     assert judge_gate(parse_gate("kernel_time>+5%"), base, base).passed is None, "5 % of nothing"
 
 
@@ -91,9 +94,26 @@ def test_spans_of_a_run_that_differ_by_more_than_the_limit_are_said_and_widen_th
     base = spans_of("a", [10, 10, 10, 10], [16, 16, 16, 16])
     other = spans_of("b", [20, 20, 20, 20], [20, 20, 20, 20])
     found = judge_gate(parse_gate("step_time>+5%"), base, other)
-    assert (found.value, found.passed, found.is_noisy) == (pytest.approx(20 / 13 - 1), True, True)
+    assert (found.value, found.outcome, found.is_noisy) == (pytest.approx(20 / 13 - 1), "unclear", True)
     assert found.spread == pytest.approx(6 / 13)
-    assert judge_gate(parse_gate("step_time>+5%"), other, base).passed is True
+    assert judge_gate(parse_gate("step_time>+5%"), other, base).outcome == "passed"
+
+
+def test_a_step_twelve_times_as_long_fails_though_spans_of_a_run_differ_by_more_than_half():
+    base, slower = spans_of("a", [7, 6, 7, 7], [14, 15, 14, 14]), spans_of("b", [95, 90, 97, 94], [170, 160, 171, 165])
+    found = judge_gate(parse_gate("step_time>+5%"), base, slower)
+    assert found.outcome == "failed" and found.spread is not None and found.spread > 0.5
+
+
+def test_a_candidate_without_any_of_what_is_gated_passes():
+    """One span of the base waits for its batches for 2 us per step, the other for 3 us."""
+    steps = "step | 000000111111222222 |\nop | ...aaa...aaa...aaa |\nkernel 7 | ...kkk...kkk...kkk |\n"
+    waits = [side_of("a", timeline(f"{steps}loader | {loader * 3} |")).first for loader in ("ll....", "lll...")]
+    none = side_of("b", timeline(steps + "loader | .....l.....l.....l |")).first
+    base, candidate = Side("a", tuple(waits)), Side("b", (none, none))
+    assert judge_gate(parse_gate("data_loading_exposed>+1us"), base, candidate).outcome == "passed"
+    found = judge_gate(parse_gate("data_loading_exposed<-5%"), base, candidate)
+    assert (found.value, found.outcome) == (-1, "failed")
 
 
 def test_several_recordings_a_side_are_held_against_how_much_they_differ():
@@ -158,6 +178,7 @@ def test_fast_steps_are_judged_by_all_runs_of_the_slower_side(rule, base, candid
 def test_runs_beside_a_busy_process_are_called_noisy():
     busy = timed("b", 8_900, 9_900, 9_950, fast=(8_900, 9_900, 9_950))
     found = judge_gate(parse_gate("unprofiled_step_p1>+5%"), timed("a", *FAST, fast=FAST), busy)
+    assert found.outcome == "unclear"
     assert found.is_noisy and found.spread == pytest.approx(1_000 / 6_920)
     assert found.value == pytest.approx(9_900 / 6_920 - 1), "of the median runs"
 

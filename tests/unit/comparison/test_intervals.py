@@ -140,17 +140,57 @@ def test_ten_percent_are_seen_in_90_of_100_with_three_recordings_a_side():
     assert failed >= 90
 
 
+def one_value(*means: float) -> list[np.ndarray]:
+    return [np.array([mean]) for mean in means]
+
+
 def test_runs_that_differ_widen_what_their_steps_say():
     """The steps of a run are equal, and the runs differ by 10 %: Student's t with two degrees of freedom applies."""
     base, candidate = ([np.full(9, mean) for mean in means] for means in ((95.0, 105.0), (100.0, 100.0)))
     found = change_between(base, candidate)
-    half = student(2) * np.sqrt(2 * 0.05**2 / 2 * (100**2 / 2 + 100**2 / 2))
+    off = np.exp(student(2) * np.sqrt(2 * 0.05**2 / 2 / 2))
+    half = 100 * np.hypot(1 - 1 / off, off - 1)
     assert (found.change, found.low, found.high) == pytest.approx((0, -half, half))
     assert change_between(base[:1], candidate[:1]) == change_of_mean(base[0], candidate[0])
 
 
 def test_recordings_with_one_value_each_are_compared_by_how_they_differ():
-    base, candidate = ([np.array([value]) for value in values] for values in ((99.0, 100.0, 101.0), (110.0,) * 3))
-    found = change_between(base, candidate)
-    half = student(4) * np.sqrt(2 * 0.01**2 / 4 * (100**2 / 3 + 110**2 / 3))
-    assert (found.change, found.low, found.high) == pytest.approx((10, 10 - half, 10 + half))
+    """They differ by so little that a factor is an amount."""
+    found = change_between(one_value(99.9, 100.0, 100.1), one_value(110.0, 110.0, 110.0))
+    half = student(4) * np.sqrt(2 * 0.001**2 / 4 * (100**2 / 3 + 110**2 / 3))
+    assert (found.change, found.low, found.high) == pytest.approx((10, 10 - half, 10 + half), rel=1e-3)
+
+
+def test_runs_that_differ_by_a_factor_still_show_a_change_by_a_larger_one():
+    """As amounts, noise of more than half a mean would let no candidate be longer, however long it took."""
+    found = change_between(one_value(100, 210), one_value(1400, 2500))
+    assert found.low > 0.05 * found.base and found.distinguishable
+    back = change_between(one_value(1400, 2500), one_value(100, 210))
+    assert (back.low, back.high) == pytest.approx((-found.high, -found.low))
+    assert not change_between(one_value(100, 210), one_value(140, 250)).distinguishable
+
+
+def test_a_side_without_any_of_it_has_an_interval():
+    found = change_between(one_value(3, 4), one_value(0, 0))
+    assert (found.change, found.distinguishable) == (-3.5, True)
+    assert found.low < -3.5 < found.high < 0
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5])
+def test_of_unchanged_pairs_whose_runs_differ_much_few_are_slower_by_the_whole_interval(spread):
+    """A gate counts one end of the interval of 90 %."""
+    draws = np.random.default_rng(0)
+    pairs = [[one_value(*100 * np.exp(spread * draws.normal(size=3))) for _ in range(2)] for _ in range(100)]
+    assert sum(change_between(*pair, level=0.9).low > 0 for pair in pairs) <= 0.07 * 100
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_the_mean_of_a_few_recordings_is_above_its_true_value_by_its_interval_in_one_of_twenty(number):
+    draws = np.random.default_rng(0)
+    above = 0
+    for _ in range(400):
+        side = one_value(*draws.normal(100, 2, number))
+        mean = [np.full_like(values, np.mean(side)) for values in side]
+        found = change_between(mean, side, level=0.9, base_is_exact=True)
+        above += found.candidate + found.low > 100
+    assert 0.02 * 400 <= above <= 0.08 * 400

@@ -334,7 +334,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         more="Medians of [{count}] profiled (step|steps) and of {others} others of the same job.",
     ),
     "profiling_unseen": NoteWords(
-        "Profiled steps take no longer than others: {inside}, and {outside} without the profiler.",
+        "The profiler's cost is within the noise: a step takes {inside} with it, and {outside} without it.",
         "The recorder timed both.",
         more="Medians of [{count}] profiled (step|steps) and of {others} others of the same job. They differ by no "
         "more than the steps themselves do.",
