@@ -14,7 +14,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.host.handovers import handovers
-from tb_steptime.metrics.launches import stalled_launches
+from tb_steptime.metrics.launches.queue import stalled_launches
 from tb_steptime.metrics.phases.threads import autograd_threads, training_threads
 from tb_steptime.metrics.steady.edges import first_lost_ns
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined

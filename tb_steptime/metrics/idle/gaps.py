@@ -31,7 +31,7 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
-from tb_steptime.metrics.job import graphs_without_kernels
+from tb_steptime.metrics.job.execution import graphs_without_kernels
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.steady.edges import HEAD_WAIT_NS
 from tb_steptime.text.patterns import expression

@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity, has_device_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
-from tb_steptime.metrics.launches import blocked_intervals
+from tb_steptime.metrics.launches.queue import blocked_intervals
 from tb_steptime.metrics.phases.threads import autograd_threads, backward_passes, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
