@@ -58,7 +58,6 @@ class AllocatorCall(msgspec.Struct, frozen=True):
 
     name: str
     start_ns: int
-    dur_ns: int
 
 
 class DeviceMemory(msgspec.Struct, frozen=True):
@@ -139,8 +138,7 @@ def analyse(trace: Trace) -> MemoryResult:
 
 
 def _call(trace: Trace, row: int) -> AllocatorCall:
-    events = trace.events
-    return AllocatorCall(trace.name_of(row), int(events.start_ns[row]), int(events.dur_ns[row]))
+    return AllocatorCall(trace.name_of(row), int(trace.events.start_ns[row]))
 
 
 def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> DeviceMemory:

@@ -155,7 +155,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     """What a CPU job computes, in the mean step.
 
     ops               the ops with the most time, longest first
-    rest_ns, ops_ns   self time of all other ops, and of all ops together
+    ops_ns            self time of all ops together
     groups            all ops except the optimizer's, by kind
     optimizer         None if the optimizer has no marks
     step_ns           the mean step without one-time work
@@ -180,7 +180,6 @@ class CpuWork(msgspec.Struct, frozen=True):
     ops: list[CpuOpRow]
     groups: list[CpuGroup]
     optimizer: CpuOptimizer | None
-    rest_ns: int
     ops_ns: int
     busy_ns: int
     step_ns: int
@@ -214,15 +213,13 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
     rows, own_ns = rows[judged], own_ns[judged]
     every, steps = find_steps(trace), len(find_steps(trace).steps)
     updates = SITE_PHASE[site_of(trace, rows)] == PHASES.index("optimizer")
-    ops, ops_ns = _op_rows(trace, rows, own_ns), int(own_ns.sum()) // steps
     running = Intervals.of_events(trace.events, rows) - left_out
     records, tables = trace.loader_records, table_times(trace, rows, own_ns, updates)
     return CpuWork(
-        ops=ops,
+        ops=_op_rows(trace, rows, own_ns),
         groups=_groups(trace, rows[~updates], own_ns[~updates]),
         optimizer=_optimizer(trace, rows[updates], own_ns[updates], left_out),
-        rest_ns=ops_ns - sum(row.self_ns for row in ops),
-        ops_ns=ops_ns,
+        ops_ns=int(own_ns.sum()) // steps,
         busy_ns=int(every.overlap_ns(running).sum()) // steps,
         step_ns=int((every.duration_ns - every.overlap_ns(left_out)).sum()) // steps,
         threads=len(distinct_in(trace.events.thread[rows])),

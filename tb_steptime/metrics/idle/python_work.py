@@ -90,7 +90,6 @@ class PythonWork(msgspec.Struct, frozen=True):
     caller: str | None
     calls: int
     ns: int
-    longest_ns: int
     start_ns: int
     end_ns: int
     steps: list[str]
@@ -165,7 +164,6 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
         caller=short_frame(by) if by and (by_script or not is_named(name)) else None,
         calls=int((calls.ns > 0).sum()),
         ns=int(calls.ns.sum()) // len(steps),
-        longest_ns=int(calls.ns.max()),
         start_ns=int(trace.events.start_ns[longest]),
         end_ns=int(trace.events.start_ns[longest] + trace.events.dur_ns[longest]),
         steps=[] if _in_every(of_steps, len(steps)) else [steps[step].name for step in of_steps.tolist()],
