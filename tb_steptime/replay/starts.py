@@ -21,7 +21,7 @@ from tb_steptime.metrics.idle.gaps import ENOUGH_LAUNCHES, REACHED_AT_MOST_NS
 from tb_steptime.replay.host import Host, Role
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of
 from tb_steptime.trace.model import Trace, find_launches
-from tb_steptime.trace.table import Bool, Int64, median, values_at
+from tb_steptime.trace.table import Bool, Columns, Int64, median, values_at
 
 #: Maximum delay of the hardware between two activities of a stream, or from a launch to its start.
 LAG_NS = 10_000
@@ -34,7 +34,7 @@ ALIKE = 2
 _BEFORE_ALL = -(1 << 62)
 
 
-class Activities(msgspec.Struct, frozen=True, eq=False):
+class Activities(Columns, frozen=True, eq=False):
     """Activities of devices in time order; times in ns.
 
     row        row of the event table
@@ -50,9 +50,6 @@ class Activities(msgspec.Struct, frozen=True, eq=False):
     track: Int64
     item: Int64
     previous: Int64
-
-    def __len__(self) -> int:
-        return len(self.row)
 
 
 class Starts(msgspec.Struct, frozen=True, eq=False):

@@ -36,6 +36,7 @@ from tb_steptime.trace.table import (
     DEVICE_KINDS,
     Bool,
     CollectiveTable,
+    Columns,
     EventTable,
     Float64,
     Int32,
@@ -119,7 +120,7 @@ class NamedFrom(msgspec.Struct, frozen=True):
     is_private: bool = False
 
 
-class GraphNodeTable(msgspec.Struct, frozen=True, eq=False):
+class GraphNodeTable(Columns, frozen=True, eq=False):
     """Activities that ran as a node of a CUDA graph; one row for each, whatever its kind.
 
     event   int32, row of the event table, ascending
@@ -133,11 +134,8 @@ class GraphNodeTable(msgspec.Struct, frozen=True, eq=False):
     graph: Int32 | Int64
     node: Int32 | Int64
 
-    def __len__(self) -> int:
-        return len(self.event)
 
-
-class AnnotationTable(msgspec.Struct, frozen=True, eq=False):
+class AnnotationTable(Columns, frozen=True, eq=False):
     """The user's annotation of an activity, made while its graph was captured, and the lane that a profiler moved it to
     for that. One row for each activity that has either.
 
@@ -161,11 +159,8 @@ class AnnotationTable(msgspec.Struct, frozen=True, eq=False):
     lane: Int32
     stream: Int32
 
-    def __len__(self) -> int:
-        return len(self.event)
 
-
-class DependencyTable(msgspec.Struct, frozen=True, eq=False):
+class DependencyTable(Columns, frozen=True, eq=False):
     """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. There is
     one row per edge.
 
@@ -175,11 +170,8 @@ class DependencyTable(msgspec.Struct, frozen=True, eq=False):
     before: Int32
     after: Int32
 
-    def __len__(self) -> int:
-        return len(self.before)
 
-
-class CounterTable(msgspec.Struct, frozen=True, eq=False):
+class CounterTable(Columns, frozen=True, eq=False):
     """Samples of the GPU's hardware counters, sorted by device, counter and time.
 
     device   int32
@@ -192,13 +184,6 @@ class CounterTable(msgspec.Struct, frozen=True, eq=False):
     name: Int32
     ts: Int64
     value: Float64
-
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    def where(self, included: Bool | Int64) -> CounterTable:
-        """Returns only the rows chosen by a mask or by row numbers."""
-        return CounterTable(*(column[included] for column in msgspec.structs.astuple(self)))
 
 
 def no_graph_nodes() -> GraphNodeTable:

@@ -29,7 +29,7 @@ from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, op_at
 from tb_steptime.trace.quality.memory_calls import allocation_retries, waits_of_retries
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Columns, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
 
 # Calls that block the host are recognised by their names, and copies that stage pageable memory by their memory.
 #
@@ -165,7 +165,7 @@ _BY_WEIGHT = (
 )
 
 
-class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
+class BlockingGroups(Columns, frozen=True, eq=False):
     """The groups in the steps, sorted by start. Groups of different threads may overlap. Each column has one entry per
     group.
 
@@ -187,9 +187,6 @@ class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
     copy: Int32
     bytes: Int64
     names: Int32
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     def calls(self, trace: Trace, group: int) -> str:
         """Returns the names of a group's calls, such as "cudaMemcpyAsync + cudaStreamSynchronize"."""

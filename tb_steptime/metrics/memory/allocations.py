@@ -57,7 +57,7 @@ from tb_steptime.trace.nesting import Around, innermost_at, lane, op_rows, outer
 from tb_steptime.trace.ops import Rows, forward_of
 from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct, distinct_in
+from tb_steptime.trace.table import Bool, Columns, Int32, Int64, UInt8, distinct, distinct_in
 
 NOT_RECORDED = Reason("memory_not_recorded")
 NO_TOTALS = Reason("memory_without_totals")
@@ -197,7 +197,7 @@ def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64
     return np.minimum.reduceat(padded, pairs)[::2], np.maximum.reduceat(padded, pairs)[::2]
 
 
-class Allocations(msgspec.Struct, frozen=True, eq=False):
+class Allocations(Columns, frozen=True, eq=False):
     """Allocations as rows of the memory table, ascending by birth.
 
     born   int32, row of the allocation
@@ -207,9 +207,6 @@ class Allocations(msgspec.Struct, frozen=True, eq=False):
 
     born: Int32
     died: Int32
-
-    def __len__(self) -> int:
-        return len(self.born)
 
 
 def are_on(trace: Trace, place: Place) -> Bool:

@@ -37,13 +37,13 @@ from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import followed, innermost, less_children, op_rows, parent_places
 from tb_steptime.trace.ops import Rows, activity_ops, computed_again, forward_of, kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Bool, Columns, Int32, Int64, Kind
 
 #: Work of the backward pass counts where it ran, or where it was made, which is the op of the forward pass.
 Where = Literal["ran", "made"]
 
 
-class OpTree(msgspec.Struct, frozen=True, eq=False):
+class OpTree(Columns, frozen=True, eq=False):
     """The ops, one entry each, in time order. A place is that of an entry. A parent comes before its children.
 
     row      row of the event table, ascending
@@ -60,9 +60,6 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
     around: Int32
     parent: Int32
     owner: Int32
-
-    def __len__(self) -> int:
-        return len(self.row)
 
     @property
     def is_call(self) -> Bool:
