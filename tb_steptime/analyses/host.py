@@ -239,6 +239,11 @@ class HostResult(msgspec.Struct, frozen=True):
     judged_host: JudgedHost | None = None
 
     @property
+    def main_idle(self) -> IdleNs | None:
+        """The mean idle time of the busiest device by reason; None without a device."""
+        return next((device.mean for device in self.devices if device.device == self.device), None)
+
+    @property
     def judged_steps(self) -> list[int]:
         """The places of the steps over which the rows of cards are means."""
         judged = self.judged or self.judged_host

@@ -94,6 +94,11 @@ class DeviceMemory(msgspec.Struct, frozen=True):
     total_bytes: int | None = None
     fit: DeviceFit | None = None
 
+    @property
+    def most_reserved_bytes(self) -> int | None:
+        """The bytes that are reserved at most; None without a caching allocator."""
+        return self.reserved_peak.reserved_bytes if self.reserved_peak else None
+
 
 class MemoryResult(msgspec.Struct, frozen=True):
     """The result of the memory view.

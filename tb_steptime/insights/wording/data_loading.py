@@ -92,7 +92,7 @@ def _activities_title(rows: list[Activity]) -> Phrase:
 
 
 def _recorded_titles(recorded: Recorded) -> Titles:
-    workers = [each for each in recorded.workers if each.loader == recorded.main and each.worker >= 0]
+    workers = recorded.main_workers
     number = len({each.worker for each in workers})
     title = phrase("What does the loader do, and when?")
     if number:

@@ -122,6 +122,11 @@ class Recorded(msgspec.Struct, frozen=True):
     held_ns: int | None = None
 
     @property
+    def main_workers(self) -> list[RecordedWorker]:
+        """The worker processes of the main loader; none if the training process makes its batches."""
+        return [each for each in self.workers if each.loader == self.main and each.worker >= 0]
+
+    @property
     def main_loader(self) -> RecordedLoader:
         return next(loader for loader in self.loaders if loader.loader == self.main)
 

@@ -211,10 +211,10 @@ def blocking_groups(trace: Trace) -> BlockingGroups:
     groups = _groups(trace, calls, np.flatnonzero(new), order)
     low, high = find_steps(trace).host_window
     inside = (groups.start >= low) & (groups.start < high)
-    return BlockingGroups(*(getattr(groups, column)[inside] for column in BlockingGroups.__struct_fields__))
+    return groups.where(inside)
 
 
-class _Calls(msgspec.Struct, frozen=True, eq=False):
+class _Calls(Columns, frozen=True, eq=False):
     """Calls that may be in a group: those that block, and asynchronous copies for which the host waits at once. They
     are sorted by thread, then by time. op: the innermost op around the call, -1 for none. launched: number of earlier
     launches of the thread."""
@@ -237,7 +237,7 @@ def _calls_of_groups(trace: Trace) -> _Calls:
     calls = _Calls(rows, kind, events.thread[rows], op_at(trace, rows), _launched_before(trace, rows))
     waited = np.append(~_opens(trace, calls)[1:] & (kind[1:] == Blocks.SYNC), False)
     keep = (kind != Blocks.NOT) | waited
-    return _Calls(*(getattr(calls, column)[keep] for column in _Calls.__struct_fields__))
+    return calls.where(keep)
 
 
 def _host_copies(trace: Trace) -> Int64:

@@ -21,7 +21,7 @@ from tb_steptime.metrics.host.embedding_tables import table_times
 from tb_steptime.metrics.host.slow_half import SlowHalf, slow_half
 from tb_steptime.metrics.means import usual_ns
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
-from tb_steptime.metrics.phases.assignment import host_courses, optimizer_class, site_of
+from tb_steptime.metrics.phases.assignment import host_courses, in_optimizer, optimizer_class, site_of
 from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import has_first_node
@@ -194,12 +194,16 @@ class CpuWork(msgspec.Struct, frozen=True):
     autocast: bool = False
     first_pass: bool = False
 
+    @property
+    def usual_ns(self) -> int:
+        """The time of all ops if none is interrupted."""
+        return sum(group.usual_ns for group in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
+
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
         """Returns the time of ops in the mean step, scaled by their share of a step in which no op is interrupted. That
         step consists of the usual time of all ops and the time outside of ops. The result is at most their own mean,
         which the tables show."""
-        usual_ns = sum(group.usual_ns for group in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
-        undisturbed_ns = usual_ns + self.step_ns - self.busy_ns
+        undisturbed_ns = self.usual_ns + self.step_ns - self.busy_ns
         return min(row.self_ns, row.usual_ns * self.step_ns // max(undisturbed_ns, 1))
 
 
@@ -395,8 +399,7 @@ def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
     busy = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP))
     start, end = busy.end[:-1], busy.start[1:]
     short = end - start <= SHORT_GAP_NS
-    updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
-    excluded = Intervals.joined([updates, loader_intervals(trace), left_out])
+    excluded = Intervals.joined([in_optimizer(trace), loader_intervals(trace), left_out])
     return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - excluded).sum())
 
 

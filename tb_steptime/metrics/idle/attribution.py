@@ -99,8 +99,7 @@ def _all_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
     reached = reached_ns(trace, gaps)
     for begin in range(0, len(gaps.start), _GAPS_AT_ONCE):
         chunk = slice(begin, begin + _GAPS_AT_ONCE)
-        piece = Gaps(gaps.start[chunk], gaps.end[chunk], gaps.launch[chunk])
-        yield _segments(trace, piece, reached[chunk], threads, excluded_time(trace, device))
+        yield _segments(trace, gaps.where(chunk), reached[chunk], threads, excluded_time(trace, device))
 
 
 class _Parts(NamedTuple):

@@ -25,7 +25,6 @@ Delays of an idle device in recordings of V100, A100, H100, B200 and MI250, for 
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
@@ -41,10 +40,10 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.ops import RUNTIME, graph_calls
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, is_in, median, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Columns, Int32, Int64, is_in, median, values_at
 
 
-class Gaps(msgspec.Struct, frozen=True, eq=False):
+class Gaps(Columns, frozen=True, eq=False):
     """The gaps of one device within the span's window, in time order, including times between its steps.
 
     launch   row of `find_launches` of the first activity after the gap; -1 if none follows in this recording
