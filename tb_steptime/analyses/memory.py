@@ -10,22 +10,18 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.steady_step import steady_step_ns
-from tb_steptime.metrics.memory.allocations import (
+from tb_steptime.metrics.memory.by_op import MOST_OPS, ChurnRow, OpMemory, churn, memory_by_op
+from tb_steptime.metrics.memory.contents import AllocationRow, CategoryBytes, by_category, largest, why_no_parts
+from tb_steptime.metrics.memory.curves import (
     CPU,
-    MOST_OPS,
     NOT_RECORDED,
-    ChurnRow,
     MemoryBins,
-    OpMemory,
     Place,
-    churn,
     curve,
     memory_bins,
-    memory_by_op,
     memory_devices,
     memory_name,
 )
-from tb_steptime.metrics.memory.contents import AllocationRow, CategoryBytes, by_category, largest, why_no_parts
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
 from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
 from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks

@@ -21,7 +21,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches.queue import all_launch_calls
-from tb_steptime.metrics.memory.allocations import bin_edges
+from tb_steptime.metrics.memory.curves import bin_edges
 from tb_steptime.timeline.answers import BusyBins, Depth, KernelsNamed
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.host_ranges import host_ranges

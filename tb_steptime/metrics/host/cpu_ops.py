@@ -20,7 +20,8 @@ from tb_steptime.metrics.host.dimensions import DIMENSIONS, channels_last
 from tb_steptime.metrics.host.embedding_tables import table_times
 from tb_steptime.metrics.host.slow_half import SlowHalf, slow_half
 from tb_steptime.metrics.means import usual_ns
-from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
+from tb_steptime.metrics.memory.by_op import op_bytes
+from tb_steptime.metrics.memory.curves import CPU, memory_devices
 from tb_steptime.metrics.phases.assignment import host_courses, in_optimizer, optimizer_class, site_of
 from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text.patterns import expression

@@ -28,7 +28,8 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.memory.allocations import CPU, memory_devices, ops_at, rows_at, steps_at
+from tb_steptime.metrics.memory.allocations import ops_at, rows_at, steps_at
+from tb_steptime.metrics.memory.curves import CPU, memory_devices
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import exact_sums
