@@ -67,11 +67,6 @@ class Alignment(msgspec.Struct, frozen=True, eq=False):
     eager: Int64
     match: UInt8
 
-    def share(self, weight: Int64, least: Match) -> float:
-        """Returns the share of a weight, such as time, that kernels with at least this match have. It is 0 if the total
-        weight is 0."""
-        return float(weight[self.match >= least].sum() / max(weight.sum(), 1))
-
 
 def align(eager: Sequence, replay: Sequence) -> Alignment:
     """Aligns two sequences. The time grows with the product of the lengths up to a few million, then about linearly.
