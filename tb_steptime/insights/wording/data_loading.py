@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.metrics.data_loading.bursts import BLOCKED_FRACTION
+from tb_steptime.metrics.data_loading.in_order import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.lines import Activity
 from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.throughput import WorkerCurve

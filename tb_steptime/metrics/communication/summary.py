@@ -15,6 +15,7 @@ from tb_steptime.metrics.communication.collectives import (
     launched_by_sync_norm,
     launching_calls,
 )
+from tb_steptime.metrics.communication.early_exchanges import early_exchanges
 from tb_steptime.metrics.communication.est_waits import est_wait_ns
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
@@ -24,7 +25,7 @@ from tb_steptime.metrics.communication.exposure import (
     judged_windows,
 )
 from tb_steptime.metrics.communication.reduced_passes import backward_computing, before_gradients
-from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, reducer
+from tb_steptime.metrics.communication.reducer import Reducer, reducer
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
