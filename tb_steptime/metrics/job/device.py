@@ -21,7 +21,6 @@ from tb_steptime.trace.model import Trace, find_launches, rows_named
 from tb_steptime.trace.quality import ASKS, may_hide_device, unseen_device
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Kind, distinct_in
 
-# Device activities show GPU or CPU, runtime calls the GPU's vendor, and collectives one rank or many.
 DeviceKind = Literal["gpu", "cpu", "unknown"]
 Ranks = Literal["one", "many", "unknown"]
 

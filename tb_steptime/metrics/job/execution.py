@@ -25,10 +25,6 @@ from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL, graph_calls
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, is_in
 
-# The launches of kernels show whether a job is eager, compiled or in graphs; without kernels, the places of CPU ops do.
-#
-# thread   |Torch-Compiled Region: 0/0|  aten::add   aten::mul   |cudaGraphLaunch|
-# kernels          cc                       ee          ee           gggggggg
 ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
 
 #: A way of launching with at least this share of the work is the job's. Otherwise the job is mixed.
