@@ -8,7 +8,6 @@ from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import graph_kernels
 
-
 #: Minimum share of the graphs' kernel time that two recordings of one job agree in. They agree in nearly all of it
 #: (99.8 % in a recorded training), and those of two models or two implementations of one model in less than a fifth.
 #: Half is far from both.
