@@ -107,9 +107,8 @@ def _slowest(windows: Sequence[tuple[int, int]]) -> int:
 
 def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, list[_RankMeetings]]:
     """Returns the meetings of all groups, one group after another, and for each rank those that it waits for."""
-    none = np.empty(0, np.int64)
-    meetings = [_Meetings(none, none, none, none, none)]
-    of_ranks = [[_RankMeetings(none, none, none)] for _ in range(ranks)]
+    meetings = [_Meetings.empty()]
+    of_ranks = [[_RankMeetings.empty()] for _ in range(ranks)]
     first = 0
     for group in matched:
         meeting = waited_for(group)

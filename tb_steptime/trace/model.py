@@ -50,10 +50,6 @@ from tb_steptime.trace.table import (
     StringTable,
     distinct_in,
     is_in,
-    no_collectives,
-    no_memory,
-    no_sequences,
-    no_stacks,
 )
 
 
@@ -186,23 +182,6 @@ class CounterTable(Columns, frozen=True, eq=False):
     value: Float64
 
 
-def no_graph_nodes() -> GraphNodeTable:
-    return GraphNodeTable(*(np.empty(0, np.int32) for _ in range(3)))
-
-
-def no_annotations() -> AnnotationTable:
-    return AnnotationTable(*(np.empty(0, np.int32) for _ in range(7)))
-
-
-def no_dependencies() -> DependencyTable:
-    return DependencyTable(*(np.empty(0, np.int32) for _ in range(2)))
-
-
-def no_counters() -> CounterTable:
-    narrow = np.empty(0, np.int32)
-    return CounterTable(narrow, narrow, np.empty(0, np.int64), np.empty(0, np.float64))
-
-
 class Trace(msgspec.Struct, frozen=True, eq=False):
     """One span's recording.
 
@@ -247,20 +226,20 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     json_bytes: int
     event_count: int
     inputs: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    sequences: SequenceTable = msgspec.field(default_factory=no_sequences)
-    stacks: StackTable = msgspec.field(default_factory=no_stacks)
+    sequences: SequenceTable = msgspec.field(default_factory=SequenceTable.empty)
+    stacks: StackTable = msgspec.field(default_factory=StackTable.empty)
     stack_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    hierarchies: StackTable = msgspec.field(default_factory=no_stacks)
+    hierarchies: StackTable = msgspec.field(default_factory=StackTable.empty)
     hierarchy_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    collectives: CollectiveTable = msgspec.field(default_factory=no_collectives)
+    collectives: CollectiveTable = msgspec.field(default_factory=CollectiveTable.empty)
     collective_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    graph_nodes: GraphNodeTable = msgspec.field(default_factory=no_graph_nodes)
-    annotations: AnnotationTable = msgspec.field(default_factory=no_annotations)
+    graph_nodes: GraphNodeTable = msgspec.field(default_factory=GraphNodeTable.empty)
+    annotations: AnnotationTable = msgspec.field(default_factory=AnnotationTable.empty)
     annotation_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    dependencies: DependencyTable = msgspec.field(default_factory=no_dependencies)
-    counters: CounterTable = msgspec.field(default_factory=no_counters)
+    dependencies: DependencyTable = msgspec.field(default_factory=DependencyTable.empty)
+    counters: CounterTable = msgspec.field(default_factory=CounterTable.empty)
     counter_names: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    memory: MemoryTable = msgspec.field(default_factory=no_memory)
+    memory: MemoryTable = msgspec.field(default_factory=MemoryTable.empty)
     windows: Intervals = msgspec.field(default_factory=Intervals.empty)
     loader_records: LoaderRecords | None = None
     step_pace: StepPace | None = None

@@ -55,11 +55,18 @@ CALL_KINDS = (Kind.RUNTIME, Kind.DRIVER)
 ALL_ROWS = slice(None)
 
 
+#: Types of numbers, by the names that columns are declared with.
+_TYPES = {"Int64": np.int64, "Int32": np.int32, "UInt8": np.uint8, "Float64": np.float64, "Bool": np.bool_}
 _Rows = TypeVar("_Rows", bound="Columns")
 
 
 class Columns(msgspec.Struct, frozen=True, eq=False):
     """A table in columns, which are arrays with one entry for each row."""
+
+    @classmethod
+    def empty(cls: type[_Rows]) -> _Rows:
+        """Returns a table without rows. A column that may have two types has the first."""
+        return cls(*(np.empty(0, _TYPES[kind.partition(" ")[0]]) for kind in cls.__annotations__.values()))
 
     @property
     def columns(self) -> tuple[npt.NDArray[Any], ...]:
@@ -401,24 +408,6 @@ class MemoryTable(Columns, frozen=True, eq=False):
     addr: Int64
     allocated: Int64
     reserved: Int64
-
-
-def no_memory() -> MemoryTable:
-    narrow, nothing = np.empty(0, np.int32), np.empty(0, np.int64)
-    return MemoryTable(nothing, narrow, narrow, narrow, nothing, nothing, nothing, nothing)
-
-
-def no_collectives() -> CollectiveTable:
-    narrow, nothing = np.empty(0, np.int32), np.empty(0, np.int64)
-    return CollectiveTable(*(narrow,) * 8, nothing, narrow, nothing, narrow)
-
-
-def no_sequences() -> SequenceTable:
-    return SequenceTable(*(np.empty(0, np.int32) for _ in range(3)))
-
-
-def no_stacks() -> StackTable:
-    return StackTable(*(np.empty(0, np.int32) for _ in range(2)))
 
 
 class KernelTable(msgspec.Struct, frozen=True, eq=False):

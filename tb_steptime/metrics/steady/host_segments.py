@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -102,12 +101,11 @@ def host_segments(trace: Trace) -> HostSegments:
         return HostSegments(*columns)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     end = _ends_inside(trace, host)
-    none: list[Any] = [np.empty(0, column_type) for column_type in _TYPES]
     of_threads = (
         _segments_of(int(thread[first]), host, start, end, first, end_row)
         for first, end_row in pairwise(edges.tolist())
     )
-    return HostSegments(*none).followed_by(*of_threads)
+    return HostSegments.empty().followed_by(*of_threads)
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
