@@ -12,8 +12,9 @@ Rows are sorted by (start, longer first), so that an enclosing event comes befor
 from __future__ import annotations
 
 import enum
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cache, cached_property
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -55,8 +56,6 @@ CALL_KINDS = (Kind.RUNTIME, Kind.DRIVER)
 ALL_ROWS = slice(None)
 
 
-#: Types of numbers, by the names that columns are declared with.
-_TYPES = {"Int64": np.int64, "Int32": np.int32, "UInt8": np.uint8, "Float64": np.float64, "Bool": np.bool_}
 _Rows = TypeVar("_Rows", bound="Columns")
 
 
@@ -66,7 +65,7 @@ class Columns(msgspec.Struct, frozen=True, eq=False):
     @classmethod
     def empty(cls: type[_Rows]) -> _Rows:
         """Returns a table without rows. A column that may have two types has the first."""
-        return cls(*(np.empty(0, _TYPES[kind.partition(" ")[0]]) for kind in cls.__annotations__.values()))
+        return cls(*(np.empty(0, kind) for kind in _number_types(cls)))
 
     @property
     def columns(self) -> tuple[npt.NDArray[Any], ...]:
@@ -92,6 +91,21 @@ class Columns(msgspec.Struct, frozen=True, eq=False):
     def by(self: _Rows, column: str) -> _Rows:
         """Returns the rows sorted by a column."""
         return self.where(np.argsort(getattr(self, column), kind="stable"))
+
+
+@cache
+def _number_types(table: type[Columns]) -> list[Any]:
+    return [_number_type(array) for array in get_type_hints(table).values()]
+
+
+def _number_type(array: Any) -> Any:
+    """Returns the type of numbers in an array of this type.
+
+    >>> _number_type(Int32 | Int64)
+    <class 'numpy.int32'>
+    """
+    first, *others = get_args(array)
+    return _number_type(first) if get_origin(array) is UnionType else get_args(others[0])[0]
 
 
 class StringTable:
