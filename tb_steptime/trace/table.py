@@ -72,16 +72,18 @@ class Columns(msgspec.Struct, frozen=True, eq=False):
         return msgspec.structs.astuple(self)
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(getattr(self, self.__struct_fields__[0]))
 
     def where(self: _Rows, rows: Bool | Int64 | slice) -> _Rows:
         """Returns only the rows chosen by a mask, by numbers or by a range, in their order. Returns itself if a mask
         chooses all, and copies nothing for a range."""
-        if isinstance(rows, np.ndarray) and rows.dtype == np.bool_:
+        if isinstance(rows, slice):
+            return type(self)(*(column[rows] for column in self.columns))
+        if rows.dtype == np.bool_:
             if rows.all():
                 return self
             rows = np.flatnonzero(rows)
-        return type(self)(*(column[rows] for column in self.columns))
+        return type(self)(*(column.take(rows, axis=0) for column in self.columns))
 
     def followed_by(self: _Rows, *more: _Rows) -> _Rows:
         """Returns these rows and then those of other tables."""
