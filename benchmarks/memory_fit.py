@@ -29,7 +29,8 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint
 
 from tb_steptime.ingest.measure import read_file
-from tb_steptime.metrics.memory.allocations import Place, allocations, memory_devices
+from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.curves import Place, memory_devices
 from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
 from tb_steptime.metrics.memory.fit.fit import MemoryFit, memory_fit, peak_at
 from tb_steptime.metrics.memory.fit.predictions import settings

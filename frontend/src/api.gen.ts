@@ -213,7 +213,6 @@ export interface AllocationRow {
 export interface AllocatorCall {
   name: string;
   start_ns: number;
-  dur_ns: number;
 }
 
 /**
@@ -659,8 +658,6 @@ export interface Combined {
  * What the mean step exchanges, in its judged time.
  * running_ns            time in which a collective runs
  * exposed_ns            the part of running_ns in which no computation runs
- * left_out_ns           the rest of the step's part "communication", in work from before the recording or, without a
- * GPU, beside ops
  * wait_ns               estimated waits for other ranks, over all steps
  * steady_wait_ns        the same over the steps after the first one, in which ranks wait for each other's profiler to
  * start; None with fewer than FEWEST_STEPS steps
@@ -680,7 +677,6 @@ export interface Combined {
 export interface Communication {
   running_ns: number;
   exposed_ns: number;
-  left_out_ns: number;
   wait_ns: number;
   steady_wait_ns: number | null;
   computing_ns: number;
@@ -926,7 +922,7 @@ export interface CpuOptimizer {
 /**
  * What a CPU job computes, in the mean step.
  * ops               the ops with the most time, longest first
- * rest_ns, ops_ns   self time of all other ops, and of all ops together
+ * ops_ns            self time of all ops together
  * groups            all ops except the optimizer's, by kind
  * optimizer         None if the optimizer has no marks
  * step_ns           the mean step without one-time work
@@ -951,7 +947,6 @@ export interface CpuWork {
   ops: CpuOpRow[];
   groups: CpuGroup[];
   optimizer: CpuOptimizer | null;
-  rest_ns: number;
   ops_ns: number;
   busy_ns: number;
   step_ns: number;
@@ -1423,16 +1418,15 @@ export interface ExchangeGroup {
 
 /**
  * Time of the matched collectives per step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
- * exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
- * computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
- * reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
- * free_backward_ns, before_gradients_ns: as in `Communication`, of the first rank; the latter of compiled code.
+ * exposed_wait_ns: transfers, and waits for the last rank, that no computation hides. exposed_stall_ns: the part of
+ * exposed_transfer_ns by which calls are longer than usual for no recorded reason. free_compute_ns: computing time of
+ * the median rank beside which no exchange runs; it could hide more. free_backward_ns, before_gradients_ns: as in
+ * `Communication`, of the first rank; the latter of compiled code.
  */
 export interface ExchangeTime {
   exposed_transfer_ns: number;
   exposed_stall_ns: number;
   exposed_wait_ns: number;
-  hidden_ns: number;
   free_compute_ns: number;
   free_backward_ns: number | null;
   before_gradients_ns: number;
@@ -2515,9 +2509,9 @@ export interface LastCall {
 /**
  * Ranks that are late together, ascending: each other rank waits for one of them. host: their common host, if they
  * are all of its recorded ranks; else None. late_steps: number of the `steps` steps in which most of the others' waits
- * end when one of them arrives; caused_share: share of all others' waits that do. wait_ns, own_wait_ns, gain_ns: as in
- * `LateRank`. first: the one of them for which the others wait longest; causes: why it is late, compared with the
- * ranks outside the group.
+ * end when one of them arrives; caused_share: share of all others' waits that do. wait_ns, gain_ns: as in `LateRank`.
+ * first: the one of them for which the others wait longest; causes: why it is late, compared with the ranks outside
+ * the group.
  */
 export interface LateGroup {
   ranks: number[];
@@ -2527,7 +2521,6 @@ export interface LateGroup {
   steps: number;
   caused_share: number;
   wait_ns: number;
-  own_wait_ns: number;
   gain_ns: number;
   causes: Cause[];
 }
@@ -3798,7 +3791,6 @@ export interface PythonWork {
   caller: string | null;
   calls: number;
   ns: number;
-  longest_ns: number;
   start_ns: number;
   end_ns: number;
   steps: string[];
@@ -3874,7 +3866,6 @@ export interface RankMatrix {
  * key               the caller's name for its span
  * host              None where the worker's name does not contain it
  * steps             how many of the job's steps it recorded
- * cut_short         whether its file ends before the recording does
  * matched           number of its matched collectives
  * wait_ns           their time until the last rank has arrived
  * transfer_ns       the rest of their time on this rank
@@ -3892,7 +3883,6 @@ export interface RankRow {
   host: string | null;
   steps: number;
   mean_step_ns: number;
-  cut_short: boolean;
   matched: number;
   transfer_ns: number;
   wait_ns: number;

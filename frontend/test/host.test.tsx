@@ -178,7 +178,7 @@ describe("the Host view", () => {
     expect(page).not.toContain("Why is the GPU idle?");
     expect(page).toContain("|Which ops take the CPU's time?|a step, on 1 thread|");
     expect(page).toContain("|aten::addmm|4|58.0 ms|26.1 %|float|");
-    const unknown = draw({ ...alone, cpu: { ...cpu, cores: 8, rest_ns: 0, ops: [{ ...op, dtype: null }] } });
+    const unknown = draw({ ...alone, cpu: { ...cpu, cores: 8, ops: [{ ...op, dtype: null }] } });
     expect(unknown).toContain("|a step, on 1 thread of 8 cores|");
     expect(unknown).not.toContain("|Input|");
     expect(unknown).not.toContain("|Allocated|");

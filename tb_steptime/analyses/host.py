@@ -30,14 +30,8 @@ from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
-from tb_steptime.metrics.launches import (
-    LaunchFigures,
-    QueueLevel,
-    full_queue_ns,
-    launch_figures,
-    queue_levels,
-    queue_mean,
-)
+from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels
+from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures, queue_mean
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_labels, phase_spans
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steps.autograd_graph import GrowingGraph, UnusedGraph, growing_graph, unused_graph
@@ -243,6 +237,11 @@ class HostResult(msgspec.Struct, frozen=True):
     between_ops_ns: int = 0
     judged: JudgedRows | None = None
     judged_host: JudgedHost | None = None
+
+    @property
+    def main_idle(self) -> IdleNs | None:
+        """The mean idle time of the busiest device by reason; None without a device."""
+        return next((device.mean for device in self.devices if device.device == self.device), None)
 
     @property
     def judged_steps(self) -> list[int]:

@@ -10,22 +10,18 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.steady_step import steady_step_ns
-from tb_steptime.metrics.memory.allocations import (
+from tb_steptime.metrics.memory.by_op import MOST_OPS, ChurnRow, OpMemory, churn, memory_by_op
+from tb_steptime.metrics.memory.contents import AllocationRow, CategoryBytes, by_category, largest, why_no_parts
+from tb_steptime.metrics.memory.curves import (
     CPU,
-    MOST_OPS,
     NOT_RECORDED,
-    ChurnRow,
     MemoryBins,
-    OpMemory,
     Place,
-    churn,
     curve,
     memory_bins,
-    memory_by_op,
     memory_devices,
     memory_name,
 )
-from tb_steptime.metrics.memory.contents import AllocationRow, CategoryBytes, by_category, largest, why_no_parts
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
 from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
 from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
@@ -58,7 +54,6 @@ class AllocatorCall(msgspec.Struct, frozen=True):
 
     name: str
     start_ns: int
-    dur_ns: int
 
 
 class DeviceMemory(msgspec.Struct, frozen=True):
@@ -94,6 +89,11 @@ class DeviceMemory(msgspec.Struct, frozen=True):
     curve: MemoryBins
     total_bytes: int | None = None
     fit: DeviceFit | None = None
+
+    @property
+    def most_reserved_bytes(self) -> int | None:
+        """The bytes that are reserved at most; None without a caching allocator."""
+        return self.reserved_peak.reserved_bytes if self.reserved_peak else None
 
 
 class MemoryResult(msgspec.Struct, frozen=True):
@@ -139,8 +139,7 @@ def analyse(trace: Trace) -> MemoryResult:
 
 
 def _call(trace: Trace, row: int) -> AllocatorCall:
-    events = trace.events
-    return AllocatorCall(trace.name_of(row), int(events.start_ns[row]), int(events.dur_ns[row]))
+    return AllocatorCall(trace.name_of(row), int(trace.events.start_ns[row]))
 
 
 def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> DeviceMemory:

@@ -27,7 +27,7 @@ from tb_steptime.metrics.gpu.utilization import (
     has_device_activity,
 )
 from tb_steptime.metrics.idle.reasons import EXCLUDED, devices_by_activity
-from tb_steptime.metrics.job import JobKind, job_kind
+from tb_steptime.metrics.job.kind import JobKind, job_kind
 from tb_steptime.metrics.means import slow_after_first
 from tb_steptime.metrics.phases.forward_only import forward_only
 from tb_steptime.metrics.steps.parts import Parts, mean_duration_ns, mean_parts, step_breakdown

@@ -17,7 +17,8 @@ from tb_steptime.metrics.host.profiler_cost import profiler_cost
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.job import graph_time, job_kind
+from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.replays.graph_time import graph_time
 from tb_steptime.metrics.roofline.utilization import HFU
 from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
 from tb_steptime.metrics.steady.edges import between_recordings, has_launches

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.names import Place, SnapshotName, natural_order, trace_name
 from tb_steptime.ingest.summaries.layout import SUFFIX
@@ -58,6 +59,13 @@ class FoundSpan(msgspec.Struct, frozen=True):
     log_directory: AnyPath | None = None
     beside: tuple[AnyPath, ...] = ()
     names_from: AnyPath | None = None
+
+    def trace_itself(self) -> AnyPath:
+        """Returns the trace, for what a summary does not hold. Raises TraceError."""
+        if self.trace is None:
+            hint = "Put the trace next to it: a summary does not hold single events."
+            raise TraceError("The trace of this summary file is not there", self.path, hint)
+        return self.trace
 
     def under(self, root: AnyPath) -> FoundSpan:
         """Returns the same span with paths that begin with the folder as the user wrote it."""

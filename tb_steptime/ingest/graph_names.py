@@ -37,7 +37,7 @@ from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.ingest.summaries.layout import named_by, stamp
 from tb_steptime.ingest.summaries.reading import DamagedSummary, summary_of
 from tb_steptime.ingest.summaries.writing import places_for
-from tb_steptime.metrics.job import LEAST_NAMED_FRACTION, graph_time
+from tb_steptime.metrics.replays.graph_time import LEAST_NAMED_FRACTION, graph_time
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.model import NamedFrom, Trace
 from tb_steptime.trace.ops import graph_kernels

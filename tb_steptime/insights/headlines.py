@@ -23,7 +23,7 @@ from tb_steptime.insights.wording.terms import device_activity, matrix_units, pr
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, STARVED_FRACTION, Bound
-from tb_steptime.metrics.job import Vendor
+from tb_steptime.metrics.job.device import Vendor
 from tb_steptime.text import Phrase, closed, code, filled, fraction, joined, label, ns, phrase, text
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ one value wherever it stands.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tb_steptime.analyses.base import NOT_COMPUTED
 from tb_steptime.insights.base import SidebarShare
@@ -16,10 +15,6 @@ from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.figures import NO_LOADER
 from tb_steptime.text import Reason, phrase
 
-if TYPE_CHECKING:
-    pass
-
-
 #: The meaning of each view's share. Shares of several views may count the same time, so they have no sum.
 SHARE_MEANINGS = {
     "data_loading": "Share of the mean step in which the main process waits for a batch and no GPU works.",
@@ -27,11 +22,7 @@ SHARE_MEANINGS = {
     "host": "Share of the mean step in which a GPU is idle because the host has not launched its next work.",
     "gpu": "Share of the mean step in which at least one GPU runs kernels, copies or memory sets.",
 }
-
-
 _COMPUTES = phrase("Share of the mean step in which the CPU runs PyTorch operators or named ranges.")
-
-
 #: The share of a view that could not be computed.
 UNKNOWN_SHARE = SidebarShare(None, "other", reason=NOT_COMPUTED)
 

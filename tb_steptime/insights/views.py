@@ -15,8 +15,9 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, KernelRow, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.metrics.communication.summary import Communication
-from tb_steptime.metrics.job import NOT_TAKEN, JobKind
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
+from tb_steptime.metrics.phases.left_as_is import NOT_TAKEN
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.text import Finding

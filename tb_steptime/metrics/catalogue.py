@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tb_steptime.metrics import launches
 from tb_steptime.metrics.base import Figure, Metric, Series, unknown
 from tb_steptime.metrics.data_loading import figures as data_loading
 from tb_steptime.metrics.gpu import counters, occupancy
@@ -13,6 +12,7 @@ from tb_steptime.metrics.idle import figures as idle
 from tb_steptime.metrics.idle import host_floor
 from tb_steptime.metrics.idle import sums as idle_sums
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, devices_by_activity
+from tb_steptime.metrics.launches import run_ahead
 from tb_steptime.metrics.memory import peak as memory
 from tb_steptime.metrics.roofline import utilization as roofline
 from tb_steptime.metrics.steady import host as steady_host
@@ -83,9 +83,9 @@ _DEVICE_FIGURES: tuple[tuple[Metric, DeviceMeasure], ...] = (
     (idle.HOST_LATE_TIME, idle.idle_time(*HOST_LATE)),
     *((metric, idle.idle_time(reason)) for reason, metric in idle.REASON_METRICS.items()),
     (idle.LAUNCHES, idle.launches),
-    (launches.QUEUE_MEAN, launches.queue_mean),
-    (launches.RUN_AHEAD, launches.run_ahead),
-    (launches.STARVED_SHARE, launches.starved_share),
+    (run_ahead.QUEUE_MEAN, run_ahead.queue_mean),
+    (run_ahead.RUN_AHEAD, run_ahead.run_ahead),
+    (run_ahead.STARVED_SHARE, run_ahead.starved_share),
     (idle_sums.BUBBLE_TIME, idle_sums.bubble_time),
 )
 OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {metric.id: (metric, of) for metric, of in _DEVICE_FIGURES}

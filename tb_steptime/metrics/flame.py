@@ -25,7 +25,8 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
-from tb_steptime.metrics.memory.allocations import curve, memory_devices, ops_at, steps_at
+from tb_steptime.metrics.memory.allocations import ops_at, steps_at
+from tb_steptime.metrics.memory.curves import curve, memory_devices
 from tb_steptime.metrics.operators.keys import BETWEEN, stacks_of
 from tb_steptime.metrics.operators.op_tree import (
     Labelled,

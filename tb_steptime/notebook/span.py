@@ -16,7 +16,6 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.errors import TraceError
 from tb_steptime.ingest.discovery import name_places
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -241,10 +240,7 @@ class Span:
         from tb_steptime.ingest.cores import cores
         from tb_steptime.ingest.measure import read_file
 
-        if self.found.trace is None:
-            hint = "Put the trace next to it: a summary does not hold single events."
-            raise TraceError("The trace of this summary file is not there", self.path, hint)
-        return read_file(self.found.trace, processes=cores(), names=name_places(self.found))
+        return read_file(self.found.trace_itself(), processes=cores(), names=name_places(self.found))
 
     def __repr__(self) -> str:
         """Short, and without reading anything for it."""

@@ -235,7 +235,6 @@ def exchange_time(
         exposed_transfer_ns=(exposed - waits) // cells,
         exposed_stall_ns=sum(row.stalled_exposed_ns for row in rows) // cells,
         exposed_wait_ns=waits // cells,
-        hidden_ns=hidden_ns,
         free_compute_ns=max(0, _computing_ns(spans) - hidden_ns),
         free_backward_ns=communication.free_backward_ns if communication else None,
         before_gradients_ns=communication.before_gradients_ns if communication and compiled else 0,

@@ -21,10 +21,10 @@ from tb_steptime.ranks.arrivals import waited_for
 from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.result import DecidingPath, PathRank
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Columns, Int64
 
 
-class _RankMeetings(NamedTuple):
+class _RankMeetings(Columns, frozen=True, eq=False):
     """The collectives that one rank waits for with nothing else to do, ordered by their end (n,). meeting: place in
     `_Meetings`."""
 
@@ -33,7 +33,7 @@ class _RankMeetings(NamedTuple):
     meeting: Int64
 
 
-class _Meetings(NamedTuple):
+class _Meetings(Columns, frozen=True, eq=False):
     """Each meeting over all groups (m,): its last rank, the ns of its transfer and of the median exposed wait of the
     others, and its start and end on the last rank."""
 
@@ -107,9 +107,8 @@ def _slowest(windows: Sequence[tuple[int, int]]) -> int:
 
 def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, list[_RankMeetings]]:
     """Returns the meetings of all groups, one group after another, and for each rank those that it waits for."""
-    none = np.empty(0, np.int64)
-    meetings = [_Meetings(none, none, none, none, none)]
-    of_ranks = [[_RankMeetings(none, none, none)] for _ in range(ranks)]
+    meetings = [_Meetings.empty()]
+    of_ranks = [[_RankMeetings.empty()] for _ in range(ranks)]
     first = 0
     for group in matched:
         meeting = waited_for(group)
@@ -132,13 +131,8 @@ def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, li
             end = start[waited, member] + length[waited, member]
             of_ranks[place].append(_RankMeetings(begin, end, waited + first))
         first += len(length)
-    by_rank = [_by_end(*map(np.concatenate, zip(*own, strict=True))) for own in of_ranks]
-    return _Meetings(*map(np.concatenate, zip(*meetings, strict=True))), by_rank
-
-
-def _by_end(start: Int64, end: Int64, meeting: Int64) -> _RankMeetings:
-    order = np.argsort(end, kind="stable")
-    return _RankMeetings(start[order], end[order], meeting[order])
+    by_rank = [own[0].followed_by(*own[1:]).by("end") for own in of_ranks]
+    return meetings[0].followed_by(*meetings[1:]), by_rank
 
 
 def _follow(

@@ -120,7 +120,6 @@ def _row(span: RankSpan) -> RankRow:
         host=span.host,
         steps=len(span.step_names),
         mean_step_ns=span.mean_step_ns,
-        cut_short=span.cut_short,
         experts=span.ranks_result.experts,
     )
 

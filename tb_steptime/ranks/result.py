@@ -148,7 +148,6 @@ class RankRow(msgspec.Struct, frozen=True):
     key               the caller's name for its span
     host              None where the worker's name does not contain it
     steps             how many of the job's steps it recorded
-    cut_short         whether its file ends before the recording does
     matched           number of its matched collectives
     wait_ns           their time until the last rank has arrived
     transfer_ns       the rest of their time on this rank
@@ -166,7 +165,6 @@ class RankRow(msgspec.Struct, frozen=True):
     host: str | None
     steps: int
     mean_step_ns: int
-    cut_short: bool = False
     matched: int = 0
     transfer_ns: int = 0
     wait_ns: int = 0
@@ -264,15 +262,14 @@ class JobCollective(msgspec.Struct, frozen=True):
 
 class ExchangeTime(msgspec.Struct, frozen=True):
     """Time of the matched collectives per step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
-    exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
-    computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
-    reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
-    free_backward_ns, before_gradients_ns: as in `Communication`, of the first rank; the latter of compiled code."""
+    exposed_wait_ns: transfers, and waits for the last rank, that no computation hides. exposed_stall_ns: the part of
+    exposed_transfer_ns by which calls are longer than usual for no recorded reason. free_compute_ns: computing time of
+    the median rank beside which no exchange runs; it could hide more. free_backward_ns, before_gradients_ns: as in
+    `Communication`, of the first rank; the latter of compiled code."""
 
     exposed_transfer_ns: int
     exposed_stall_ns: int
     exposed_wait_ns: int
-    hidden_ns: int
     free_compute_ns: int
     free_backward_ns: int | None = None
     before_gradients_ns: int = 0
@@ -386,9 +383,9 @@ class LateRank(msgspec.Struct, frozen=True):
 class LateGroup(msgspec.Struct, frozen=True):
     """Ranks that are late together, ascending: each other rank waits for one of them. host: their common host, if they
     are all of its recorded ranks; else None. late_steps: number of the `steps` steps in which most of the others' waits
-    end when one of them arrives; caused_share: share of all others' waits that do. wait_ns, own_wait_ns, gain_ns: as in
-    `LateRank`. first: the one of them for which the others wait longest; causes: why it is late, compared with the
-    ranks outside the group.
+    end when one of them arrives; caused_share: share of all others' waits that do. wait_ns, gain_ns: as in `LateRank`.
+    first: the one of them for which the others wait longest; causes: why it is late, compared with the ranks outside
+    the group.
     """
 
     ranks: list[int]
@@ -398,7 +395,6 @@ class LateGroup(msgspec.Struct, frozen=True):
     steps: int
     caused_share: float
     wait_ns: int
-    own_wait_ns: int
     gain_ns: int
     causes: list[Cause] = []
 

@@ -82,10 +82,6 @@ class StepClock:
             self._collections.start()
         self.begin_step()
 
-    @property
-    def alive(self) -> bool:
-        return self._file is not None and self._file.alive
-
     def begin_step(self) -> None:
         """Begins a step: whatever was done since the last one ended belongs to none. Not needed if that was next to
         nothing."""

@@ -12,8 +12,8 @@ from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.long_gaps import LongGaps
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job import job_kind
-from tb_steptime.metrics.launches import LaunchFigures, launch_figures
+from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.steps.parts import (
     Parts,
     StepAggregates,

@@ -15,7 +15,7 @@ from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_itera
 from tb_steptime.metrics.excluded_time.ranges import warm_up
 from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.idle.token_waits import in_token_waits
-from tb_steptime.metrics.job import job_kind
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.phases.assignment import optimizer_updates, prepared
 from tb_steptime.metrics.steps.recaptures import recaptures
 from tb_steptime.metrics.steps.recomputed import again_activities, checkpointed

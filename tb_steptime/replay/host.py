@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import enum
 
-import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.host.handovers import handovers
-from tb_steptime.metrics.launches import stalled_launches
+from tb_steptime.metrics.launches.queue import stalled_launches
 from tb_steptime.metrics.phases.threads import autograd_threads, training_threads
 from tb_steptime.metrics.steady.edges import first_lost_ns
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.host_ranges import loader_rows
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Columns, Int64, UInt8, distinct_in, is_in
 
 #: A wait for a batch that is at least this long, and takes at least this share of the time between two waits, is a wait
 #: for its production; shorter ones only take it off the queue.
@@ -44,7 +43,7 @@ class Role(enum.IntEnum):
     ALLOCATE = 5  # a call that allocates or frees memory
 
 
-class Host(msgspec.Struct, frozen=True, eq=False):
+class Host(Columns, frozen=True, eq=False):
     """Items of host threads by lane and time. Before each item there is a stretch of the host's own time. ns.
 
     row        int64, row of the event table
@@ -66,9 +65,6 @@ class Host(msgspec.Struct, frozen=True, eq=False):
     role: UInt8
     drains: Bool
     queue_ns: Int64
-
-    def __len__(self) -> int:
-        return len(self.row)
 
 
 def find_host(trace: Trace) -> Host:

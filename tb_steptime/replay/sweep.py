@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.trace.extension import sweep_function
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
+from tb_steptime.trace.table import Columns, Int32, Int64, UInt8
 
 
 class EdgeKind(enum.IntEnum):
@@ -39,7 +39,7 @@ INFERRED = (EdgeKind.CROSSING, EdgeKind.RETURN)
 HOLDS = (EdgeKind.RETURN, EdgeKind.DONE)
 
 
-class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
+class Edges(Columns, frozen=True, eq=False, dict=True):
     """What waits for what, sorted by `after`. Nodes are numbered so that before < after.
 
     before, after   int32, numbers of nodes
@@ -52,25 +52,10 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
     lag_ns: Int64
     kind: UInt8
 
-    def __len__(self) -> int:
-        return len(self.before)
-
     @cached_property
     def in_bytes(self) -> tuple[bytes, bytes]:
         """The columns `before` and `lag_ns` in C's format, kept for all durations that are tried with these edges."""
         return self.before.astype(np.int64, copy=False).tobytes(), self.lag_ns.astype(np.int64, copy=False).tobytes()
-
-    def where(self, selected: Bool | Int64 | slice) -> Edges:
-        """Returns only the edges chosen by a mask, by numbers or by a range, in their order. Returns itself if a mask
-        chooses all."""
-        columns = msgspec.structs.astuple(self)
-        if isinstance(selected, slice):
-            return Edges(*(column[selected] for column in columns))
-        if selected.dtype == np.bool_:
-            if selected.all():
-                return self
-            selected = np.flatnonzero(selected)
-        return Edges(*(column.take(selected) for column in columns))
 
     def with_lags(self, lag_ns: Int64) -> Edges:
         """Returns the edges with these lags. Returns itself if no lag differs."""

@@ -1,26 +1,15 @@
-"""The length of a steady step after changes, each with an interval and with the assumptions on which it rests.
-
-The influence of other ranks: a collective ends when the last of them has arrived, whatever this rank does before.
-
-this rank   ---[wait   [==]----------[==]        as recorded
-changed     -[wait     [==]----------[==]        its launch comes earlier, the others do not
-others      |---------->|                        their own time since they all left the collective before
-
-If this rank was the last one, nothing shows how long the others had waited, so they do not hold it there.
-"""
+"""The length of a steady step after changes, each with an interval and with the assumptions on which it rests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.communication.collectives import find_collectives
-from tb_steptime.metrics.communication.est_waits import longer_than_best_ns
 from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.metrics.excluded_time.steady_step import steady_step_ns
@@ -33,6 +22,7 @@ from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.changes import Change, changes
 from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.host import Role, host_lanes
+from tb_steptime.replay.other_ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import (
     LIMITS,
     WAITS,
@@ -54,14 +44,13 @@ from tb_steptime.replay.steady import (
     recorded_length,
     steady_step,
 )
-from tb_steptime.replay.sweep import INFERRED, EdgeKind, edges_of, joined, repeated_starts
+from tb_steptime.replay.sweep import INFERRED, EdgeKind, repeated_starts
 from tb_steptime.replay.trust import unlinked, wait_error
 from tb_steptime.trace.allocator import give_back_freed
-from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
+from tb_steptime.trace.table import Bool, distinct_in, is_in
 
 #: Above this share of unexplained time no gain is reported.
 NO_GAIN = 0.2
@@ -192,34 +181,22 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     known_changes = changes(trace)
     if missing := [change for change in ids if change not in known_changes]:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known_changes)}.")
-    graph = build_graph(trace)
-    as_recorded = steady_step(trace, graph)
-    if as_recorded is None or not graph.on_device.any():
+    steps = _steps(trace)
+    if steps is None:
         return None
-    # a collective or kernel that may be as long in every step stays; a host that is late for an unknown reason does not
-    excess = find_excess(trace)
-    on_device = is_in(excess.track, distinct_in(graph.track[graph.on_device]))
-    undisturbed = less_excess(graph, excess.where((excess.kind != ExcessKind.UNKNOWN) | ~on_device), host_lanes(trace))
-    again = None if undisturbed is graph else steady_step(trace, undisturbed, as_recorded.number)
-    step = again or as_recorded
-    unseen, wait = unlinked(graph), wait_error(trace, graph)
-    del graph, undisturbed  # the changes are made to one step, and a graph takes a third of a trace's columns
     give_back_freed()
-    length = step.length_ns
-    replayed = as_recorded.length_ns
-    recorded = recorded_length(trace, as_recorded)
+    step = steps.steady
+    length, replayed = step.length_ns, steps.as_recorded.length_ns
+    recorded = recorded_length(trace, steps.as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
     lengths = sensitivity(trace, step)
     pace = pace_of(trace, step, length, lengths)
+    half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
+    error = abs(replayed - recorded) / recorded
+    is_explained = max(unexplained, steps.unlinked) <= NO_GAIN and pace is not Bound.UNKNOWN
+    trusted = is_explained and error <= MOST_ERROR and _is_of_the_recording(trace, recorded, length, lengths)
     compute = step.graph.on_device & ~exchanges(trace, step.graph)
     for_ranks = held_by_ranks(trace, step)
-    error = abs(replayed - recorded) / recorded
-    is_explained = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
-    main = main_device(trace)
-    judged = float(judged_ns(trace, main)[whole_steps(trace, main)].mean())  # with long delays in a few of the steps
-    half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
-    trusted = is_explained and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
-    trusted = trusted and _shows_batches(trace, judged, length, lengths)
     chosen = {change: known_changes[change] for change in ids} if ids else known_changes
     alone = {id: change(for_ranks) for id, change in chosen.items()} if unexplained <= NO_GAIN else {}
     gains = [Gain(id, None, None, None, None, []) for id in chosen]
@@ -228,18 +205,16 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         bases = _bases(for_ranks, observed_step_ns(trace))
         wider = error + (unexplained if unexplained > WIDER else 0.0)
         gains, combined = _gains(for_ranks, bases, length, wider, chosen, alone, keep_all=bool(ids))
-    # device numbers may be arbitrary, as the file writes them
-    _, device = np.unique(trace.events.device[step.graph.event[compute]], return_inverse=True)
     return WhatIf(
         recorded_step_ns=recorded,
         steady_step_ns=length,
         replayed_step_ns=replayed,
         pace=pace.value,
         sensitivity=lengths,
-        wait_error=wait,
+        wait_error=steps.wait_error,
         unexplained=unexplained,
-        unlinked=unseen,
-        device_ns=int(np.bincount(device.reshape(-1), step.graph.own_ns[compute], minlength=1).max()),
+        unlinked=steps.unlinked,
+        device_ns=_work_of_busiest_ns(trace, step.graph, compute),
         device_curve=_device_curve(for_ranks, compute, PARTS_LEFT),
         trusted=trusted,
         holds_unprofiled=half_pace is pace,
@@ -250,10 +225,47 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         sets=list(_sets(for_ranks, compute, chosen, alone, combined)) if trusted else [],
         half_host_ns=half,
         alone_ns=without_batches(free(for_ranks, ~for_ranks.graph.on_device)).length_ns,
-        pauses_alone_ns=_pauses_alone_ns(trace, as_recorded) if pace is Bound.COMMUNICATION else None,
+        pauses_alone_ns=_pauses_alone_ns(trace, steps.as_recorded) if pace is Bound.COMMUNICATION else None,
         observed_ns=observed_step_ns(trace),
         behind_batches_ns=_behind_batches_ns(trace, step, length - lengths.loader),
     )
+
+
+class _Steps(NamedTuple):
+    """The step to replay, with its excess and without it, and what the graph of the whole recording says of both, as
+    in `WhatIf`. The changes are made to one step: the graph itself takes a third of a trace's columns, and is freed."""
+
+    as_recorded: SteadyStep
+    steady: SteadyStep
+    unlinked: float
+    wait_error: float | None
+
+
+def _steps(trace: Trace) -> _Steps | None:
+    graph = build_graph(trace)
+    as_recorded = steady_step(trace, graph)
+    if as_recorded is None or not graph.on_device.any():
+        return None
+    # a collective or kernel that may be as long in every step stays; a host that is late for an unknown reason does not
+    excess = find_excess(trace)
+    on_device = is_in(excess.track, distinct_in(graph.track[graph.on_device]))
+    undisturbed = less_excess(graph, excess.where((excess.kind != ExcessKind.UNKNOWN) | ~on_device), host_lanes(trace))
+    again = None if undisturbed is graph else steady_step(trace, undisturbed, as_recorded.number)
+    return _Steps(as_recorded, again or as_recorded, unlinked(graph), wait_error(trace, graph))
+
+
+def _is_of_the_recording(trace: Trace, recorded_ns: int, step_ns: int, lengths: Sensitivity) -> bool:
+    """Returns whether a replayed step makes most of the recorded and of the mean step, and waits for batches as these
+    do."""
+    main = main_device(trace)
+    judged = float(judged_ns(trace, main)[whole_steps(trace, main)].mean())  # with long delays in a few of the steps
+    return step_ns >= MOSTLY * max(recorded_ns, judged) and _shows_batches(trace, judged, step_ns, lengths)
+
+
+def _work_of_busiest_ns(trace: Trace, graph: Graph, compute: Bool) -> int:
+    # device numbers may be arbitrary, as the file writes them
+    _, device = np.unique(trace.events.device[graph.event[compute]], return_inverse=True)
+    return int(np.bincount(device.reshape(-1), graph.own_ns[compute], minlength=1).max())
 
 
 def _behind_batches_ns(trace: Trace, step: SteadyStep, gain_ns: int) -> int:
@@ -406,51 +418,3 @@ def _gain(id: str, gain: int, after: int, others: dict[str, int], length: int, w
     possible = [gain, *(others[base] for base in rests)]
     margin = round(wider * abs(gain))
     return Gain(id, gain, min(possible) - margin, max(possible) + margin, after, rests)
-
-
-def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """Returns the same step with its collectives taking only their own time, and waiting for ranks that arrive as in
-    the recording. They arrive the same time after their group's previous collective or, if that is not in the step, at
-    the same time."""
-    graph = step.graph
-    nodes, group = _collectives(trace, graph)
-    if not len(nodes):
-        return step
-    longer = np.zeros(len(trace.events), np.int64)
-    longer[find_collectives(trace).event] = longer_than_best_ns(trace)
-    wait = np.minimum(longer[graph.event[nodes]], graph.own_ns[nodes])
-    if not wait.any():
-        return step
-    copies = COPIES if step.repeats else 1
-    began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
-    ended = began + graph.own_ns
-    own_ns, release = graph.own_ns.copy(), graph.release_ns.copy()
-    own_ns[nodes] -= wait
-    arrived = began[-1, nodes] + wait
-    in_turn = np.lexsort((nodes, group))
-    first = np.append(True, np.diff(group[in_turn]) != 0)
-    before = np.append(-1, in_turn[:-1])
-    last_of_group = in_turn[np.append(np.flatnonzero(first)[1:] - 1, len(in_turn) - 1)]
-    before[first] = last_of_group
-    waits = wait[in_turn] > 0
-    after = nodes[in_turn[waits]]
-    before = nodes[before[waits]]
-    first = first[waits]
-    lag = arrived[in_turn[waits]] - ended[np.where(first, max(copies - 2, 0), copies - 1), before]
-    edges = joined([graph.edges, edges_of(EdgeKind.RANKS, before[~first], after[~first], lag[~first])])
-    links = step.links
-    if step.repeats:
-        links = joined([links, edges_of(EdgeKind.RANKS, before[first], after[first], lag[first])])
-    else:
-        release[after[first]] = arrived[in_turn[waits]][first]
-    return replace(step, graph=replace(graph, own_ns=own_ns, release_ns=release, edges=edges), links=links)
-
-
-def _collectives(trace: Trace, graph: Graph) -> tuple[Int64, Int64]:
-    """Returns the nodes that are collectives, and a number for the group of each."""
-    collectives = find_collectives(trace)
-    place = np.full(len(trace.events), -1, np.int64)
-    place[collectives.event] = Groups.of(collectives.group, collectives.group_size).place
-    group = np.where(graph.on_device, place[graph.event], -1)
-    nodes = np.flatnonzero(group >= 0)
-    return nodes, group[nodes]

@@ -10,8 +10,8 @@ from tb_steptime.comparison.changes import ChangeId
 from tb_steptime.comparison.comparison import ChainLink, Comparison
 from tb_steptime.insights.base import Headline, Insight, NoteText
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.memory.allocations import MemoryBins
 from tb_steptime.metrics.memory.contents import CategoryBytes
+from tb_steptime.metrics.memory.curves import MemoryBins
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.snapshots.lines import DeviceGrowth, Strip

@@ -14,7 +14,7 @@ from tb_steptime.ingest.found import FoundSnapshot
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline
 from tb_steptime.metrics.flame import FlameTree, FrameKind
-from tb_steptime.metrics.memory.allocations import Curve, MemoryBins, memory_bins
+from tb_steptime.metrics.memory.curves import Curve, MemoryBins, memory_bins
 from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
 from tb_steptime.snapshots.categories import by_category, categories
 from tb_steptime.snapshots.lines import SMALLEST, UNKNOWN, Node, Strip, growth, stack_tree, strips

@@ -11,13 +11,13 @@ in use   0          4          6         2
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in
+from tb_steptime.trace.table import Bool, Columns, Int32, Int64, UInt8, is_in
 
 UInt64 = npt.NDArray[np.uint64]
 Int16 = npt.NDArray[np.int16]
@@ -53,8 +53,7 @@ class Frame(NamedTuple):
     function: str
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
+class Entries(Columns, frozen=True, eq=False):
     """The allocator's actions, in time order on each device.
 
     action    uint8, an `Action`
@@ -73,16 +72,8 @@ class Entries:
     time_us: Int64
     stack: Int32
 
-    def __len__(self) -> int:
-        return len(self.action)
 
-    def where(self, selected: Bool | Int64) -> Entries:
-        """Returns only the rows chosen by a mask or by row numbers, in their order."""
-        return Entries(*(getattr(self, column.name)[selected] for column in fields(self)))
-
-
-@dataclass(frozen=True, eq=False)
-class Segments:
+class Segments(Columns, frozen=True, eq=False):
     """Memory that the allocator holds. large: it belongs to the pool for blocks above 1 MB."""
 
     device: Int16
@@ -93,12 +84,8 @@ class Segments:
     expandable: Bool
     stack: Int32
 
-    def __len__(self) -> int:
-        return len(self.device)
 
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
+class Blocks(Columns, frozen=True, eq=False):
     """Parts of segments, which together fill them. requested: requested size; state: uint8, a `State`."""
 
     segment: Int32
@@ -107,9 +94,6 @@ class Blocks:
     requested: Int64
     state: UInt8
     stack: Int32
-
-    def __len__(self) -> int:
-        return len(self.segment)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +168,7 @@ def _backwards(entries: Entries, signs: dict[Action, int], at_end: int) -> Int64
     return at_end - (change.sum() - np.append(0, np.cumsum(change)))
 
 
-@dataclass(frozen=True, eq=False)
-class Allocations:
+class Allocations(Columns, frozen=True, eq=False):
     """Allocations of one device, as far as entries and blocks show them. Entries are numbered from 0 on each device.
 
     begin   int64, number of the entry that made it; -1: before the oldest entry
@@ -202,10 +185,6 @@ class Allocations:
     def alive_after(self, entries: int) -> Bool:
         """Returns which allocations exist after this many entries."""
         return (self.begin < entries) & (self.end >= entries)
-
-    def where(self, selected: Bool) -> Allocations:
-        """Returns only the chosen allocations."""
-        return Allocations(self.begin[selected], self.end[selected], self.size[selected], self.stack[selected])
 
 
 def allocations(snapshot: Snapshot, device_usage: Usage, device: int) -> Allocations:

@@ -13,7 +13,6 @@ import mmap
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -278,8 +277,8 @@ def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
     """Writes the columns into a folder. Raises OSError."""
     for name in _TABLES:
         table = getattr(snapshot, name)
-        for column in fields(table):
-            np.save(folder / f"{name}.{column.name}.npy", getattr(table, column.name), allow_pickle=False)
+        for column in table.__struct_fields__:
+            np.save(folder / f"{name}.{column}.npy", getattr(table, column), allow_pickle=False)
     rest = _Rest(
         snapshot.path, snapshot.file_bytes, snapshot.stacks, snapshot.frames, snapshot.expandable, snapshot.lost
     )
@@ -290,7 +289,7 @@ def saved_snapshot(folder: Path) -> Snapshot:
     """Reads a saved snapshot. Raises OSError."""
     rest = msgspec.json.decode((folder / _REST).read_bytes(), type=_Rest)
     tables = {
-        name: table(*(_column(folder / f"{name}.{column.name}.npy") for column in fields(table)))
+        name: table(*(_column(folder / f"{name}.{column}.npy") for column in table.__struct_fields__))
         for name, table in _TABLES.items()
     }
     return Snapshot(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.memory.allocations import ChurnRow, OpMemory
+from tb_steptime.metrics.memory.by_op import ChurnRow, OpMemory
 from tb_steptime.metrics.memory.contents import AllocationRow
 from tb_steptime.metrics.memory.fit.predictions import BatchFit, FitSetting, ModuleBytes
 from tb_steptime.metrics.memory.growth import Maker

@@ -12,7 +12,9 @@ from tb_steptime.metrics.excluded_time.steady_step import ExcessName, ExcessNs
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job import DeviceKind, ExecutionId, Purpose, Ranks, Vendor
+from tb_steptime.metrics.job.device import DeviceKind, Ranks, Vendor
+from tb_steptime.metrics.job.execution import ExecutionId
+from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.tables.notes import NoteReport
 from tb_steptime.text import Affected, Trust

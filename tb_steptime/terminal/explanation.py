@@ -89,16 +89,20 @@ def _host_rows(trace: Trace, thread: int | None, start_ns: int, end_ns: int) -> 
     return np.sort(np.concatenate((innermost, longest)))
 
 
+def stream_of(trace: Trace, row: int) -> str:
+    """Returns the device and the stream of an activity, as a user reads them."""
+    return f"{trace.job.accelerator} {int(trace.events.device[row])}, stream {int(trace.events.stream[row])}"
+
+
 def _event(trace: Trace, row: int, place: _Place, start_ns: int, end_ns: int) -> EvidenceEvent:
     events = trace.events
     start, end = int(events.start_ns[row]), int(events.start_ns[row] + events.dur_ns[row])
     on_device = int(events.kind[row]) in DEVICE_KINDS
     thread = f"thread {trace.threads[int(events.thread[row])].tid}"
-    stream = f"{trace.job.accelerator} {int(events.device[row])}, stream {int(events.stream[row])}"
     return EvidenceEvent(
         place=place,
         name=trace.name_of(row),
-        track=stream if on_device else thread,
+        track=stream_of(trace, row) if on_device else thread,
         start_ns=start,
         duration_ns=end - start,
         covers_ns=max(0, min(end, end_ns) - max(start, start_ns)),

@@ -96,7 +96,7 @@ def _device_memory(memory: DeviceMemory) -> MemoryReport:
         device=memory.device,
         name=memory.name,
         peak_allocated_bytes=memory.peak.allocated_bytes if memory.whole else None,
-        peak_reserved_bytes=memory.reserved_peak.reserved_bytes if memory.reserved_peak else None,
+        peak_reserved_bytes=memory.most_reserved_bytes,
         at_step=memory.peak.step,
         growth_bytes_per_step=memory.growth.bytes_per_step,
         by_category=None if memory.categories is None else {part.category: part.bytes for part in memory.categories},

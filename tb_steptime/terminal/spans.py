@@ -105,13 +105,14 @@ def measured_trace(span: FoundSpan, on_progress: OnProgress) -> tuple[Trace, Mea
 
 def trace_of(span: FoundSpan, on_progress: OnProgress) -> Trace:
     """Returns the trace itself, for what a summary does not hold. Raises TraceError."""
-    if span.trace is None:
-        hint = "Put the trace next to it: a summary does not hold single events."
-        raise TraceError("The trace of this summary file is not there", span.path, hint)
     from tb_steptime.ingest.measure import read_file
 
     trace = read_file(
-        span.trace, on_progress, whole_recording=span.whole_recording, processes=cores(), names=name_places(span)
+        span.trace_itself(),
+        on_progress,
+        whole_recording=span.whole_recording,
+        processes=cores(),
+        names=name_places(span),
     )
     if not span.only_steps:
         return trace

@@ -177,7 +177,7 @@ def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
 
 def _idle(host: HostResult) -> Iterator[str]:
     """Yields why the span's main device is idle. Reasons below a thousandth of the step are left out."""
-    idle = next((device.mean for device in host.devices if device.device == host.device), None)
+    idle = host.main_idle
     if idle is None or not idle.total_ns:
         return
     yield share_row(
@@ -257,8 +257,8 @@ def _memory(memory: MemoryResult) -> Iterator[str]:
 def _more_of(device: DeviceMemory) -> str:
     """Says whose memory it is, when it is most, and whether it grows."""
     parts = [printable(device.name)]
-    if device.reserved_peak and device.reserved_peak.reserved_bytes is not None:
-        parts.append(f"{nbytes(device.reserved_peak.reserved_bytes)} reserved")
+    if device.most_reserved_bytes is not None:
+        parts.append(f"{nbytes(device.most_reserved_bytes)} reserved")
     if device.total_bytes:
         parts.append(f"of {nbytes(device.total_bytes)}")
     parts.append(f"in step {printable(device.peak.step)}" if device.peak.step else "outside of the steps")

@@ -20,12 +20,13 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.memory.allocations import bin_edges
+from tb_steptime.metrics.launches.queue import all_launch_calls
+from tb_steptime.metrics.memory.curves import bin_edges
 from tb_steptime.timeline.answers import BusyBins, Depth, KernelsNamed
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.host_ranges import host_ranges
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int64, Kind
 
 #: Number of bins of the queue, as a wide screen has columns; and maximum number of bins in a request.
@@ -37,14 +38,12 @@ MOST_NAMES = 3
 
 def write_queue(trace: Trace, columns: Columns) -> None:
     """Writes the instants at which the depth changes, the depth from each instant on, and its integral up to each."""
-    events, launches = trace.events, find_launches(trace)
-    linked = np.flatnonzero(launches.call >= 0)
-    calls, first = np.unique(launches.call[linked], return_index=True)
-    started = events.start_ns[launches.activity[linked[first]]]  # activities are in time order: the first one
-    launched = np.minimum(events.start_ns[calls], started)  # by two clocks; must not be negative
+    start, launches = trace.events.start_ns, all_launch_calls(trace)
+    started = start[launches.activity]
+    launched = np.minimum(start[launches.call], started)  # by two clocks; must not be negative
     instants = np.concatenate((launched, started))
     order = np.argsort(instants, kind="stable")  # launches first at equal times
-    depth = np.cumsum(np.where(order < len(calls), 1, -1))
+    depth = np.cumsum(np.where(order < len(launched), 1, -1))
     instants = instants[order]
     area = np.concatenate(([0], np.cumsum(depth[:-1] * np.diff(instants)))) if len(order) else depth
     columns.add("queue.instant", instants)

@@ -12,18 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import (
-    Curve,
-    MemoryBins,
-    allocations,
-    births,
-    curve,
-    ends_ns,
-    makers,
-    memory_bins,
-    memory_devices,
-    sizes,
-)
+from tb_steptime.metrics.memory.allocations import allocations, births, ends_ns, makers, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.contents import (
     MOST_ROWS,
@@ -33,6 +22,7 @@ from tb_steptime.metrics.memory.contents import (
     parts_of,
     why_no_parts,
 )
+from tb_steptime.metrics.memory.curves import Curve, MemoryBins, curve, memory_bins, memory_devices
 from tb_steptime.metrics.phases.sites import PHASES, without_engine
 from tb_steptime.text import Reason
 from tb_steptime.timeline.bins import MAX_BINS

@@ -37,7 +37,7 @@ from tb_steptime.metrics.excluded_time.steady_step import excess_names, longest_
 from tb_steptime.metrics.gpu.counters import COUNTERS, sampled_ids, samples
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
-from tb_steptime.metrics.job import purpose_of
+from tb_steptime.metrics.job.purpose import purpose_of
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.threads import autograd_threads, training_threads
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins

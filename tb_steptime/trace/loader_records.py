@@ -6,18 +6,14 @@ main process     asked    arrived unpickled pinned  returned    one row of `Rece
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 import numpy as np
 
 from tb_steptime.text import Note
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Columns, Int64
 
 #: A time that was not recorded.
 UNKNOWN_TIME = int(np.iinfo(np.int64).min)
-
-_Rows = TypeVar("_Rows", bound="Columns")
 
 
 class LoaderSettings(msgspec.Struct, frozen=True):
@@ -34,20 +30,6 @@ class LoaderSettings(msgspec.Struct, frozen=True):
     iterable: bool | None
 
 
-class Columns(msgspec.Struct, frozen=True, eq=False):
-    """Columns of rows, all int64."""
-
-    @property
-    def columns(self) -> tuple[Int64, ...]:
-        return msgspec.structs.astuple(self)
-
-    def take(self: _Rows, rows: Int64 | Bool) -> _Rows:
-        return type(self)(*(column[rows] for column in self.columns))
-
-    def by(self: _Rows, column: str) -> _Rows:
-        return self.take(np.argsort(getattr(self, column), kind="stable"))
-
-
 class BatchRows(Columns, frozen=True, eq=False):
     """One row for each batch: its number, and the pass over the data that it belongs to. keys: a unique number per
     batch of a process."""
@@ -55,9 +37,6 @@ class BatchRows(Columns, frozen=True, eq=False):
     loader: Int64
     pass_number: Int64
     batch: Int64
-
-    def __len__(self) -> int:
-        return len(self.batch)
 
     @property
     def keys(self) -> Int64:

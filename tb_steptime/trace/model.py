@@ -36,6 +36,7 @@ from tb_steptime.trace.table import (
     DEVICE_KINDS,
     Bool,
     CollectiveTable,
+    Columns,
     EventTable,
     Float64,
     Int32,
@@ -49,10 +50,6 @@ from tb_steptime.trace.table import (
     StringTable,
     distinct_in,
     is_in,
-    no_collectives,
-    no_memory,
-    no_sequences,
-    no_stacks,
 )
 
 
@@ -119,7 +116,7 @@ class NamedFrom(msgspec.Struct, frozen=True):
     is_private: bool = False
 
 
-class GraphNodeTable(msgspec.Struct, frozen=True, eq=False):
+class GraphNodeTable(Columns, frozen=True, eq=False):
     """Activities that ran as a node of a CUDA graph; one row for each, whatever its kind.
 
     event   int32, row of the event table, ascending
@@ -133,11 +130,8 @@ class GraphNodeTable(msgspec.Struct, frozen=True, eq=False):
     graph: Int32 | Int64
     node: Int32 | Int64
 
-    def __len__(self) -> int:
-        return len(self.event)
 
-
-class AnnotationTable(msgspec.Struct, frozen=True, eq=False):
+class AnnotationTable(Columns, frozen=True, eq=False):
     """The user's annotation of an activity, made while its graph was captured, and the lane that a profiler moved it to
     for that. One row for each activity that has either.
 
@@ -161,11 +155,8 @@ class AnnotationTable(msgspec.Struct, frozen=True, eq=False):
     lane: Int32
     stream: Int32
 
-    def __len__(self) -> int:
-        return len(self.event)
 
-
-class DependencyTable(msgspec.Struct, frozen=True, eq=False):
+class DependencyTable(Columns, frozen=True, eq=False):
     """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. There is
     one row per edge.
 
@@ -175,11 +166,8 @@ class DependencyTable(msgspec.Struct, frozen=True, eq=False):
     before: Int32
     after: Int32
 
-    def __len__(self) -> int:
-        return len(self.before)
 
-
-class CounterTable(msgspec.Struct, frozen=True, eq=False):
+class CounterTable(Columns, frozen=True, eq=False):
     """Samples of the GPU's hardware counters, sorted by device, counter and time.
 
     device   int32
@@ -192,30 +180,6 @@ class CounterTable(msgspec.Struct, frozen=True, eq=False):
     name: Int32
     ts: Int64
     value: Float64
-
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    def where(self, included: Bool | Int64) -> CounterTable:
-        """Returns only the rows chosen by a mask or by row numbers."""
-        return CounterTable(*(column[included] for column in msgspec.structs.astuple(self)))
-
-
-def no_graph_nodes() -> GraphNodeTable:
-    return GraphNodeTable(*(np.empty(0, np.int32) for _ in range(3)))
-
-
-def no_annotations() -> AnnotationTable:
-    return AnnotationTable(*(np.empty(0, np.int32) for _ in range(7)))
-
-
-def no_dependencies() -> DependencyTable:
-    return DependencyTable(*(np.empty(0, np.int32) for _ in range(2)))
-
-
-def no_counters() -> CounterTable:
-    narrow = np.empty(0, np.int32)
-    return CounterTable(narrow, narrow, np.empty(0, np.int64), np.empty(0, np.float64))
 
 
 class Trace(msgspec.Struct, frozen=True, eq=False):
@@ -262,20 +226,20 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     json_bytes: int
     event_count: int
     inputs: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    sequences: SequenceTable = msgspec.field(default_factory=no_sequences)
-    stacks: StackTable = msgspec.field(default_factory=no_stacks)
+    sequences: SequenceTable = msgspec.field(default_factory=SequenceTable.empty)
+    stacks: StackTable = msgspec.field(default_factory=StackTable.empty)
     stack_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    hierarchies: StackTable = msgspec.field(default_factory=no_stacks)
+    hierarchies: StackTable = msgspec.field(default_factory=StackTable.empty)
     hierarchy_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    collectives: CollectiveTable = msgspec.field(default_factory=no_collectives)
+    collectives: CollectiveTable = msgspec.field(default_factory=CollectiveTable.empty)
     collective_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    graph_nodes: GraphNodeTable = msgspec.field(default_factory=no_graph_nodes)
-    annotations: AnnotationTable = msgspec.field(default_factory=no_annotations)
+    graph_nodes: GraphNodeTable = msgspec.field(default_factory=GraphNodeTable.empty)
+    annotations: AnnotationTable = msgspec.field(default_factory=AnnotationTable.empty)
     annotation_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    dependencies: DependencyTable = msgspec.field(default_factory=no_dependencies)
-    counters: CounterTable = msgspec.field(default_factory=no_counters)
+    dependencies: DependencyTable = msgspec.field(default_factory=DependencyTable.empty)
+    counters: CounterTable = msgspec.field(default_factory=CounterTable.empty)
     counter_names: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
-    memory: MemoryTable = msgspec.field(default_factory=no_memory)
+    memory: MemoryTable = msgspec.field(default_factory=MemoryTable.empty)
     windows: Intervals = msgspec.field(default_factory=Intervals.empty)
     loader_records: LoaderRecords | None = None
     step_pace: StepPace | None = None

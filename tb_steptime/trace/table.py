@@ -12,8 +12,9 @@ Rows are sorted by (start, longer first), so that an enclosing event comes befor
 from __future__ import annotations
 
 import enum
-from functools import cached_property
-from typing import TypeVar
+from functools import cache, cached_property
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -53,6 +54,60 @@ CALL_KINDS = (Kind.RUNTIME, Kind.DRIVER)
 
 #: All rows of a column, where rows are asked for.
 ALL_ROWS = slice(None)
+
+
+_Rows = TypeVar("_Rows", bound="Columns")
+
+
+class Columns(msgspec.Struct, frozen=True, eq=False):
+    """A table in columns, which are arrays with one entry for each row."""
+
+    @classmethod
+    def empty(cls: type[_Rows]) -> _Rows:
+        """Returns a table without rows. A column that may have two types has the first."""
+        return cls(*(np.empty(0, kind) for kind in _number_types(cls)))
+
+    @property
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        return msgspec.structs.astuple(self)
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.__struct_fields__[0]))
+
+    def where(self: _Rows, rows: Bool | Int64 | slice) -> _Rows:
+        """Returns only the rows chosen by a mask, by numbers or by a range, in their order. Returns itself if a mask
+        chooses all, and copies nothing for a range."""
+        if isinstance(rows, slice):
+            return type(self)(*(column[rows] for column in self.columns))
+        if rows.dtype == np.bool_:
+            if rows.all():
+                return self
+            rows = np.flatnonzero(rows)
+        return type(self)(*(column.take(rows, axis=0) for column in self.columns))
+
+    def followed_by(self: _Rows, *more: _Rows) -> _Rows:
+        """Returns these rows and then those of other tables."""
+        columns = zip(self.columns, *(each.columns for each in more), strict=True)
+        return type(self)(*map(np.concatenate, columns))
+
+    def by(self: _Rows, column: str) -> _Rows:
+        """Returns the rows sorted by a column."""
+        return self.where(np.argsort(getattr(self, column), kind="stable"))
+
+
+@cache
+def _number_types(table: type[Columns]) -> list[Any]:
+    return [_number_type(array) for array in get_type_hints(table).values()]
+
+
+def _number_type(array: Any) -> Any:
+    """Returns the type of numbers in an array of this type.
+
+    >>> _number_type(Int32 | Int64)
+    <class 'numpy.int32'>
+    """
+    first, *others = get_args(array)
+    return _number_type(first) if get_origin(array) is UnionType else get_args(others[0])[0]
 
 
 class StringTable:
@@ -288,7 +343,7 @@ def _merged(pieces: list[Int64]) -> Int64:
     return merged
 
 
-class SequenceTable(msgspec.Struct, frozen=True, eq=False):
+class SequenceTable(Columns, frozen=True, eq=False):
     """Numbers that join a node of the backward pass with the op that created it; one row per op with a number.
 
     event            int32, row of the event table, ascending
@@ -302,11 +357,8 @@ class SequenceTable(msgspec.Struct, frozen=True, eq=False):
     number: Int32 | Int64
     forward_thread: Int32
 
-    def __len__(self) -> int:
-        return len(self.event)
 
-
-class StackTable(msgspec.Struct, frozen=True, eq=False):
+class StackTable(Columns, frozen=True, eq=False):
     """Call stacks as 2021 and 2022 wrote them, on ops; one row per op that has one.
 
     event    int32, row of the event table, ascending
@@ -316,11 +368,8 @@ class StackTable(msgspec.Struct, frozen=True, eq=False):
     event: Int32
     stack: Int32
 
-    def __len__(self) -> int:
-        return len(self.event)
 
-
-class CollectiveTable(msgspec.Struct, frozen=True, eq=False):
+class CollectiveTable(Columns, frozen=True, eq=False):
     """What PyTorch records about a collective, on its op (`record_param_comms`) and on its kernels; one row for each.
 
     event            int32, row of the event table, ascending
@@ -352,11 +401,8 @@ class CollectiveTable(msgspec.Struct, frozen=True, eq=False):
     sequence: Int64
     peer: Int32
 
-    def __len__(self) -> int:
-        return len(self.event)
 
-
-class MemoryTable(msgspec.Struct, frozen=True, eq=False):
+class MemoryTable(Columns, frozen=True, eq=False):
     """The allocator's events, one row for each allocation and each free, sorted by time.
 
     ts            int64, ns relative to `Trace.origin_ns`
@@ -378,31 +424,6 @@ class MemoryTable(msgspec.Struct, frozen=True, eq=False):
     addr: Int64
     allocated: Int64
     reserved: Int64
-
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    def where(self, included: Bool | Int64) -> MemoryTable:
-        """Returns only the rows chosen by a mask or by row numbers."""
-        return MemoryTable(*(column[included] for column in msgspec.structs.astuple(self)))
-
-
-def no_memory() -> MemoryTable:
-    narrow, nothing = np.empty(0, np.int32), np.empty(0, np.int64)
-    return MemoryTable(nothing, narrow, narrow, narrow, nothing, nothing, nothing, nothing)
-
-
-def no_collectives() -> CollectiveTable:
-    narrow, nothing = np.empty(0, np.int32), np.empty(0, np.int64)
-    return CollectiveTable(*(narrow,) * 8, nothing, narrow, nothing, narrow)
-
-
-def no_sequences() -> SequenceTable:
-    return SequenceTable(*(np.empty(0, np.int32) for _ in range(3)))
-
-
-def no_stacks() -> StackTable:
-    return StackTable(*(np.empty(0, np.int32) for _ in range(2)))
 
 
 class KernelTable(msgspec.Struct, frozen=True, eq=False):

@@ -19,8 +19,8 @@ from tb_steptime.metrics.idle.blocking_rows import BlockingRow
 from tb_steptime.metrics.idle.bottleneck import Pace
 from tb_steptime.metrics.idle.bottleneck import judge as bound_of
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job import JobKind
-from tb_steptime.metrics.launches import LaunchFigures
+from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.phases.sites import SITES
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.parts import Segment

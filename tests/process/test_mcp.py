@@ -14,7 +14,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.memory.allocations import NOT_RECORDED
+from tb_steptime.metrics.memory.curves import NOT_RECORDED
 from tb_steptime.terminal.agent.answers import memory_fit, window
 from tb_steptime.terminal.agent.logs import Logs, SpanChoice
 from tb_steptime.terminal.memory_report import NOT_RECORDED as NO_ALLOCATIONS

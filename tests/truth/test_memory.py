@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tb_steptime.analyses.memory import DeviceMemory, analyse
-from tb_steptime.metrics.memory.allocations import Place, curve, memory_by_op, memory_devices
+from tb_steptime.metrics.memory.by_op import memory_by_op
+from tb_steptime.metrics.memory.curves import Place, curve, memory_devices
 from tb_steptime.trace.kineto import read_trace
 from tests.drawn.memory import with_memory
 from tests.drawn.real_traces import cases, read_real, reference

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tb_steptime.replay.graph import build_graph
+from tb_steptime.replay.other_ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import exchanges, scaled
 from tb_steptime.replay.steady import steady_step
-from tb_steptime.replay.whatif import held_by_ranks
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.replayed import MS

@@ -12,7 +12,7 @@ import sys
 
 from benchmarks.laboratory.on_gpu.names import RECORDED
 from tb_steptime.ingest.measure import read_file
-from tb_steptime.metrics.memory.allocations import CPU, memory_devices
+from tb_steptime.metrics.memory.curves import CPU, memory_devices
 from tb_steptime.metrics.memory.fit.fit import MARGIN, MemoryFit, memory_fit, peak_at
 
 FOLDER = RECORDED / "memory"

@@ -297,7 +297,7 @@ def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[
         is_produced | np.isin(produced.keys, received.keys[is_received]),
         is_received | np.isin(received.keys, produced.keys[is_produced]),
     )
-    return produced.take(is_produced).by("start_ns"), received.take(is_received).by("returned_ns")
+    return produced.where(is_produced).by("start_ns"), received.where(is_received).by("returned_ns")
 
 
 #: Minimum numbers of batches outside and inside the span. Fewer outside may be those of the job's first steps, or of
@@ -327,13 +327,13 @@ def passes_between(read: Sequence[RecorderFile], low: int, high: int) -> LoaderP
     loader, rows = _rows(read, layout.BEGAN)
     passes = LoaderPasses(loader, *rows["values"][:, :2].T)
     inside = (rows["worker"] == layout.NO_WORKER) & (passes.ready_ns > low) & (passes.begin_ns < high)
-    return passes.take(inside).by("begin_ns")
+    return passes.where(inside).by("begin_ns")
 
 
 def _produced(read: Sequence[RecorderFile]) -> ProducedBatches:
     loader, rows = _rows(read, layout.PRODUCED)
     fields = _fields(rows, "pass_number", "batch", "worker", "pid")
-    return ProducedBatches(loader, *fields, *rows["values"][:, 1:].T).take(rows["flags"] == 0)
+    return ProducedBatches(loader, *fields, *rows["values"][:, 1:].T).where(rows["flags"] == 0)
 
 
 def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
@@ -346,8 +346,8 @@ def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
     number, batch = _fields(rows, "pass_number", "batch")
     requested, end = rows["values"][:, 0], rows["values"][:, 3]
     alone = ReceivedBatches(loader, number, batch, requested, end, end, np.full_like(end, UNKNOWN_TIME), end)
-    alone = alone.take((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
-    return ReceivedBatches(*(np.concatenate(both) for both in zip(received.columns, alone.columns, strict=True)))
+    alone = alone.where((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
+    return received.followed_by(alone)
 
 
 def _rows(read: Sequence[RecorderFile], kind: int) -> tuple[Int64, Rows]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.metrics.data_loading.bursts import BLOCKED_FRACTION
+from tb_steptime.metrics.data_loading.in_order import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.lines import Activity
 from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.throughput import WorkerCurve
@@ -92,7 +92,7 @@ def _activities_title(rows: list[Activity]) -> Phrase:
 
 
 def _recorded_titles(recorded: Recorded) -> Titles:
-    workers = [each for each in recorded.workers if each.loader == recorded.main and each.worker >= 0]
+    workers = recorded.main_workers
     number = len({each.worker for each in workers})
     title = phrase("What does the loader do, and when?")
     if number:

@@ -16,7 +16,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.operators import MISSING, NO_FRAMES
 from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.gpu.activities import KernelSite
-from tb_steptime.metrics.job import Vendor
+from tb_steptime.metrics.job.device import Vendor
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.text import Phrase, closed, filled, fraction, joined, ns, phrase, text
 

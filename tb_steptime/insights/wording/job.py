@@ -6,7 +6,11 @@ from tb_steptime.analyses.overview import DeviceFigures
 from tb_steptime.insights.base import JobText
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.terms import processors_short
-from tb_steptime.metrics.job import ExecutionId, JobEvidence, JobKind, Purpose, Vendor
+from tb_steptime.metrics.job.device import Vendor
+from tb_steptime.metrics.job.evidence import JobEvidence
+from tb_steptime.metrics.job.execution import ExecutionId
+from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, phrase, shortened, text
 
 _PURPOSES: dict[Purpose, str] = {"training": "training", "inference": "inference", "unknown": ""}

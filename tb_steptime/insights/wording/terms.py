@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.metrics.job import Vendor
+from tb_steptime.metrics.job.device import Vendor
 from tb_steptime.text import Quantity, text
 
 

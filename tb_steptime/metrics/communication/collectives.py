@@ -33,6 +33,7 @@ from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.table import (
     Bool,
+    Columns,
     Int32,
     Int64,
     Kind,
@@ -109,7 +110,7 @@ _MESSAGE_REQUEST = expression(r"c10d::(?:send|recv_)")
 _PEER_INPUT = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
 
 
-class Collectives(msgspec.Struct, frozen=True, eq=False):
+class Collectives(Columns, frozen=True, eq=False):
     """One entry per collective, in the order of starts. A number that is not recorded is -1.
 
     event        row of the event table: a kernel or, without a GPU, a mark of the host
@@ -139,9 +140,6 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
     peer: Int32
     sends: Bool
     batched: Bool
-
-    def __len__(self) -> int:
-        return len(self.event)
 
 
 @shared

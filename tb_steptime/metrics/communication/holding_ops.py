@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.gpu.utilization import collective_names
-from tb_steptime.metrics.job import compiled_ranges
+from tb_steptime.metrics.job.execution import compiled_ranges
 from tb_steptime.trace.intervals import NEVER, Intervals
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import parent_places

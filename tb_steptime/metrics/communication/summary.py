@@ -15,6 +15,7 @@ from tb_steptime.metrics.communication.collectives import (
     launched_by_sync_norm,
     launching_calls,
 )
+from tb_steptime.metrics.communication.early_exchanges import early_exchanges
 from tb_steptime.metrics.communication.est_waits import est_wait_ns
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
@@ -24,14 +25,13 @@ from tb_steptime.metrics.communication.exposure import (
     judged_windows,
 )
 from tb_steptime.metrics.communication.reduced_passes import backward_computing, before_gradients
-from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, reducer
+from tb_steptime.metrics.communication.reducer import Reducer, reducer
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
 from tb_steptime.metrics.phases.assignment import activity_sites
 from tb_steptime.metrics.phases.sites import PHASES, SITE, SITE_PHASE
 from tb_steptime.metrics.phases.threads import engine_nodes
-from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches
@@ -144,8 +144,6 @@ class Communication(msgspec.Struct, frozen=True):
 
     running_ns            time in which a collective runs
     exposed_ns            the part of running_ns in which no computation runs
-    left_out_ns           the rest of the step's part "communication", in work from before the recording or, without a
-                          GPU, beside ops
     wait_ns               estimated waits for other ranks, over all steps
     steady_wait_ns        the same over the steps after the first one, in which ranks wait for each other's profiler to
                           start; None with fewer than FEWEST_STEPS steps
@@ -165,7 +163,6 @@ class Communication(msgspec.Struct, frozen=True):
 
     running_ns: int
     exposed_ns: int
-    left_out_ns: int
     wait_ns: int
     steady_wait_ns: int | None
     computing_ns: int
@@ -190,9 +187,6 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
         return None
     wait = np.minimum(est_wait_ns(trace), exposed.exposed_ns)
     waits, exposed_ns = np.flatnonzero(wait), int(exposed.exposed_ns.sum())
-    parts = step_breakdown(trace)
-    places = find_steps(trace).begun_at(chosen.start_ns).tolist()
-    total_ns = sum(parts[place].communication for place in places)
     free = computing - running
     reduces = _reduces_gradients(trace, collectives)
     free_backward = backward_computing(trace, reduces)
@@ -200,7 +194,6 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
     return Communication(
         running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns // steps,
-        left_out_ns=(total_ns - exposed_ns) // steps,
         wait_ns=int(wait.sum()) // steps,
         steady_wait_ns=_steady_wait_ns(trace, collectives, wait, chosen),
         computing_ns=computing.total_ns // steps,

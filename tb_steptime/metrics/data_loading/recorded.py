@@ -122,6 +122,11 @@ class Recorded(msgspec.Struct, frozen=True):
     held_ns: int | None = None
 
     @property
+    def main_workers(self) -> list[RecordedWorker]:
+        """The worker processes of the main loader; none if the training process makes its batches."""
+        return [each for each in self.workers if each.loader == self.main and each.worker >= 0]
+
+    @property
     def main_loader(self) -> RecordedLoader:
         return next(loader for loader in self.loaders if loader.loader == self.main)
 
@@ -135,7 +140,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     steps = find_steps(trace).steps
     window = find_steps(trace).host_window
     main, loaders = _main_loader(trace, timings), _loaders(trace, records, timings)
-    of_loader = timings.take(timings.loader == main)
+    of_loader = timings.where(timings.loader == main)
     main_batches = _of_main(records, timings, main)
     settled = settled_batches(records, timings, main)
     shares = sampled_shares(records.produced, main_batches.timings.produced)
@@ -224,7 +229,7 @@ class _OfMain(msgspec.Struct, frozen=True, eq=False):
 
 
 def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMain:
-    produced = timings.take((timings.loader == main) & (timings.produced >= 0))
+    produced = timings.where((timings.loader == main) & (timings.produced >= 0))
     own = sampled_shares(records.produced, produced.produced).own_cpu
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[produced.produced]
@@ -271,8 +276,8 @@ def _workers(records: LoaderRecords, loader: int) -> int:
 def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
     """Returns the batches whose production is known, without each worker's first one of a pass if there are others. In
     its first batch the dataset opens files, and no number of workers ends the wait for it."""
-    produced = timings.take((timings.loader == main) & (timings.produced >= 0))
-    later = produced.take(produced.batch >= max(1, _workers(records, main)))
+    produced = timings.where((timings.loader == main) & (timings.produced >= 0))
+    later = produced.where(produced.batch >= max(1, _workers(records, main)))
     return later if len(later) else produced
 
 

@@ -93,7 +93,7 @@ def sampler_ns(timings: BatchTimings) -> int | None:
 
 
 def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> BatchTimings:
-    received_batches = records.received.take(rows)
+    received_batches = records.received.where(rows)
     produced_batches, called_ns = records.produced, received_batches.next_called_ns
     all_producers = producers(records)
     produced, ready_ns = all_producers[rows], ready_at(records, all_producers)[rows]

@@ -13,15 +13,8 @@ import math
 
 import msgspec
 
-from tb_steptime.metrics.data_loading.bursts import (
-    AMBIGUOUS,
-    BLOCKED_FRACTION,
-    FEWEST,
-    USUAL_PREFETCH,
-    BatchProduction,
-    find_burst,
-    rest_ns,
-)
+from tb_steptime.metrics.data_loading.bursts import AMBIGUOUS, find_burst, rest_ns
+from tb_steptime.metrics.data_loading.in_order import BLOCKED_FRACTION, FEWEST, USUAL_PREFETCH, BatchProduction
 from tb_steptime.metrics.data_loading.loaders import MainLoader, find_batches, main_loader
 from tb_steptime.metrics.data_loading.recorded import Recorded, settled_batches, what_is_recorded
 from tb_steptime.metrics.data_loading.recorded_workers import COMPUTES_FRACTION, find_timings

@@ -29,7 +29,7 @@ from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, op_at
 from tb_steptime.trace.quality.memory_calls import allocation_retries, waits_of_retries
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Columns, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
 
 # Calls that block the host are recognised by their names, and copies that stage pageable memory by their memory.
 #
@@ -165,7 +165,7 @@ _BY_WEIGHT = (
 )
 
 
-class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
+class BlockingGroups(Columns, frozen=True, eq=False):
     """The groups in the steps, sorted by start. Groups of different threads may overlap. Each column has one entry per
     group.
 
@@ -187,9 +187,6 @@ class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
     copy: Int32
     bytes: Int64
     names: Int32
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     def calls(self, trace: Trace, group: int) -> str:
         """Returns the names of a group's calls, such as "cudaMemcpyAsync + cudaStreamSynchronize"."""
@@ -214,10 +211,10 @@ def blocking_groups(trace: Trace) -> BlockingGroups:
     groups = _groups(trace, calls, np.flatnonzero(new), order)
     low, high = find_steps(trace).host_window
     inside = (groups.start >= low) & (groups.start < high)
-    return BlockingGroups(*(getattr(groups, column)[inside] for column in BlockingGroups.__struct_fields__))
+    return groups.where(inside)
 
 
-class _Calls(msgspec.Struct, frozen=True, eq=False):
+class _Calls(Columns, frozen=True, eq=False):
     """Calls that may be in a group: those that block, and asynchronous copies for which the host waits at once. They
     are sorted by thread, then by time. op: the innermost op around the call, -1 for none. launched: number of earlier
     launches of the thread."""
@@ -240,7 +237,7 @@ def _calls_of_groups(trace: Trace) -> _Calls:
     calls = _Calls(rows, kind, events.thread[rows], op_at(trace, rows), _launched_before(trace, rows))
     waited = np.append(~_opens(trace, calls)[1:] & (kind[1:] == Blocks.SYNC), False)
     keep = (kind != Blocks.NOT) | waited
-    return _Calls(*(getattr(calls, column)[keep] for column in _Calls.__struct_fields__))
+    return calls.where(keep)
 
 
 def _host_copies(trace: Trace) -> Int64:

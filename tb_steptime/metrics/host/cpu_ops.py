@@ -20,8 +20,9 @@ from tb_steptime.metrics.host.dimensions import DIMENSIONS, channels_last
 from tb_steptime.metrics.host.embedding_tables import table_times
 from tb_steptime.metrics.host.slow_half import SlowHalf, slow_half
 from tb_steptime.metrics.means import usual_ns
-from tb_steptime.metrics.memory.allocations import CPU, memory_devices, op_bytes
-from tb_steptime.metrics.phases.assignment import host_courses, optimizer_class, site_of
+from tb_steptime.metrics.memory.by_op import op_bytes
+from tb_steptime.metrics.memory.curves import CPU, memory_devices
+from tb_steptime.metrics.phases.assignment import host_courses, in_optimizer, optimizer_class, site_of
 from tb_steptime.metrics.phases.sites import PHASES, SITE_PHASE
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import has_first_node
@@ -155,7 +156,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     """What a CPU job computes, in the mean step.
 
     ops               the ops with the most time, longest first
-    rest_ns, ops_ns   self time of all other ops, and of all ops together
+    ops_ns            self time of all ops together
     groups            all ops except the optimizer's, by kind
     optimizer         None if the optimizer has no marks
     step_ns           the mean step without one-time work
@@ -180,7 +181,6 @@ class CpuWork(msgspec.Struct, frozen=True):
     ops: list[CpuOpRow]
     groups: list[CpuGroup]
     optimizer: CpuOptimizer | None
-    rest_ns: int
     ops_ns: int
     busy_ns: int
     step_ns: int
@@ -195,12 +195,16 @@ class CpuWork(msgspec.Struct, frozen=True):
     autocast: bool = False
     first_pass: bool = False
 
+    @property
+    def usual_ns(self) -> int:
+        """The time of all ops if none is interrupted."""
+        return sum(group.usual_ns for group in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
+
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
         """Returns the time of ops in the mean step, scaled by their share of a step in which no op is interrupted. That
         step consists of the usual time of all ops and the time outside of ops. The result is at most their own mean,
         which the tables show."""
-        usual_ns = sum(group.usual_ns for group in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
-        undisturbed_ns = usual_ns + self.step_ns - self.busy_ns
+        undisturbed_ns = self.usual_ns + self.step_ns - self.busy_ns
         return min(row.self_ns, row.usual_ns * self.step_ns // max(undisturbed_ns, 1))
 
 
@@ -214,15 +218,13 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
     rows, own_ns = rows[judged], own_ns[judged]
     every, steps = find_steps(trace), len(find_steps(trace).steps)
     updates = SITE_PHASE[site_of(trace, rows)] == PHASES.index("optimizer")
-    ops, ops_ns = _op_rows(trace, rows, own_ns), int(own_ns.sum()) // steps
     running = Intervals.of_events(trace.events, rows) - left_out
     records, tables = trace.loader_records, table_times(trace, rows, own_ns, updates)
     return CpuWork(
-        ops=ops,
+        ops=_op_rows(trace, rows, own_ns),
         groups=_groups(trace, rows[~updates], own_ns[~updates]),
         optimizer=_optimizer(trace, rows[updates], own_ns[updates], left_out),
-        rest_ns=ops_ns - sum(row.self_ns for row in ops),
-        ops_ns=ops_ns,
+        ops_ns=int(own_ns.sum()) // steps,
         busy_ns=int(every.overlap_ns(running).sum()) // steps,
         step_ns=int((every.duration_ns - every.overlap_ns(left_out)).sum()) // steps,
         threads=len(distinct_in(trace.events.thread[rows])),
@@ -398,8 +400,7 @@ def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
     busy = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP))
     start, end = busy.end[:-1], busy.start[1:]
     short = end - start <= SHORT_GAP_NS
-    updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
-    excluded = Intervals.joined([updates, loader_intervals(trace), left_out])
+    excluded = Intervals.joined([in_optimizer(trace), loader_intervals(trace), left_out])
     return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - excluded).sum())
 
 

@@ -13,13 +13,12 @@ launches   [l][l]       .........[l][l]            ........      the waits end a
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, calls_that_launch, shared
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Columns, Int64, Kind, distinct_in, is_in
 
 #: Minimum length of a time in which nothing is recorded of a thread, and minimum number of such times.
 LONG_NS, FEWEST = 100_000, 3
@@ -28,7 +27,7 @@ LONG_NS, FEWEST = 100_000, 3
 SOON_FRACTION, SOON_NS = 0.2, 30_000
 
 
-class Handovers(msgspec.Struct, frozen=True, eq=False):
+class Handovers(Columns, frozen=True, eq=False):
     """The times of a thread that end because a wait of another thread has ended.
 
     wait      row of the call that waits
@@ -55,8 +54,7 @@ def handovers(trace: Trace) -> Handovers:
     """Returns what the threads that launch wait for in this way. A thread is left out if most of its long times without
     records end at other times."""
     events, waits = trace.events, background_waits(trace)
-    none = np.empty(0, np.int64)
-    found = [(none, none, none)]
+    found = list[Handovers]()
     if len(waits):
         waits = waits[np.argsort(events.ends(waits), kind="stable")]
         for thread in distinct_in(events.thread[calls_that_launch(trace, Kind.KERNEL)]).tolist():
@@ -65,8 +63,8 @@ def handovers(trace: Trace) -> Handovers:
             length = end - start
             ends &= 2 * (events.start_ns[waits[last]] - start) <= length  # one that always waits ends at any time, too
             if np.count_nonzero(ends) >= FEWEST and 2 * length[ends].sum() > length.sum():
-                found.append((waits[last[ends]], np.full(np.count_nonzero(ends), thread), end[ends]))
-    return Handovers(*map(np.concatenate, zip(*found, strict=True)))
+                found.append(Handovers(waits[last[ends]], np.full(np.count_nonzero(ends), thread), end[ends]))
+    return Handovers.empty().followed_by(*found)
 
 
 def _unrecorded(trace: Trace, thread: int) -> tuple[Int64, Int64]:

@@ -32,7 +32,7 @@ from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, Segments
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in, is_in
+from tb_steptime.trace.table import Columns, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
 #: A gap before work that was already queued counts as the hardware's up to this length. In a longer gap the work waits
 #: for something. A graph of 300 kernels is idle for a sixth of the time between them, and only fewer kernels would
@@ -49,7 +49,7 @@ _BEFORE = int(_EXCLUDED[0])
 _SITE_OF_LOADING, _SITE_OF_NO_LAUNCH = SITE["data_loading"], SITE["no_launch"]
 
 
-class IdleSegments(msgspec.Struct, frozen=True, eq=False):
+class IdleSegments(Columns, frozen=True, eq=False):
     """Ranges of idle time with one reason, within the steps. They are disjoint, in time order, and none is empty.
 
     step     place in `find_steps`
@@ -99,8 +99,7 @@ def _all_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
     reached = reached_ns(trace, gaps)
     for begin in range(0, len(gaps.start), _GAPS_AT_ONCE):
         chunk = slice(begin, begin + _GAPS_AT_ONCE)
-        piece = Gaps(gaps.start[chunk], gaps.end[chunk], gaps.launch[chunk])
-        yield _segments(trace, piece, reached[chunk], threads, excluded_time(trace, device))
+        yield _segments(trace, gaps.where(chunk), reached[chunk], threads, excluded_time(trace, device))
 
 
 class _Parts(NamedTuple):

@@ -25,13 +25,12 @@ Delays of an idle device in recordings of V100, A100, H100, B200 and MI250, for 
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
-from tb_steptime.metrics.job import graphs_without_kernels
+from tb_steptime.metrics.job.execution import graphs_without_kernels
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.steady.edges import HEAD_WAIT_NS
 from tb_steptime.text.patterns import expression
@@ -41,10 +40,10 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.ops import RUNTIME, graph_calls
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, is_in, median, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Columns, Int32, Int64, is_in, median, values_at
 
 
-class Gaps(msgspec.Struct, frozen=True, eq=False):
+class Gaps(Columns, frozen=True, eq=False):
     """The gaps of one device within the span's window, in time order, including times between its steps.
 
     launch   row of `find_launches` of the first activity after the gap; -1 if none follows in this recording

@@ -12,7 +12,8 @@ from __future__ import annotations
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.launches import NO_LAUNCHES, blocked_intervals
+from tb_steptime.metrics.launches.queue import blocked_intervals
+from tb_steptime.metrics.launches.run_ahead import NO_LAUNCHES
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.model import Trace, shared

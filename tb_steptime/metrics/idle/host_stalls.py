@@ -228,19 +228,20 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
         return none, none
     nothing = REASONS.index("nothing_recorded")
     low = steps.window[0]
-    parts = []
-    for segments in idle_segments(trace, device):
-        long = (segments.reason == nothing) & (segments.end - segments.start >= UNEXPLAINED_NS) & (segments.start > low)
-        parts.append((segments.start[long], segments.end[long], segments.step[long]))
-    start, end, step = (np.concatenate(column) for column in zip(*parts, strict=True))
+    first, *others = (
+        segments.where(
+            (segments.reason == nothing) & (segments.end - segments.start >= UNEXPLAINED_NS) & (segments.start > low)
+        )
+        for segments in idle_segments(trace, device)
+    )
+    stops = first.followed_by(*others)
     most = max(1, RARE_FRACTION * len(steps.steps))
-    if len(distinct_in(step)) > most:  # usual stops must not hide rare ones that are far longer
+    if len(distinct_in(stops.step)) > most:  # usual stops must not hide rare ones that are far longer
         excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
-        longer = 2 * excess.where(~_is_in_code(trace, excess)).intervals().overlap_ns(start, end) >= end - start
-        start = start[longer]
-        end = end[longer]
-        step = step[longer]
-    if len(distinct_in(step)) > most:
+        longer_ns = excess.where(~_is_in_code(trace, excess)).intervals().overlap_ns(stops.start, stops.end)
+        stops = stops.where(2 * longer_ns >= stops.end - stops.start)
+    if len(distinct_in(stops.step)) > most:
         return none, none
-    explained = np.array([is_explained(trace, *each) for each in zip(start.tolist(), end.tolist(), strict=True)], bool)
-    return start[~explained], end[~explained]
+    ends = zip(stops.start.tolist(), stops.end.tolist(), strict=True)
+    explained = np.array([is_explained(trace, *each) for each in ends], bool)
+    return stops.start[~explained], stops.end[~explained]

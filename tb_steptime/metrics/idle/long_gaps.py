@@ -43,7 +43,8 @@ from tb_steptime.metrics.idle.gaps import REACHED_NS, Gaps, find_gaps, launch_ro
 from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, activity_in
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION, pause_intervals
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
-from tb_steptime.metrics.job import compiled_ranges, job_kind
+from tb_steptime.metrics.job.execution import compiled_ranges
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.phases.assignment import activity_sites
 from tb_steptime.metrics.phases.sites import SITE, SITES
 from tb_steptime.metrics.phases.threads import step_threads

@@ -46,7 +46,7 @@ from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost, parent_places, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import optimizer_marks
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Columns, Int64, Kind, distinct_in, is_in
 
 #: A function that spends more than this share in ops, calls of a runtime or waits is not Python code to speed up.
 MOST_OTHER = 0.25
@@ -90,7 +90,6 @@ class PythonWork(msgspec.Struct, frozen=True):
     caller: str | None
     calls: int
     ns: int
-    longest_ns: int
     start_ns: int
     end_ns: int
     steps: list[str]
@@ -124,7 +123,7 @@ def python_work(trace: Trace) -> list[PythonWork]:
     return sorted((function for function in functions if function.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
 
 
-class _Calls(msgspec.Struct, frozen=True, eq=False):
+class _Calls(Columns, frozen=True, eq=False):
     """Calls of functions of one thread.
 
     row        row of the event table, ascending
@@ -138,14 +137,11 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
     whole_ns: Int64
     ns: Int64
 
-    def of(self, chosen: Int64 | Bool) -> _Calls:
-        return _Calls(self.row[chosen], self.function[chosen], self.whole_ns[chosen], self.ns[chosen])
-
 
 def _by_function(trace: Trace, calls: _Calls, counted: Int64, *, waits: bool) -> Iterator[PythonWork]:
     """Yields a result for each function. counted: places of the calls whose time counts."""
     for function in distinct_in(calls.function[counted]).tolist():
-        of_function = calls.of(counted[calls.function[counted] == function])
+        of_function = calls.where(counted[calls.function[counted] == function])
         yield _function(trace, of_function, calls.row[calls.function == function], waits=waits)
 
 
@@ -165,7 +161,6 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
         caller=short_frame(by) if by and (by_script or not is_named(name)) else None,
         calls=int((calls.ns > 0).sum()),
         ns=int(calls.ns.sum()) // len(steps),
-        longest_ns=int(calls.ns.max()),
         start_ns=int(trace.events.start_ns[longest]),
         end_ns=int(trace.events.start_ns[longest] + trace.events.dur_ns[longest]),
         steps=[] if _in_every(of_steps, len(steps)) else [steps[step].name for step in of_steps.tolist()],

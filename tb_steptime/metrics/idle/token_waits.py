@@ -18,7 +18,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.activities import directions
 from tb_steptime.metrics.host.blocking_calls import KINDS, blocking_groups
 from tb_steptime.metrics.idle.cpu_updates import cpu_updates
-from tb_steptime.metrics.job import purpose_of
+from tb_steptime.metrics.job.purpose import purpose_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, calls_that_launch, rows_named, shared

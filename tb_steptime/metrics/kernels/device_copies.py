@@ -29,7 +29,7 @@ from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins, op_at
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Columns, Int64, Kind, distinct_in, is_in
 
 CopyKind = Literal["layout", "type", "concatenation", "assignment"]
 KINDS: tuple[CopyKind, ...] = get_args(CopyKind)
@@ -52,7 +52,7 @@ class CopiesOfKind(msgspec.Struct, frozen=True):
     total_ns: float
 
 
-class _Copies(msgspec.Struct, frozen=True, eq=False):
+class _Copies(Columns, frozen=True, eq=False):
     """Kernels and copies, as rows of the event table: the activity, its launching call, and its op. joins: whether
     `cat` made it."""
 
@@ -61,27 +61,16 @@ class _Copies(msgspec.Struct, frozen=True, eq=False):
     op: Int64
     joins: Bool
 
-    def chosen(self, which: Bool) -> _Copies:
-        return _Copies(self.event[which], self.call[which], self.op[which], self.joins[which])
-
-    def and_those(self, more: _Copies) -> _Copies:
-        return _Copies(
-            event=np.concatenate((self.event, more.event)),
-            call=np.concatenate((self.call, more.call)),
-            op=np.concatenate((self.op, more.op)),
-            joins=np.concatenate((self.joins, more.joins)),
-        )
-
 
 def device_copies(trace: Trace, device: int, steps: Steps | None = None) -> list[CopiesOfKind]:
     """Returns the copies within the device that start in the steps, most time first. steps: None for all."""
     chosen = steps or find_steps(trace)
-    copies = _copies_by_kernels(trace, device).and_those(_copies_by_engines(trace, device))
-    copies = copies.chosen(chosen.holding(trace.events.start_ns[copies.event]) >= 0)
+    copies = _copies_by_kernels(trace, device).followed_by(_copies_by_engines(trace, device))
+    copies = copies.where(chosen.holding(trace.events.start_ns[copies.event]) >= 0)
     request, kind = _kinds(trace, copies.op, copies.joins)
-    copies, request, kind = copies.chosen(request >= 0), request[request >= 0], kind[request >= 0]
+    copies, request, kind = copies.where(request >= 0), request[request >= 0], kind[request >= 0]
     result = [
-        _copies_of_kind(trace, KINDS[number], copies.chosen(kind == number), request[kind == number], len(chosen.steps))
+        _copies_of_kind(trace, KINDS[number], copies.where(kind == number), request[kind == number], len(chosen.steps))
         for number in distinct_in(kind).tolist()
     ]
     return sorted(result, key=lambda copied: -copied.total_ns)
@@ -140,6 +129,6 @@ def _copies_of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int6
     dur = steady_activity_ns(trace, copies.event)
     names, place = np.unique(trace.events.name[request], return_inverse=True)
     leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
-    most = copies.chosen(trace.events.name[request] == leading)
+    most = copies.where(trace.events.name[request] == leading)
     site = activity_site(trace, most.event, most.call, most.op)
     return CopiesOfKind(kind, trace.strings[leading], site, len(dur) / steps, int(dur.sum()) / steps)

@@ -71,10 +71,6 @@ class FusibleChains(msgspec.Struct, frozen=True):
     compiled: bool
 
     @property
-    def total_ns(self) -> float:
-        return sum(kind.total_ns for kind in self.kinds)
-
-    @property
     def gain_ns(self) -> float:
         return sum(kind.gain_ns for kind in self.kinds)
 

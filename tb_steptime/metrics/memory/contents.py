@@ -13,17 +13,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import (
-    NO_TOTALS,
-    Curve,
-    alive,
-    allocations,
-    births,
-    ends_ns,
-    makers,
-    steps_at,
-)
+from tb_steptime.metrics.memory.allocations import alive, allocations, births, ends_ns, makers, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
+from tb_steptime.metrics.memory.curves import NO_TOTALS, Curve
 from tb_steptime.metrics.phases.sites import PHASES, PhaseId, without_engine
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums

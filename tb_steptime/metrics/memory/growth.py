@@ -11,8 +11,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import Place, allocations, are_on, births, curve, makers
+from tb_steptime.metrics.memory.allocations import allocations, are_on, births, makers
 from tb_steptime.metrics.memory.contents import AllocationRow, rows_of
+from tb_steptime.metrics.memory.curves import Place, curve
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

@@ -13,7 +13,8 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.metrics.memory.allocations import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices, moments
+from tb_steptime.metrics.memory.allocations import moments
+from tb_steptime.metrics.memory.curves import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices
 from tb_steptime.metrics.phases.sites import PHASES, PhaseId
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.model import Trace

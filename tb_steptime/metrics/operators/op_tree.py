@@ -28,7 +28,8 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.memory.allocations import CPU, memory_devices, ops_at, rows_at, steps_at
+from tb_steptime.metrics.memory.allocations import ops_at, rows_at, steps_at
+from tb_steptime.metrics.memory.curves import CPU, memory_devices
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import exact_sums
@@ -37,13 +38,13 @@ from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import followed, innermost, less_children, op_rows, parent_places
 from tb_steptime.trace.ops import Rows, activity_ops, computed_again, forward_of, kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Bool, Columns, Int32, Int64, Kind
 
 #: Work of the backward pass counts where it ran, or where it was made, which is the op of the forward pass.
 Where = Literal["ran", "made"]
 
 
-class OpTree(msgspec.Struct, frozen=True, eq=False):
+class OpTree(Columns, frozen=True, eq=False):
     """The ops, one entry each, in time order. A place is that of an entry. A parent comes before its children.
 
     row      row of the event table, ascending
@@ -60,9 +61,6 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
     around: Int32
     parent: Int32
     owner: Int32
-
-    def __len__(self) -> int:
-        return len(self.row)
 
     @property
     def is_call(self) -> Bool:

@@ -158,11 +158,15 @@ def host_time_ns(trace: Trace) -> Int64:
     return np.stack(columns, axis=1)
 
 
+def in_optimizer(trace: Trace) -> Intervals:
+    """Returns when any thread is in the optimizer's phase."""
+    return Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
+
+
 def optimizer_updates(trace: Trace) -> Intervals:
     """Returns when optimizers run, without the closures that they call."""
     events, rows = trace.events, optimizer_marks(trace)
-    updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
-    return updates & Intervals.of_events(events, rows)
+    return in_optimizer(trace) & Intervals.of_events(events, rows)
 
 
 def prepared(trace: Trace) -> Intervals:

@@ -26,7 +26,6 @@ its last backward pass; what follows is the optimizer's update. A recording may 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -41,10 +40,10 @@ from tb_steptime.trace.model import Trace, are_named, calls_that_launch, rows_na
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BACKEND
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, UInt8, distinct_in, is_in
+from tb_steptime.trace.table import Columns, Int64, Kind, UInt8, distinct_in, is_in
 
 
-class Marks(NamedTuple):
+class Marks(Columns, frozen=True, eq=False):
     """Marks of one thread, sorted by start, longer ones first. `site` is a place in `SITES`."""
 
     start: Int64
@@ -91,9 +90,8 @@ def _marks_of(intervals: Intervals, site: int) -> Marks:
 
 
 def _sorted(marks: list[Marks]) -> Marks:
-    start, end, site = (np.concatenate(column) for column in zip(*marks, strict=True))
-    order = np.lexsort((-end, start))
-    return Marks(start[order], end[order], site[order])
+    joined = marks[0].followed_by(*marks[1:])
+    return joined.where(np.lexsort((-joined.end, joined.start)))
 
 
 def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:

@@ -16,7 +16,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.table import Int64, UInt8
+from tb_steptime.trace.table import Columns, Int64, UInt8
 
 #: A grid up to this size is solved exactly, in about 20 ms and 4 MB. Most steps have fewer than 2,000 kernels.
 _MOST_CELLS = 4_000_000
@@ -42,16 +42,13 @@ class Match(IntEnum):
 _GAINS = np.array([0, 1, 8, 14, 16], np.int32)
 
 
-class Sequence(msgspec.Struct, frozen=True, eq=False):
+class Sequence(Columns, frozen=True, eq=False):
     """Kernels in the order in which they run, with one entry for each. The numbers `name`, `shape` and `kind` mean the
     same in both sequences. Kernels of equal shape have equal names, too."""
 
     name: Int64
     shape: Int64
     kind: Int64
-
-    def __len__(self) -> int:
-        return len(self.name)
 
     def part(self, start: int, end: int) -> Sequence:
         return Sequence(self.name[start:end], self.shape[start:end], self.kind[start:end])
@@ -69,11 +66,6 @@ class Alignment(msgspec.Struct, frozen=True, eq=False):
 
     eager: Int64
     match: UInt8
-
-    def share(self, weight: Int64, least: Match) -> float:
-        """Returns the share of a weight, such as time, that kernels with at least this match have. It is 0 if the total
-        weight is 0."""
-        return float(weight[self.match >= least].sum() / max(weight.sum(), 1))
 
 
 def align(eager: Sequence, replay: Sequence) -> Alignment:

@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.metrics.job import LEAST_NAMED_FRACTION
 from tb_steptime.metrics.kernel_names.short_names import kind_of, short_name
 from tb_steptime.metrics.kernels.launch_places import kernel_makers, kernel_module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.phases.assignment import kernel_phases
 from tb_steptime.metrics.phases.sites import PHASES
 from tb_steptime.metrics.replays.alignment import Alignment, Match, Sequence, align
+from tb_steptime.metrics.replays.graph_time import LEAST_NAMED_FRACTION
 from tb_steptime.trace.frames import module_frames, module_name
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import graph_kernels, kernel_origins

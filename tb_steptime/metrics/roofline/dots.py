@@ -29,7 +29,7 @@ from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import needs_fewer
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
 from tb_steptime.metrics.roofline.kernel_work import kernel_work
-from tb_steptime.metrics.tensor_cores.product_rates import EMPTY_NS
+from tb_steptime.metrics.tensor_cores.attainable import EMPTY_NS
 from tb_steptime.metrics.tensor_cores.usage import MARGIN, tensor_products
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, are_named

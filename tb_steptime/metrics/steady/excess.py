@@ -16,13 +16,12 @@ import enum
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.intervals import NEVER, Intervals
-from tb_steptime.trace.table import ALL_ROWS, Bool, Float64, Int32, Int64, UInt8, is_in
+from tb_steptime.trace.table import ALL_ROWS, Bool, Columns, Float64, Int32, Int64, UInt8, is_in
 
 
 class ExcessKind(enum.IntEnum):
@@ -58,7 +57,7 @@ class ExcessKind(enum.IntEnum):
 REMOVED = tuple(kind for kind in ExcessKind if kind != ExcessKind.UNKNOWN)
 
 
-class Excess(msgspec.Struct, frozen=True, eq=False):
+class Excess(Columns, frozen=True, eq=False):
     """Excess intervals, sorted by (track, start); those of one track are disjoint.
 
     track             int32, row of `Trace.threads`: a host thread, or a stream of a device
@@ -74,16 +73,9 @@ class Excess(msgspec.Struct, frozen=True, eq=False):
     kind: UInt8
     event: Int32
 
-    def __len__(self) -> int:
-        return len(self.track)
-
     @property
     def dur_ns(self) -> Int64:
         return self.end_ns - self.start_ns
-
-    def where(self, rows: Bool | Int64) -> Excess:
-        """Returns only the rows chosen by a mask or by row numbers, in their order."""
-        return Excess(self.track[rows], self.start_ns[rows], self.end_ns[rows], self.kind[rows], self.event[rows])
 
     def on(self, *tracks: int) -> Excess:
         """Returns the excess of these tracks only."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.launches import NO_LAUNCHES
+from tb_steptime.metrics.launches.run_ahead import NO_LAUNCHES
 from tb_steptime.metrics.phases.threads import training_threads
 from tb_steptime.metrics.steady.edges import between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import (

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any
 
-import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity, has_device_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
-from tb_steptime.metrics.launches import blocked_intervals
+from tb_steptime.metrics.launches.queue import blocked_intervals
 from tb_steptime.metrics.phases.threads import autograd_threads, backward_passes, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
@@ -27,7 +25,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import nesting
 from tb_steptime.trace.ops import BACKEND
-from tb_steptime.trace.table import ALL_ROWS, CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import ALL_ROWS, CALL_KINDS, Bool, Columns, Int32, Int64, Kind, distinct_in, is_in
 
 #: Types of the columns of `HostSegments`.
 _TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
@@ -35,7 +33,7 @@ _TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
 
 
-class HostEvents(msgspec.Struct, frozen=True, eq=False):
+class HostEvents(Columns, frozen=True, eq=False):
     """Events of host threads with a positive duration, by (thread, start).
 
     row      int32, row of the event table
@@ -47,11 +45,8 @@ class HostEvents(msgspec.Struct, frozen=True, eq=False):
     parent: Int32
     depth: Int32
 
-    def __len__(self) -> int:
-        return len(self.row)
 
-
-class HostSegments(msgspec.Struct, frozen=True, eq=False):
+class HostSegments(Columns, frozen=True, eq=False):
     """Adjacent segments of each host thread, by (thread, start), from its first event to the end of its last one.
 
     thread            int32, row of `Trace.threads`
@@ -67,19 +62,6 @@ class HostSegments(msgspec.Struct, frozen=True, eq=False):
     inside: Int32
     before: Int32
     after: Int32
-
-    def __len__(self) -> int:
-        return len(self.thread)
-
-    def where(self, selected: Bool) -> HostSegments:
-        """Returns only the chosen rows, in their order."""
-        if selected.all():
-            return self
-        return self.at(np.flatnonzero(selected))
-
-    def at(self, rows: Int64 | slice) -> HostSegments:
-        """Returns only these rows. A slice copies no columns."""
-        return HostSegments(*(column[rows] for column in msgspec.structs.astuple(self)))
 
 
 @shared
@@ -119,11 +101,11 @@ def host_segments(trace: Trace) -> HostSegments:
         return HostSegments(*columns)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     end = _ends_inside(trace, host)
-    none: list[Any] = [np.empty(0, column_type) for column_type in _TYPES]
-    pieces = [HostSegments(*none)]
-    for first, end_row in pairwise(edges.tolist()):
-        pieces.append(_segments_of(int(thread[first]), host, start, end, first, end_row))
-    return HostSegments(*map(np.concatenate, zip(*map(msgspec.structs.astuple, pieces), strict=True)))
+    of_threads = (
+        _segments_of(int(thread[first]), host, start, end, first, end_row)
+        for first, end_row in pairwise(edges.tolist())
+    )
+    return HostSegments.empty().followed_by(*of_threads)
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:

@@ -96,11 +96,11 @@ def segment_sites(trace: Trace, segments: HostSegments) -> Sites:
     code, inside = host_code(trace), segments.inside
 
     def around(own: Int32, rows: Int64 | slice) -> Int64:
-        some = segments.at(rows)
+        some = segments.where(rows)
         return _apart(trace, some.start_ns, _around(some, own, code.name))
 
     def whole(rows: Int64 | slice) -> Int64:
-        some = segments.at(rows)
+        some = segments.where(rows)
         return _apart(trace, some.start_ns, _whole(some, code.name))
 
     exact = numbered(around(code.exact, ALL_ROWS))

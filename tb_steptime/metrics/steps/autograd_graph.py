@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.waits import in_steps
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
-from tb_steptime.metrics.job import MANY, purpose_of
+from tb_steptime.metrics.job.purpose import MANY, purpose_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.groups import exact_sums

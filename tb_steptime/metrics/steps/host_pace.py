@@ -22,13 +22,13 @@ from tb_steptime.metrics.idle.host_floor import HOST_FLOOR
 from tb_steptime.metrics.idle.long_gaps import paused_late_ns, split_late_ns
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import longest_gaps
-from tb_steptime.metrics.launches import (
+from tb_steptime.metrics.launches.queue import QueueLevel
+from tb_steptime.metrics.launches.run_ahead import (
     QUEUE_MEAN,
     RUN_AHEAD,
     STARVED_SHARE,
     LaunchedFrom,
     LaunchFigures,
-    QueueLevel,
     by_phase,
     by_site,
 )

@@ -11,7 +11,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import CPU, allocations, ends_ns, rows_at, steps_at
+from tb_steptime.metrics.memory.allocations import allocations, ends_ns, rows_at, steps_at
+from tb_steptime.metrics.memory.curves import CPU
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared

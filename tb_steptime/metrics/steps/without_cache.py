@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import ATTENTION, OPS, Shape, shapes_of, work_of
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.job import job_kind
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.means import MAD_SCALE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, rows_named

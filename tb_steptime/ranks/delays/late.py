@@ -321,6 +321,5 @@ def _group(cost: _Cost, steps: Int64) -> LateGroup:
         steps=len(steps),
         caused_share=int(caused.sum()) / int(whole.sum()),
         wait_ns=wait_ns,
-        own_wait_ns=round(float(cost.own[steps].mean())),
         gain_ns=min(wait_ns, round(float(np.median(cost.gain[steps])))),
     )

@@ -51,6 +51,7 @@ from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.contract import answer_of, in_unit, lines, maybe_mb, maybe_ms, mb, ms, unit_of
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, SpanChoice, at_hand
 from tb_steptime.terminal.compared import WrongPathsError, compared_sides
+from tb_steptime.terminal.explanation import stream_of
 from tb_steptime.terminal.memory_report import MADE, NOT_RECORDED
 from tb_steptime.terminal.ranks.jobs import NO_JOB, FoundJob, Jobs
 from tb_steptime.terminal.run_lines import Runs
@@ -133,8 +134,7 @@ def _times(parts: msgspec.Struct) -> dict[str, float]:
 
 
 def _idle(measured: MeasuredSpan) -> dict[str, float] | None:
-    host = measured.result("host", HostResult)
-    mean = next((device.mean for device in host.devices if device.device == host.device), None)
+    mean = measured.result("host", HostResult).main_idle
     return None if mean is None else _times(mean)
 
 
@@ -268,13 +268,13 @@ def memory(logs: Logs, which: SpanChoice, limit: int) -> contract.Memory:
 
 
 def _device_memory(device: DeviceMemory, limit: int) -> contract.DeviceMemoryLine:
-    reserved, growth = device.reserved_peak, device.growth
+    growth = device.growth
     return contract.DeviceMemoryLine(
         device=device.name,
         peak_mb=mb(device.peak.allocated_bytes),
         peak_step=device.peak.step,
         peak_phase=device.peak.phase,
-        reserved_mb=None if reserved is None else maybe_mb(reserved.reserved_bytes),
+        reserved_mb=maybe_mb(device.most_reserved_bytes),
         grows_mb_per_step=maybe_mb(growth.bytes_per_step),
         grows_in_every_step=growth.every_step,
         largest=lines(ALLOCATIONS, device.largest[:limit]),
@@ -379,11 +379,12 @@ def _event(trace: Trace, row: int) -> contract.EventLine:
     events = trace.events
     kind = Kind(int(events.kind[row]))
     thread = trace.threads[int(events.thread[row])]
-    stream = f"{trace.job.accelerator} {int(events.device[row])}, stream {int(events.stream[row])}"
     return contract.EventLine(
         kind=kind.name.lower(),
         name=shortened(short_frame(trace.name_of(row)), _NAME_CHARACTERS),
-        track=stream if kind in (*DEVICE_KINDS, Kind.GPU_USER) else thread.name or f"thread {thread.tid}",
+        track=stream_of(trace, row)
+        if kind in (*DEVICE_KINDS, Kind.GPU_USER)
+        else thread.name or f"thread {thread.tid}",
         start_ms=round(float(events.start_ns[row]) / 1e6, 4),
         duration_ms=ms(float(events.dur_ns[row])),
     )

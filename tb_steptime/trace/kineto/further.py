@@ -38,7 +38,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.kineto.inputs import StringNumbers
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, time_ns
 from tb_steptime.trace.kineto.row_types import FIRST_DEPENDENCY, Args, Counter, PlacedEnd, PlacedStart
-from tb_steptime.trace.model import CounterTable, DependencyTable, no_counters, no_dependencies
+from tb_steptime.trace.model import CounterTable, DependencyTable
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind, distinct
 
 #: Number of distinct annotations whose meaning is cached: a graph has one per scope of the user.
@@ -191,7 +191,7 @@ class CounterColumns:
     def table(self, origin_ns: int, last_ns: int) -> CounterTable:
         """Returns the samples within the recording, which begins at origin_ns and is last_ns long."""
         if not self._ts:
-            return no_counters()
+            return CounterTable.empty()
         ts = np.frombuffer(self._ts, np.int64) - origin_ns
         device, name = np.frombuffer(self._device, np.int32), np.frombuffer(self._name, np.int32)
         order = np.lexsort((ts, name, device))
@@ -250,7 +250,7 @@ class FlowColumns:
     def table(self, events: EventTable, origin_ns: int) -> DependencyTable:
         """Returns the pairs of activities joined by an arrow whose two ends were both found."""
         if not self._id:
-            return no_dependencies()
+            return DependencyTable.empty()
         id = np.frombuffer(self._id, np.int64)
         ts = np.frombuffer(self._ts, np.int64) - origin_ns
         thread = np.frombuffer(self._thread, np.int32)

@@ -23,7 +23,7 @@ from tb_steptime.trace.kineto.processes import Processes
 from tb_steptime.trace.kineto.source import Extent, OnProgress, Source, head_of, ignore_progress, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables, windows
 from tb_steptime.trace.mangled import demangled_names
-from tb_steptime.trace.model import AnnotationTable, GraphNodeTable, Trace, no_counters
+from tb_steptime.trace.model import AnnotationTable, CounterTable, GraphNodeTable, Trace
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 from tb_steptime.trace.quality import repaired
 from tb_steptime.trace.table import Bool, CollectiveTable, SequenceTable, StackTable, StringTable
@@ -158,7 +158,7 @@ class TraceBuilder(msgspec.Struct):
             dependencies=columns.flows.table(events, tables.origin_ns),
             counters=columns.counters.table(tables.origin_ns, int(events.end_ns.max(initial=0)))
             if several is None
-            else no_counters(),  # a counter names its device by number alone
+            else CounterTable.empty(),  # a counter names its device by number alone
             counter_names=columns.counters.names.table(),
             windows=windows(columns, tables.origin_ns) if several is None else Intervals.empty(),
             memory=memory,

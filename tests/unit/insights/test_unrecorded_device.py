@@ -7,7 +7,7 @@ import pytest
 
 from tb_steptime.analyses.quality import notes
 from tb_steptime.metrics.idle.gaps import behind_host_functions_ns
-from tb_steptime.metrics.job import job_kind
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job, Trace
 from tb_steptime.trace.steps import find_steps

@@ -7,7 +7,7 @@ from tb_steptime.analyses.host import DeviceIdle, HostResult
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
-from tb_steptime.metrics.launches import LaunchFigures
+from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.steps.host_pace import PhaseRow
 from tb_steptime.text import Finding
 from tb_steptime.text.printer import plain

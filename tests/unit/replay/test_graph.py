@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.replay.graph import RETURN_NS, build_graph
+from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.sweep import EdgeKind, starts
+from tb_steptime.replay.waits import RETURN_NS
 from tests.drawn.timeline import timeline
 
 #: Time of a cell in a drawing, ns.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -81,8 +80,8 @@ def test_columns_come_back_from_files(tmp_path_factory, deeds):
     save_snapshot(snapshot, folder)
     loaded = saved_snapshot(folder)
     for table in ("entries", "segments", "blocks"):
-        for column in fields(getattr(snapshot, table)):
-            before, after = (getattr(getattr(each, table), column.name) for each in (snapshot, loaded))
+        for column in getattr(snapshot, table).__struct_fields__:
+            before, after = (getattr(getattr(each, table), column) for each in (snapshot, loaded))
             assert before.dtype == after.dtype and np.array_equal(before, after)
     rest = ("path", "file_bytes", "stacks", "frames", "expandable", "lost")
     assert all(getattr(loaded, name) == getattr(snapshot, name) for name in rest)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tb_steptime.metrics.memory.allocations import bin_edges
+from tb_steptime.metrics.memory.curves import bin_edges
 from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
 from tb_steptime.text import Quantity as Q
 from tb_steptime.text import Unit as U

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.metrics.memory.allocations import curve, memory_bins, memory_devices
 from tb_steptime.metrics.memory.contents import by_category, largest
+from tb_steptime.metrics.memory.curves import curve, memory_bins, memory_devices
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.memory import MemoryPage, memory_page

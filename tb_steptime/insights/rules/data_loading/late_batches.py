@@ -273,7 +273,7 @@ def slow_worker(facts: Facts) -> Insight | None:
 def _slowest(recorded: Recorded) -> tuple[int, int, int] | None:
     """Returns the slowest worker's number, its time for a batch, and the median time of the others; None if there are
     fewer than two workers, or if too few batches of any worker are known."""
-    own_workers = [each for each in recorded.workers if each.loader == recorded.main and each.worker >= 0]
+    own_workers = recorded.main_workers
     if len(own_workers) < 2 or min(each.batches for each in own_workers) < LEAST_BATCHES:
         return None
     times = {each.worker: each.dataset_ns + each.collate_ns for each in own_workers}

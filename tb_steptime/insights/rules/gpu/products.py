@@ -11,8 +11,9 @@ from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, of_kernel_t
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.gpu import mostly, site_phrase, sizes
 from tb_steptime.insights.wording.terms import matrix_units
+from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, MEMORY_FRACTION
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
-from tb_steptime.metrics.tensor_cores.product_rates import ALIGNED_FRACTION, MEMORY_FRACTION, ProductRate
+from tb_steptime.metrics.tensor_cores.product_rates import ProductRate
 from tb_steptime.text import Phrase, Quantity, Reason, Unit, closed, filled, fraction, joined, ns, phrase, text
 from tb_steptime.text.patterns import expression
 

@@ -11,7 +11,7 @@ import msgspec
 
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.idle.blocking_rows import BlockingRow
-from tb_steptime.metrics.job import JobKind
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.phases.sites import without_engine
 from tb_steptime.text import Phrase, phrase, shortened
 from tb_steptime.text.patterns import expression

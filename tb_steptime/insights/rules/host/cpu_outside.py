@@ -339,8 +339,7 @@ def _beyond_ops_ns(facts: Facts) -> int:
     step_ns = min(facts.step_ns, pace.plain_ns) if pace is not None else facts.step_ns
     if cpu is None:
         return step_ns
-    ops_ns = sum(group.usual_ns for group in cpu.groups) + (cpu.optimizer.usual_ns if cpu.optimizer else 0)
-    return max(0, step_ns - round(min(ops_ns, cpu.busy_ns) / facts.slowed))
+    return max(0, step_ns - round(min(cpu.usual_ns, cpu.busy_ns) / facts.slowed))
 
 
 def _title(work: PythonWork) -> Phrase:

@@ -29,7 +29,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
 )
 from tb_steptime.insights.wording.terms import captured_graph
 from tb_steptime.metrics.idle.blocking_rows import BlockingRow
-from tb_steptime.metrics.job import Server
+from tb_steptime.metrics.job.servers import Server
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 
 #: From this share on, the model counts as compiled. A small share is enough, because products and convolutions still

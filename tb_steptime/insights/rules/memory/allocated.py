@@ -205,7 +205,7 @@ def spilled(facts: Facts) -> Insight | None:
     if facts.job.vendor != "nvidia":
         return None
     for device in facts.memory.devices:
-        most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
+        most = device.most_reserved_bytes
         if device.device is None or not device.total_bytes or not most or most <= device.total_bytes:
             continue
         in_use = device.whole and device.peak.allocated_bytes > device.total_bytes
@@ -231,7 +231,7 @@ def spilled(facts: Facts) -> Insight | None:
 def _nearly_full(memory: MemoryResult) -> Iterator[DeviceMemory]:
     """Yields the nearly full devices, if both their size and all of their allocations are known."""
     for device in memory.devices:
-        most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
+        most = device.most_reserved_bytes
         if device.whole and device.total_bytes and most and most >= NEARLY_FULL * device.total_bytes:
             yield device
 

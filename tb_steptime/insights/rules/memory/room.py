@@ -84,10 +84,9 @@ def _only_gpu(facts: Facts) -> tuple[DeviceMemory, int, int] | None:
     """Returns the GPU, the most that it reserves and the size of its memory, in bytes; None if one of them is not
     recorded, or if the process has several GPUs or none."""
     gpus = [device for device in facts.memory.devices if device.device is not None]
-    if len(gpus) != 1 or gpus[0].reserved_peak is None or not gpus[0].total_bytes:
+    if len(gpus) != 1 or gpus[0].most_reserved_bytes is None or not gpus[0].total_bytes:
         return None
-    reserved = gpus[0].reserved_peak.reserved_bytes
-    return None if reserved is None else (gpus[0], reserved, gpus[0].total_bytes)
+    return gpus[0], gpus[0].most_reserved_bytes, gpus[0].total_bytes
 
 
 def _bytes_of_batch(device: DeviceMemory) -> int | None:

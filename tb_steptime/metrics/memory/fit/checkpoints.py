@@ -26,17 +26,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import (
-    CPU,
-    PHASE,
-    Place,
-    allocations,
-    are_on,
-    births,
-    ends_ns,
-    sizes,
-    steps_at,
-)
+from tb_steptime.metrics.memory.allocations import PHASE, allocations, are_on, births, ends_ns, sizes, steps_at
+from tb_steptime.metrics.memory.curves import CPU, Place
 from tb_steptime.metrics.memory.fit.fit import (
     ROUNDED_TO,
     PeakLine,

@@ -25,20 +25,9 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Shape, shapes_of, types_of
-from tb_steptime.metrics.memory.allocations import (
-    CPU,
-    NO_TOTALS,
-    NOT_RECORDED,
-    PHASE,
-    Curve,
-    Place,
-    allocations,
-    births,
-    curve,
-    sizes,
-    steps_at,
-)
+from tb_steptime.metrics.memory.allocations import PHASE, allocations, births, sizes, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
+from tb_steptime.metrics.memory.curves import CPU, NO_TOTALS, NOT_RECORDED, Curve, Place, curve
 from tb_steptime.metrics.memory.peak import step_peaks
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression

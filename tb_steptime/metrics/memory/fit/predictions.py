@@ -20,7 +20,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import CPU, Place, alive, births, memory_devices, memory_name, sizes
+from tb_steptime.metrics.memory.allocations import alive, births, sizes
+from tb_steptime.metrics.memory.curves import CPU, Place, memory_devices, memory_name
 from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
 from tb_steptime.metrics.memory.fit.fit import (
     MARGIN,

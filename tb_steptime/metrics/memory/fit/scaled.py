@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Shape, types_of
-from tb_steptime.metrics.memory.allocations import CPU, PHASE, Place, births, sizes
+from tb_steptime.metrics.memory.allocations import PHASE, births, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
+from tb_steptime.metrics.memory.curves import CPU, Place
 from tb_steptime.metrics.memory.fit.fit import (
     FLOAT,
     PeakLine,

@@ -18,18 +18,9 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.activities import way
-from tb_steptime.metrics.memory.allocations import (
-    CPU,
-    PHASE,
-    Place,
-    allocations,
-    are_on,
-    births,
-    ends_ns,
-    sizes,
-    steps_at,
-)
+from tb_steptime.metrics.memory.allocations import PHASE, allocations, are_on, births, ends_ns, sizes, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
+from tb_steptime.metrics.memory.curves import CPU, Place
 from tb_steptime.metrics.memory.fit.checkpoints import (
     NO_MODULES,
     checkpoints,

@@ -40,7 +40,6 @@ def test_two_steps_with_a_hidden_and_two_exposed_collectives():
     assert communication(trace) == Communication(
         running_ns=8_500_000,
         exposed_ns=4_500_000,
-        left_out_ns=0,
         wait_ns=1_500_000,
         steady_wait_ns=None,
         computing_ns=9_000_000,

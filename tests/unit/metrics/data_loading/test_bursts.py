@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tb_steptime.analyses.data_loading import analyse
-from tb_steptime.metrics.data_loading.bursts import AMBIGUOUS, BatchProduction, Burst, find_burst
+from tb_steptime.metrics.data_loading.bursts import AMBIGUOUS, Burst, find_burst
+from tb_steptime.metrics.data_loading.in_order import BatchProduction
 from tb_steptime.metrics.data_loading.throughput import (
     LoaderThroughput,
     MeanStep,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.metrics.data_loading.bursts import BLOCKED_FRACTION, BatchProduction, simulated_waits
+from tb_steptime.metrics.data_loading.in_order import BLOCKED_FRACTION, BatchProduction, simulated_waits
 
 
 def simulated(times: list[float], consumer: float, workers: int, prefetch: int) -> list[float]:

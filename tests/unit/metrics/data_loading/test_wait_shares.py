@@ -13,7 +13,8 @@ from tb_steptime.analyses.data_loading import DataLoadingResult, analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
-from tb_steptime.metrics.data_loading.bursts import BatchProduction, find_burst
+from tb_steptime.metrics.data_loading.bursts import find_burst
+from tb_steptime.metrics.data_loading.in_order import BatchProduction
 from tb_steptime.metrics.data_loading.loaders import EpochStarts, between_epochs_ns, find_epoch_starts
 from tb_steptime.metrics.data_loading.throughput import LoaderThroughput, MeanStep, WorkerCurve, worker_curve
 from tb_steptime.metrics.data_loading.wait_shares import Jitter, Overhead, WaitShares, find_jitter, shared_out

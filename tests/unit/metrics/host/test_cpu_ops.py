@@ -37,7 +37,6 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
             CpuGroup("convolution", 2 * US, 2 * US, "aten::convolution_backward", 2 * US, 1.0),
         ],
         optimizer=CpuOptimizer("Adam", 1 * US, 1 * US, 0, 0, 1.0, fused=False),
-        rest_ns=0,
         ops_ns=9 * US,
         busy_ns=7 * US,
         step_ns=10 * US,
@@ -66,9 +65,7 @@ def test_gaps_are_short_by_their_own_length():
 
 
 def test_a_recording_without_ops_computes_nothing():
-    assert cpu_work(timeline("step | 0000 |"), Intervals.empty(), NONE) == CpuWork(
-        [], [], None, 0, 0, 0, 4 * US, 0, None
-    )
+    assert cpu_work(timeline("step | 0000 |"), Intervals.empty(), NONE) == CpuWork([], [], None, 0, 0, 4 * US, 0, None)
 
 
 def test_what_comes_once_is_no_work_of_a_step():

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tb_steptime.analyses import overview
 from tb_steptime.analyses.memory import device_fits
-from tb_steptime.metrics.memory.allocations import NO_TOTALS, Place
+from tb_steptime.metrics.memory.curves import NO_TOTALS, Place
 from tb_steptime.metrics.memory.fit.fit import (
     NO_SHAPES,
     MemoryFit,

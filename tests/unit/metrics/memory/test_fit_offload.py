@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.analyses.memory import device_fits
-from tb_steptime.metrics.memory.allocations import Place
+from tb_steptime.metrics.memory.curves import Place
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES
 from tb_steptime.metrics.memory.fit.predictions import FitSetting
 from tb_steptime.metrics.memory.fit.states import NO_COPIES, NO_TIME, CopiedBytes, CopyRates, copy_rates

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.analyses.memory import device_fits
-from tb_steptime.metrics.memory.allocations import Place
+from tb_steptime.metrics.memory.curves import Place
 from tb_steptime.metrics.memory.fit.fit import steady_steps
 from tb_steptime.metrics.memory.fit.scaled import LENGTH_AMBIGUOUS, MIXED_TYPES, OWN_CHOICE, SMALL, scaled_settings
 from tb_steptime.text import Reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.analyses.memory import device_fits
-from tb_steptime.metrics.memory.allocations import Place
+from tb_steptime.metrics.memory.curves import Place
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES, Checkpoint, checkpoints
 from tb_steptime.metrics.memory.fit.fit import PeakLine, peak_at
 from tb_steptime.metrics.memory.fit.predictions import ModuleBytes, by_module

@@ -10,20 +10,11 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import measure
-from tb_steptime.metrics.memory.allocations import (
-    ChurnRow,
-    OpMemory,
-    Place,
-    allocations,
-    churn,
-    curve,
-    memory_bins,
-    memory_by_op,
-    memory_devices,
-    memory_name,
-)
+from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.by_op import ChurnRow, OpMemory, churn, memory_by_op
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.contents import by_category, largest
+from tb_steptime.metrics.memory.curves import Place, curve, memory_bins, memory_devices, memory_name
 from tb_steptime.metrics.memory.growth import growth, leak_makers
 from tb_steptime.metrics.memory.peak import allocated_peak, reserved_peak, step_peaks
 from tb_steptime.text import Reason, count

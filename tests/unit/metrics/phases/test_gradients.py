@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.job import job_kind
+from tb_steptime.metrics.job.kind import job_kind
 from tests.drawn.timeline import timeline
 
 _NUMBERS = {"x": (7, 0), "y": (8, 0), "z": (8, 0), "n": (8, 1)}

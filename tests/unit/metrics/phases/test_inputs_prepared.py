@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.launches import by_site
+from tb_steptime.metrics.launches.run_ahead import by_site
 from tb_steptime.metrics.phases.assignment import prepared
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline

@@ -5,7 +5,7 @@ import itertools
 import msgspec
 import pytest
 
-from tb_steptime.metrics.launches import QueueLevel, queue_levels
+from tb_steptime.metrics.launches.queue import QueueLevel, queue_levels
 from tb_steptime.metrics.phases.assignment import PhaseSpan, host_phases, phase_spans
 from tb_steptime.metrics.steps.host_pace import DeviceLevel, device_levels
 from tb_steptime.trace.steps import find_steps

@@ -8,14 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.metrics.flops.op_flops import Work, work_of
-from tb_steptime.metrics.tensor_cores.product_rates import (
-    ALIGNED_FRACTION,
-    Chip,
-    ProductRates,
-    attainable_ns,
-    product_rates,
-    why_slow,
-)
+from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, Chip, attainable_ns, why_slow
+from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, product_rates
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, timeline
 

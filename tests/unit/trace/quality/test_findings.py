@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.analyses.overview import analyse as analyse_overview
-from tb_steptime.metrics.job import where_it_runs
+from tb_steptime.metrics.job.device import where_it_runs
 from tb_steptime.text import Note
 from tb_steptime.trace.model import Device, Job, Trace, find_launches
 from tb_steptime.trace.nesting import parent_places

@@ -21,7 +21,11 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
-from tb_steptime.metrics.job import JobEvidence, JobKind, Purpose, Ranks, Server
+from tb_steptime.metrics.job.device import Ranks
+from tb_steptime.metrics.job.evidence import JobEvidence
+from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job.purpose import Purpose
+from tb_steptime.metrics.job.servers import Server
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention
 from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste

@@ -9,7 +9,8 @@ from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job import JobKind, Purpose
+from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import WhatIf
 from tb_steptime.text.printer import plain

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import astuple
 
-from tb_steptime.metrics.job import MANY, JobEvidence, JobKind, job_kind, where_it_runs
+from tb_steptime.metrics.job.device import where_it_runs
+from tb_steptime.metrics.job.evidence import JobEvidence
+from tb_steptime.metrics.job.kind import JobKind, job_kind
+from tb_steptime.metrics.job.purpose import MANY
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job, Trace
 from tests.drawn.cards import judged

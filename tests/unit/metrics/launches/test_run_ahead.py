@@ -14,22 +14,24 @@ from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.host_floor import host_floor, host_floor_ns
 from tb_steptime.metrics.idle.reasons import starts_per_step
-from tb_steptime.metrics.launches import (
+from tb_steptime.metrics.launches.queue import (
     FULL_QUEUE,
-    LaunchedFrom,
-    LaunchFigures,
     QueueLevel,
-    by_phase,
-    by_site,
     find_queue,
     full_queue_ns,
-    launch_figures,
     queue_levels,
-    queue_mean,
     queue_per_step,
     queued_intervals,
-    run_ahead_ns,
     stalled_launches,
+)
+from tb_steptime.metrics.launches.run_ahead import (
+    LaunchedFrom,
+    LaunchFigures,
+    by_phase,
+    by_site,
+    launch_figures,
+    queue_mean,
+    run_ahead_ns,
     starved_share,
 )
 from tb_steptime.text import Reason
