@@ -14,6 +14,8 @@ from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.excluded_time.ranges import warm_up
 from tb_steptime.metrics.gpu.activities import way
+from tb_steptime.metrics.host.blocking_calls import blocking_groups
+from tb_steptime.metrics.idle.blocking_rows import ORIGINS, WaitOrigin, wait_origins
 from tb_steptime.metrics.idle.token_waits import in_token_waits
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.phases.assignment import optimizer_updates, prepared
@@ -162,6 +164,22 @@ def needed(trace: Trace, step: SteadyStep) -> Bool:
     fetched = returns.after[are_named(trace, row, lambda name: way(name).direction == "DtoH")]
     needs[fetched if job.purpose == "training" else fetched[-1:]] = True
     return needs
+
+
+def waits_by_origin(trace: Trace, step: SteadyStep) -> dict[WaitOrigin, Bool]:
+    """Returns which nodes wait without need, by the origin of the wait; origins without any are left out."""
+    graph, groups, origin = step.graph, blocking_groups(trace), wait_origins(trace)
+    nodes = np.flatnonzero(graph.waits & (graph.event >= 0) & ~needed(trace, step))
+    start_ns = trace.events.start_ns[graph.event[nodes]]
+    lane, of_groups = host_lanes(trace)[trace.events.thread[groups.call]], np.full(len(nodes), -1, np.int64)
+    for each in distinct(graph.track[nodes]).tolist():
+        on_lane, waiting = np.flatnonzero(lane == each), np.flatnonzero(graph.track[nodes] == each)
+        place = np.searchsorted(groups.start[on_lane], start_ns[waiting], side="right") - 1
+        of_groups[waiting] = np.append(origin[on_lane], -1)[place]
+    result = {name: np.zeros(len(graph), bool) for name in ORIGINS}
+    for number, name in enumerate(ORIGINS):
+        result[name][nodes[of_groups == number]] = True
+    return {name: calls for name, calls in result.items() if calls.any()}
 
 
 def between_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:

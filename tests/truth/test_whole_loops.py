@@ -15,7 +15,7 @@ from tests.judged.jobs.healthy import STEP
 from tests.judged.jobs.loops import only
 from tests.judged.labels import Label
 from tests.judged.simulated import recorded
-from tests.truth.simulate.causes import Loader, Section, Training
+from tests.truth.simulate.causes import Loader, Op, Section, Training
 from tests.truth.simulate.jobs.inference import prompt_step
 from tests.truth.simulate.jobs.transfers import from_pageable, read_back
 from tests.truth.simulate.jobs.transformer import Transformer, training_step
@@ -25,7 +25,7 @@ from tests.truth.simulate.mixtures import CAUSES, PLAIN, step_ns, training_with
 IN_FP32 = training_step(Transformer(batch=4, depth=1, classes=1024, dtype="fp32"))
 
 
-def loop(sections: tuple[Section, ...], loader: Loader, active: int = 5) -> Training:
+def loop(sections: tuple[Section, ...], loader: Loader | None, active: int = 5) -> Training:
     return job(Label("loop", "gpu"), sections, loader, active=active)[1]
 
 
@@ -107,3 +107,31 @@ def test_two_turns_of_workers_are_no_late_batches(workers: int, active: int):
     """A deeper queue would not help: the workers deliver a batch every 60 ms."""
     judgement = judgement_of(loop(IN_FP32, Loader(60 * workers * MS, workers=workers, jitter=0.03), active))
     assert [each.id for each in judgement.insights if each.view == "data_loading"] == ["input_bound"]
+
+
+#: The CPU needs about as long for its launches as the device for the work.
+BALANCED = training_step(Transformer(batch=2, depth=3, classes=2048, length=512))
+READ = read_back()
+#: An optimizer that reads a value before it updates weights.
+READ_BY_OPTIMIZER = Section((Op(("aten::item",), READ.ops[0].calls, 16_000),), "Optimizer.step#AdamW.step")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [(BALANCED[0], from_pageable(8_000_000), *BALANCED[1:]), (*BALANCED[:-1], READ_BY_OPTIMIZER, BALANCED[-1])],
+    ids=["a copy", "an optimizer's read"],
+)
+def test_a_wait_promises_what_the_step_gains_without_it_while_another_one_stays(others: tuple[Section, ...]):
+    """Without the read, the CPU waits in the other call."""
+    training = loop((*others, READ), None, active=6)
+    (insight,) = (each for each in judgement_of(training).insights if each.id == "sync_bubble")
+    gained = step_ns(training) - step_ns(loop(others, None, active=6))
+    assert insight.gain_ns == pytest.approx(gained, abs=0.03 * step_ns(training))
+
+
+def test_a_card_says_what_a_step_gains_without_all_of_its_waits():
+    copied = (BALANCED[0], from_pageable(2_000_000), *BALANCED[1:])
+    training = loop((*copied, READ), None, active=6)
+    (insight,) = (each for each in judgement_of(training).insights if each.id == "sync_bubble")
+    gained = step_ns(training) - step_ns(loop(BALANCED, None, active=6))
+    assert insight.why.values["all"].value == pytest.approx(gained, abs=0.03 * step_ns(training))

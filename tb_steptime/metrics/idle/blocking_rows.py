@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import msgspec
 import numpy as np
 
@@ -77,6 +79,59 @@ class BlockingRow(msgspec.Struct, frozen=True):
     reads: str | None = None
     checks: str | None = None
     feeds: str | None = None
+
+
+#: Minimum mean size of copies that take time. A smaller one takes microseconds, and a transfer's start most of them.
+LARGE_BYTES = 64 << 10
+
+#: What makes the host wait, by the change that removes it: large copies from pageable memory to the device; calls
+#: within the backward pass or an optimizer's step, which no script shows; and calls of the script. A small copy takes
+#: as long from pinned memory, so that it belongs to the script like a value that is read.
+WaitOrigin = Literal["copies", "backward", "optimizer", "script"]
+ORIGINS: tuple[WaitOrigin, ...] = get_args(WaitOrigin)
+
+_LAUNCH = expression(r"(cuda|hip|cu)(Ext)?(Module)?LaunchKernel")
+
+
+def is_launch(call: str) -> bool:
+    """Returns whether calls of this name wait for the kernels that they launch, as all of a process do that was started
+    so."""
+    return _LAUNCH.match(call) is not None
+
+
+def wait_origin(call: str, kind: BlockingKind, direction: str | None, site: Site, nbytes: float) -> WaitOrigin:
+    """Returns the origin of calls that wait. nbytes: mean size of their copies. A launch waits wherever it is made,
+    because the process was started so."""
+    if is_launch(call):
+        return "script"
+    if site.phase == "optimizer":
+        return "optimizer"
+    if site.phase == "backward" and site.id != "backward.loss":
+        return "backward"
+    to_device = kind == "pageable_copy" and direction == "HtoD"
+    return "copies" if to_device and nbytes >= LARGE_BYTES else "script"
+
+
+def wait_origins(trace: Trace) -> Int64:
+    """Returns the origin of each of `blocking_groups`, as its place in `ORIGINS`."""
+    groups = blocking_groups(trace)
+    way, site = directions(trace, groups.copy), site_of(trace, groups.call)
+    large = groups.bytes >= LARGE_BYTES
+    columns = (groups.kind, groups.names[:, 0], way.number, site, large)
+    alike = Groups.of(*(np.asarray(column, np.int64) for column in columns))
+    origins = [
+        ORIGINS.index(
+            wait_origin(
+                call=trace.strings[int(groups.names[row, 0])],
+                kind=KINDS[int(groups.kind[row])],
+                direction=way[row],
+                site=SITES[int(site[row])],
+                nbytes=int(groups.bytes[row]),
+            )
+        )
+        for row in alike.first.tolist()
+    ]
+    return np.array(origins, np.int64)[alike.place]
 
 
 #: Ops of torch that read values or sizes of results, or copy them. Scripts call some of them, and these call the

@@ -15,8 +15,8 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.rules.data_loading import late_batches, loader_waits
-from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES
 from tb_steptime.metrics.data_loading import throughput
+from tb_steptime.metrics.idle.blocking_rows import LARGE_BYTES
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
