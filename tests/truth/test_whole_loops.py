@@ -3,6 +3,8 @@ without one of the causes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tb_steptime.insights.base import Judgement, Severity
@@ -135,3 +137,13 @@ def test_a_card_says_what_a_step_gains_without_all_of_its_waits():
     (insight,) = (each for each in judgement_of(training).insights if each.id == "sync_bubble")
     gained = step_ns(training) - step_ns(loop(BALANCED, None, active=6))
     assert insight.why.values["all"].value == pytest.approx(gained, abs=0.03 * step_ns(training))
+
+
+def test_fused_attention_saves_launches_where_the_cpu_is_as_fast_as_the_device():
+    """Its kernels alone gain nothing: without them, the step is as long as the CPU needs."""
+    eager = Transformer(batch=1, classes=2048, attention="eager", host_ns=20_000)
+    training = loop(training_step(eager), None)
+    (insight,) = (each for each in judgement_of(training).insights if each.id == "eager_attention")
+    gained = step_ns(training) - step_ns(loop(training_step(replace(eager, attention="flash")), None))
+    assert insight.severity is Severity.WARNING
+    assert gained / 2 < insight.gain_ns <= gained
