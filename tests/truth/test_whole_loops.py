@@ -147,3 +147,11 @@ def test_fused_attention_saves_launches_where_the_cpu_is_as_fast_as_the_device()
     gained = step_ns(training) - step_ns(loop(training_step(replace(eager, attention="flash")), None))
     assert insight.severity is Severity.WARNING
     assert gained / 2 < insight.gain_ns <= gained
+
+
+def test_pauses_in_the_first_recorded_step_too_have_one_card():
+    """The first step never counts as slow, although it pauses like every third one."""
+    paused = Section((), stop_ns=12 * MS, steps=(2, 5, 8))
+    judgement = judgement_of(loop((*BALANCED[:2], paused, *BALANCED[2:]), None, active=10))
+    assert [each.id for each in judgement.insights if each.severity is Severity.MAJOR] == ["long_stretches"]
+    assert "slow_steps" not in [each.id for each in judgement.insights]
