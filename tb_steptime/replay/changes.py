@@ -21,8 +21,8 @@ from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.kernels.eager_attention import in_attention
 from tb_steptime.metrics.kernels.stream_kernels import stream_kernels
 from tb_steptime.metrics.phases.assignment import optimizer_updates, prepared
+from tb_steptime.metrics.phases.checkpoints import again_activities, checkpointed
 from tb_steptime.metrics.steps.recaptures import recaptures
-from tb_steptime.metrics.steps.recomputed import again_activities, checkpointed
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches, without_calls

@@ -156,7 +156,7 @@ class Claims(NamedTuple):
 
 def claims(facts: Facts) -> Claims:
     """Divides idle time between waits and graphs. Without its waits, the CPU would be ahead, so that fewer launches
-    would be late. A replay shows what that gains, and whether graphs surely gain more. What gains more comes first.
+    would be late. A replay shows what that gains, and whether graphs gain more. What gains more comes first.
 
     idle time       |oo|pppp|ssssssssssss|    s: short, p: split; o: no other card is about it
     waits first     |wwwwwwwwwwwww|gggggg|
@@ -170,7 +170,7 @@ def claims(facts: Facts) -> Claims:
     bubbles_ns, free_ns = _bubbles_ns(facts), split_ns + _unclaimed_ns(facts)
     alone = _beyond_bubbles_ns(facts)
     waits_ns = min(_of_step(facts, waits.low_ns) - bubbles_ns, sum(alone.values()), free_ns + short_ns)
-    if graphs is not None and _sure(facts) * (graphs.gain_ns or 0) > (waits.gain_ns or 0):
+    if graphs is not None and (graphs.gain_ns or 0) > (waits.gain_ns or 0):
         of_graphs_ns = _of_step(facts, graphs.gain_ns)
         both_ns = of_graphs_ns + _of_step(facts, waits.gain_after_ns)
         taken_ns = min(short_ns, of_graphs_ns)
