@@ -15,7 +15,6 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     calls_of,
     is_of_part_on_cpu,
     name_of,
-    origin_of,
     updates_on_cpu,
 )
 from tb_steptime.insights.rules.host.idle_cards import calls_card, without_waits_ns
@@ -252,9 +251,9 @@ def _are_large_in_a_row(row: CopyRow) -> bool:
 
 
 def _waits_ns(facts: Facts) -> int:
-    """Returns what a step gains if large copies of pageable memory to the GPU alone make the CPU wait no longer, at the
+    """Returns what a step gains if copies of pageable memory to the GPU alone make the CPU wait no longer, at the
     low end of the replay's range. It is 0 without a replay that can be trusted."""
-    rows = [row for row in calls_of(facts, "pageable") if origin_of(row) == "copies"]
+    rows = calls_of(facts, "pageable")
     return min(without_waits_ns(facts, rows), sum(row.blocked_ns for row in rows))
 
 

@@ -220,11 +220,15 @@ def _alone_ns(facts: Facts) -> dict[WaitOrigin, int]:
 
 
 def without_waits_ns(facts: Facts, rows: Sequence[BlockingRow]) -> int:
-    """Returns what the replayed step gains if these calls alone no longer wait: of calls of one origin, their share."""
-    gain_ns = 0.0
-    for origin, of_all_ns in _alone_ns(facts).items():
-        gain_ns += of_all_ns * _share_of_origin(facts, rows, origin)
-    return round(gain_ns)
+    """Returns what the replayed step gains if these calls alone no longer wait: their share of what calls of the same
+    origin gain, if they wait for most of the time of these. Less frequent ones may gain nothing by themselves."""
+    shares = {origin: _share_of_origin(facts, rows, origin) for origin in ORIGINS}
+    alone = _alone_ns(facts)
+    return round(sum(alone.get(origin, 0) * share for origin, share in shares.items() if share >= _MOSTLY))
+
+
+#: From this share of the time for which calls of one origin make the CPU wait, what these gain is due to some of them.
+_MOSTLY = 0.5
 
 
 def _share_of_origin(facts: Facts, rows: Sequence[BlockingRow], origin: WaitOrigin) -> float:

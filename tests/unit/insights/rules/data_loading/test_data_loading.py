@@ -220,6 +220,22 @@ def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
         assert plain(insight.gain_formula) == "Mean over the steps of the time in which the loader is waited for."
 
 
+@pytest.mark.parametrize("steps", ["00000000000000000000", "00000000001111111111"], ids=["one step", "an idle one"])
+def test_the_only_batch_is_a_hint_where_it_is_the_first_one_of_its_iterator(steps: str):
+    """It may have taken longer than later ones, which are not recorded."""
+    drawing = f"""
+        step          | {steps} |
+        op            | s......ooooooooooooo |
+        loader single | .llllll............. |"""
+    insight = card(timeline(drawing, names={"s": "aten::random_"}, cell_ns=1_000_000), "no_workers")
+    if steps[-1] == "1":
+        assert insight is None
+    else:
+        assert insight is not None
+        assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
+        assert insight.gain_ns == pytest.approx(6_000_000, abs=700_000)
+
+
 def test_no_workers_needs_a_hundredth_of_the_step():
     assert card(steps_that_wait([1] * 3, work=100, loader="loader single"), "no_workers") is None
     assert card(steps_that_wait([1] * 3, work=99, loader="loader single"), "no_workers") is not None
