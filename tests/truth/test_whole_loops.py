@@ -125,6 +125,18 @@ def test_a_wait_promises_what_the_step_gains_without_it_while_another_one_stays(
     assert insight.gain_ns == pytest.approx(gained, abs=0.03 * step_ns(training))
 
 
+@pytest.mark.parametrize(("small", "origins"), [(1, ["copies", "script"]), (2, [])], ids=["labels", "values"])
+def test_the_copies_of_a_batch_wait_for_one_reason_however_small_some_are(small: int, origins: list[str]):
+    """Labels are copied behind images: without the waits for either one alone, the CPU waits for the other. Where most
+    copies are small, they are no batch."""
+    copies = (from_pageable(8_000_000), *(from_pageable(512),) * small)
+    for sections, expected in ((BALANCED[1:], []), ((*BALANCED[1:], READ), origins)):
+        training = loop((BALANCED[0], *copies, *sections), None)
+        (what_if,) = (replayed_step(read_trace(path)) for path in recorded(training))
+        assert what_if is not None
+        assert [gain.id for gain in what_if.waits] == expected
+
+
 def test_a_card_says_what_a_step_gains_without_all_of_its_waits():
     copied = (BALANCED[0], from_pageable(2_000_000), *BALANCED[1:])
     training = loop((*copied, READ), None, active=6)

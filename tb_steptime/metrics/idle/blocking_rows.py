@@ -99,8 +99,8 @@ def is_launch(call: str) -> bool:
     return _LAUNCH.match(call) is not None
 
 
-def wait_origin(call: str, kind: BlockingKind, direction: str | None, site: Site, nbytes: float) -> WaitOrigin:
-    """Returns the origin of calls that wait. nbytes: mean size of their copies. A launch waits wherever it is made,
+def wait_origin(call: str, kind: BlockingKind, direction: str | None, site: Site, is_large: bool) -> WaitOrigin:
+    """Returns the origin of calls that wait. is_large: whether their copies are. A launch waits wherever it is made,
     because the process was started so."""
     if is_launch(call):
         return "script"
@@ -109,16 +109,20 @@ def wait_origin(call: str, kind: BlockingKind, direction: str | None, site: Site
     if site.phase == "backward" and site.id != "backward.loss":
         return "backward"
     to_device = kind == "pageable_copy" and direction == "HtoD"
-    return "copies" if to_device and nbytes >= LARGE_BYTES else "script"
+    return "copies" if to_device and is_large else "script"
 
 
 def wait_origins(trace: Trace) -> Int64:
-    """Returns the origin of each of `blocking_groups`, as its place in `ORIGINS`."""
+    """Returns the origin of each of `blocking_groups`, as its place in `ORIGINS`. Copies by the same op are of
+    one kind, and large if half of them are: labels are few bytes beside images, and a loop over values has a few large
+    ones."""
     groups = blocking_groups(trace)
+    if not len(groups):
+        return np.empty(0, np.int64)
     way, site = directions(trace, groups.copy), site_of(trace, groups.call)
-    large = groups.bytes >= LARGE_BYTES
-    columns = (groups.kind, groups.names[:, 0], way.number, site, large)
+    columns = (groups.kind, groups.names[:, 0], way.number, site, values_at(trace.events.name, groups.op))
     alike = Groups.of(*(np.asarray(column, np.int64) for column in columns))
+    are_large = 2 * alike.sum((groups.bytes >= LARGE_BYTES).astype(np.int64)) >= alike.count()
     origins = [
         ORIGINS.index(
             wait_origin(
@@ -126,10 +130,10 @@ def wait_origins(trace: Trace) -> Int64:
                 kind=KINDS[int(groups.kind[row])],
                 direction=way[row],
                 site=SITES[int(site[row])],
-                nbytes=int(groups.bytes[row]),
+                is_large=large,
             )
         )
-        for row in alike.first.tolist()
+        for row, large in zip(alike.first.tolist(), are_large.tolist(), strict=True)
     ]
     return np.array(origins, np.int64)[alike.place]
 

@@ -47,7 +47,8 @@ def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
 
 def origin_of(row: BlockingRow) -> WaitOrigin:
     """Returns what makes the CPU wait, as the replay of steps without such waits divides it."""
-    return wait_origin(row.call, row.kind, row.direction, SITES[SITE[row.site]], (row.bytes or 0) / max(row.count, 1))
+    is_large = (row.bytes or 0) >= LARGE_BYTES * row.count > 0
+    return wait_origin(row.call, row.kind, row.direction, SITES[SITE[row.site]], is_large)
 
 
 def bubble_ns(rows: list[BlockingRow]) -> int:

@@ -222,8 +222,11 @@ def _alone_ns(facts: Facts) -> dict[WaitOrigin, int]:
 def without_waits_ns(facts: Facts, rows: Sequence[BlockingRow]) -> int:
     """Returns what the replayed step gains if these calls alone no longer wait: their share of what calls of the same
     origin gain, if they wait for most of the time of these. Less frequent ones may gain nothing by themselves."""
-    shares = {origin: _share_of_origin(facts, rows, origin) for origin in ORIGINS}
     alone = _alone_ns(facts)
+    if facts.replayed is None or not facts.replayed.waits:
+        share = _blocked_ns(rows) / max(facts.blocked_ns, 1)
+        return round(sum(alone.values()) * share) if share >= _MOSTLY else 0
+    shares = {origin: _share_of_origin(facts, rows, origin) for origin in ORIGINS}
     return round(sum(alone.get(origin, 0) * share for origin, share in shares.items() if share >= _MOSTLY))
 
 
