@@ -5187,6 +5187,8 @@ export interface Waterfall {
  * include it
  * behind_batches_ns what the step without waits for batches gains beyond the device's idle time in these waits:
  * launches that are late only because a batch was
+ * waits             gains of `sync_bubble` if only the calls of one origin no longer wait, with the origin as the id;
+ * empty if all have the same. The others still wait, so that all together may gain more
  * sets              all sets of the changes with the largest gains, including changes that help only after others;
  * empty if the replay is not trusted
  */
@@ -5213,6 +5215,7 @@ export interface WhatIf {
   pauses_alone_ns: number | null;
   observed_ns: number;
   behind_batches_ns: number;
+  waits: Gain[];
 }
 
 /**

@@ -125,7 +125,8 @@ def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
         first, why = "one_time", LITTLE
     elif unseen:
         first, why = "unrecorded_work", UNRECORDED
-    cards = without_twins(without_named([card for card, _ in fired]))
+    first_step = guarded.ask("the first step", lambda facts: facts.overview.steps[0].name, "")
+    cards = without_twins(without_named([card for card, _ in fired], first_step))
     unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, False)
     if unknown:
         cards = [lowered(card, ONLY_LAUNCHES) if card.view in _OF_CPU else card for card in cards]

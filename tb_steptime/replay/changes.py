@@ -14,11 +14,15 @@ from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.excluded_time.ranges import warm_up
 from tb_steptime.metrics.gpu.activities import way
+from tb_steptime.metrics.host.blocking_calls import blocking_groups
+from tb_steptime.metrics.idle.blocking_rows import ORIGINS, WaitOrigin, wait_origins
 from tb_steptime.metrics.idle.token_waits import in_token_waits
 from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.kernels.eager_attention import in_attention
+from tb_steptime.metrics.kernels.stream_kernels import stream_kernels
 from tb_steptime.metrics.phases.assignment import optimizer_updates, prepared
+from tb_steptime.metrics.phases.checkpoints import again_activities, checkpointed
 from tb_steptime.metrics.steps.recaptures import recaptures
-from tb_steptime.metrics.steps.recomputed import again_activities, checkpointed
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches, without_calls
@@ -27,7 +31,8 @@ from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, shared
-from tb_steptime.trace.ops import graph_calls
+from tb_steptime.trace.nesting import op_rows, outermost
+from tb_steptime.trace.ops import graph_calls, op_at
 from tb_steptime.trace.quality.lost_launches import CAPTURED_FRACTION, captured_share
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 
@@ -51,6 +56,7 @@ def changes(trace: Trace) -> dict[str, Change]:
         "more_workers": lambda step: more_workers(trace, step),
         "tensor_cores_unused": lambda step: on_tensor_cores(trace, step),
         "exposed_communication": lambda step: overlapped(trace, step),
+        "eager_attention": lambda step: with_fused_attention(trace, step),
         "needless_checkpoints": lambda step: without_checkpoints(trace, step),
     }
 
@@ -124,6 +130,30 @@ def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
     return step.with_own(own)
 
 
+def with_fused_attention(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """Returns the step without what fused attention replaces between the two products of each attention: neither its
+    kernels nor the ops that launch only these. The products stay as they are, on the host, too."""
+    device = main_device(trace)
+    if device is None:
+        return step
+    kernels = trace.kernels.event[stream_kernels(trace, device).row[in_attention(trace, device)]]
+    if not len(kernels):
+        return step
+    own = _own_without(step, dict(_intervals_of_rows(trace, _ops_of_only(trace, kernels))))
+    own[step.graph.on_device & is_in(step.graph.event, kernels)] = 0
+    return step.with_own(own)
+
+
+def _ops_of_only(trace: Trace, kernels: Int32 | Int64) -> Int64:
+    """Returns the ops that launch these kernels, and those around them that launch no others."""
+    launches = find_launches(trace)
+    op = op_at(trace, launches.call.astype(np.int64))
+    outer = outermost(trace, op_rows, op)
+    chosen = is_in(launches.activity, kernels) & (op >= 0)
+    others = distinct_in(outer[~chosen])
+    return distinct_in(np.where(is_in(outer, others), op, outer)[chosen])
+
+
 def _intervals_of_rows(trace: Trace, rows: Int32 | Int64) -> Iterator[tuple[int, Intervals]]:
     events = trace.events
     return _by_lane(trace, events.thread[rows], events.start_ns[rows], events.ends(rows))
@@ -162,6 +192,22 @@ def needed(trace: Trace, step: SteadyStep) -> Bool:
     fetched = returns.after[are_named(trace, row, lambda name: way(name).direction == "DtoH")]
     needs[fetched if job.purpose == "training" else fetched[-1:]] = True
     return needs
+
+
+def waits_by_origin(trace: Trace, step: SteadyStep) -> dict[WaitOrigin, Bool]:
+    """Returns which nodes wait without need, by the origin of the wait; origins without any are left out."""
+    graph, groups, origin = step.graph, blocking_groups(trace), wait_origins(trace)
+    nodes = np.flatnonzero(graph.waits & (graph.event >= 0) & ~needed(trace, step))
+    start_ns = trace.events.start_ns[graph.event[nodes]]
+    lane, of_groups = host_lanes(trace)[trace.events.thread[groups.call]], np.full(len(nodes), -1, np.int64)
+    for each in distinct(graph.track[nodes]).tolist():
+        on_lane, waiting = np.flatnonzero(lane == each), np.flatnonzero(graph.track[nodes] == each)
+        place = np.searchsorted(groups.start[on_lane], start_ns[waiting], side="right") - 1
+        of_groups[waiting] = np.append(origin[on_lane], -1)[place]
+    result = {name: np.zeros(len(graph), bool) for name in ORIGINS}
+    for number, name in enumerate(ORIGINS):
+        result[name][nodes[of_groups == number]] = True
+    return {name: calls for name, calls in result.items() if calls.any()}
 
 
 def between_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:

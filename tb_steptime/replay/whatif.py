@@ -19,7 +19,7 @@ from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.phases.threads import step_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.replay.changes import Change, changes
+from tb_steptime.replay.changes import Change, changes, waits_by_origin
 from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.other_ranks import held_by_ranks
@@ -34,6 +34,7 @@ from tb_steptime.replay.sensitivity import (
     sensitivity,
     without,
     without_batches,
+    without_calls,
 )
 from tb_steptime.replay.steady import (
     COPIES,
@@ -128,6 +129,8 @@ class WhatIf(msgspec.Struct, frozen=True):
                       include it
     behind_batches_ns what the step without waits for batches gains beyond the device's idle time in these waits:
                       launches that are late only because a batch was
+    waits             gains of `sync_bubble` if only the calls of one origin no longer wait, with the origin as the id;
+                      empty if all have the same. The others still wait, so that all together may gain more
     sets              all sets of the changes with the largest gains, including changes that help only after others;
                       empty if the replay is not trusted
     """
@@ -154,6 +157,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     pauses_alone_ns: int | None = None
     observed_ns: int = 0
     behind_batches_ns: int = 0
+    waits: list[Gain] = []
 
     @property
     def wrong_by(self) -> float:
@@ -200,10 +204,11 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     chosen = {change: known_changes[change] for change in ids} if ids else known_changes
     alone = {id: change(for_ranks) for id, change in chosen.items()} if unexplained <= NO_GAIN else {}
     gains = [Gain(id, None, None, None, None, []) for id in chosen]
-    combined = list[Combined]()
+    combined, waits = list[Combined](), list[Gain]()
     if alone:
         bases = _bases(for_ranks, observed_step_ns(trace))
         wider = error + (unexplained if unexplained > WIDER else 0.0)
+        waits = list(_gains_of_waits(trace, for_ranks, bases, length, wider))
         gains, combined = _gains(for_ranks, bases, length, wider, chosen, alone, keep_all=bool(ids))
     return WhatIf(
         recorded_step_ns=recorded,
@@ -228,6 +233,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         pauses_alone_ns=_pauses_alone_ns(trace, steps.as_recorded) if pace is Bound.COMMUNICATION else None,
         observed_ns=observed_step_ns(trace),
         behind_batches_ns=_behind_batches_ns(trace, step, length - lengths.loader),
+        waits=waits,
     )
 
 
@@ -266,6 +272,20 @@ def _work_of_busiest_ns(trace: Trace, graph: Graph, compute: Bool) -> int:
     # device numbers may be arbitrary, as the file writes them
     _, device = np.unique(trace.events.device[graph.event[compute]], return_inverse=True)
     return int(np.bincount(device.reshape(-1), graph.own_ns[compute], minlength=1).max())
+
+
+def _gains_of_waits(
+    trace: Trace, step: SteadyStep, bases: Mapping[str, SteadyStep], length: int, wider: float
+) -> Iterator[Gain]:
+    """Yields the gain of each origin of waits, if there are several. wider: as in `_gains`."""
+    origins = waits_by_origin(trace, step)
+    if len(origins) < 2:
+        return
+    for origin, calls in origins.items():
+        gain = length - without_calls(step, calls).length_ns
+        others = {name: base.length_ns - without_calls(base, calls).length_ns for name, base in bases.items()}
+        others.pop(EdgeKind.RETURN.name.lower(), None)  # this change only affects such edges
+        yield _gain(origin, gain, gain, others, length, wider)
 
 
 def _behind_batches_ns(trace: Trace, step: SteadyStep, gain_ns: int) -> int:

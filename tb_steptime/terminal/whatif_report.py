@@ -40,6 +40,7 @@ CHANGED = {
     "more_workers": "worker processes load the batches.",
     "tensor_cores_unused": "matrix products run on tensor cores.",
     "exposed_communication": "exchanges between ranks run beside computation.",
+    "eager_attention": "attention is one kernel, without kernels and launches between its products.",
     "needless_checkpoints": "activations are kept, and not computed again.",
 }
 #: Names of what a gain is inferred from; see `rests_on` of the JSON.

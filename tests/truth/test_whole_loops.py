@@ -3,6 +3,8 @@ without one of the causes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tb_steptime.insights.base import Judgement, Severity
@@ -25,7 +27,7 @@ from tests.truth.simulate.mixtures import CAUSES, PLAIN, step_ns, training_with
 IN_FP32 = training_step(Transformer(batch=4, depth=1, classes=1024, dtype="fp32"))
 
 
-def loop(sections: tuple[Section, ...], loader: Loader, active: int = 5) -> Training:
+def loop(sections: tuple[Section, ...], loader: Loader | None, active: int = 5) -> Training:
     return job(Label("loop", "gpu"), sections, loader, active=active)[1]
 
 
@@ -107,3 +109,55 @@ def test_two_turns_of_workers_are_no_late_batches(workers: int, active: int):
     """A deeper queue would not help: the workers deliver a batch every 60 ms."""
     judgement = judgement_of(loop(IN_FP32, Loader(60 * workers * MS, workers=workers, jitter=0.03), active))
     assert [each.id for each in judgement.insights if each.view == "data_loading"] == ["input_bound"]
+
+
+#: The CPU needs about as long for its launches as the device for the work.
+BALANCED = training_step(Transformer(batch=2, depth=3, classes=2048, length=512))
+READ = read_back()
+
+
+def test_a_wait_promises_what_the_step_gains_without_it_while_another_one_stays():
+    """Without the read, the CPU waits in the copy."""
+    copied = (BALANCED[0], from_pageable(8_000_000), *BALANCED[1:])
+    training = loop((*copied, READ), None, active=6)
+    (insight,) = (each for each in judgement_of(training).insights if each.id == "sync_bubble")
+    gained = step_ns(training) - step_ns(loop(copied, None, active=6))
+    assert insight.gain_ns == pytest.approx(gained, abs=0.03 * step_ns(training))
+
+
+@pytest.mark.parametrize(("small", "origins"), [(1, ["copies", "script"]), (2, [])], ids=["labels", "values"])
+def test_the_copies_of_a_batch_wait_for_one_reason_however_small_some_are(small: int, origins: list[str]):
+    """Labels are copied behind images: without the waits for either one alone, the CPU waits for the other. Where most
+    copies are small, they are no batch."""
+    copies = (from_pageable(8_000_000), *(from_pageable(512),) * small)
+    for sections, expected in ((BALANCED[1:], []), ((*BALANCED[1:], READ), origins)):
+        training = loop((BALANCED[0], *copies, *sections), None)
+        (what_if,) = (replayed_step(read_trace(path)) for path in recorded(training))
+        assert what_if is not None
+        assert [gain.id for gain in what_if.waits] == expected
+
+
+def test_a_card_says_what_a_step_gains_without_all_of_its_waits():
+    copied = (BALANCED[0], from_pageable(2_000_000), *BALANCED[1:])
+    training = loop((*copied, READ), None, active=6)
+    (insight,) = (each for each in judgement_of(training).insights if each.id == "sync_bubble")
+    gained = step_ns(training) - step_ns(loop(BALANCED, None, active=6))
+    assert insight.why.values["all"].value == pytest.approx(gained, abs=0.03 * step_ns(training))
+
+
+def test_fused_attention_saves_launches_where_the_cpu_is_as_fast_as_the_device():
+    """Its kernels alone gain nothing: without them, the step is as long as the CPU needs."""
+    eager = Transformer(batch=1, classes=2048, attention="eager", host_ns=20_000)
+    training = loop(training_step(eager), None)
+    (insight,) = (each for each in judgement_of(training).insights if each.id == "eager_attention")
+    gained = step_ns(training) - step_ns(loop(training_step(replace(eager, attention="flash")), None))
+    assert insight.severity is Severity.WARNING
+    assert gained / 2 < insight.gain_ns <= gained
+
+
+def test_pauses_in_the_first_recorded_step_too_have_one_card():
+    """The first step never counts as slow, although it pauses like every third one."""
+    paused = Section((), stop_ns=12 * MS, steps=(2, 5, 8))
+    judgement = judgement_of(loop((*BALANCED[:2], paused, *BALANCED[2:]), None, active=10))
+    assert [each.id for each in judgement.insights if each.severity is Severity.MAJOR] == ["long_stretches"]
+    assert "slow_steps" not in [each.id for each in judgement.insights]

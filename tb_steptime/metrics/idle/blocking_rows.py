@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import msgspec
 import numpy as np
 
@@ -77,6 +79,63 @@ class BlockingRow(msgspec.Struct, frozen=True):
     reads: str | None = None
     checks: str | None = None
     feeds: str | None = None
+
+
+#: Minimum mean size of copies that take time. A smaller one takes microseconds, and a transfer's start most of them.
+LARGE_BYTES = 64 << 10
+
+#: What makes the host wait, by the change that removes it: large copies from pageable memory to the device; calls
+#: within the backward pass or an optimizer's step, which no script shows; and calls of the script. A small copy takes
+#: as long from pinned memory, so that it belongs to the script like a value that is read.
+WaitOrigin = Literal["copies", "backward", "optimizer", "script"]
+ORIGINS: tuple[WaitOrigin, ...] = get_args(WaitOrigin)
+
+_LAUNCH = expression(r"(cuda|hip|cu)(Ext)?(Module)?LaunchKernel")
+
+
+def is_launch(call: str) -> bool:
+    """Returns whether calls of this name wait for the kernels that they launch, as all of a process do that was started
+    so."""
+    return _LAUNCH.match(call) is not None
+
+
+def wait_origin(call: str, kind: BlockingKind, direction: str | None, site: Site, is_large: bool) -> WaitOrigin:
+    """Returns the origin of calls that wait. is_large: whether their copies are. A launch waits wherever it is made,
+    because the process was started so."""
+    if is_launch(call):
+        return "script"
+    if site.phase == "optimizer":
+        return "optimizer"
+    if site.phase == "backward" and site.id != "backward.loss":
+        return "backward"
+    to_device = kind == "pageable_copy" and direction == "HtoD"
+    return "copies" if to_device and is_large else "script"
+
+
+def wait_origins(trace: Trace) -> Int64:
+    """Returns the origin of each of `blocking_groups`, as its place in `ORIGINS`. Copies by the same op are of
+    one kind, and large if half of them are: labels are few bytes beside images, and a loop over values has a few large
+    ones."""
+    groups = blocking_groups(trace)
+    if not len(groups):
+        return np.empty(0, np.int64)
+    way, site = directions(trace, groups.copy), site_of(trace, groups.call)
+    columns = (groups.kind, groups.names[:, 0], way.number, site, values_at(trace.events.name, groups.op))
+    alike = Groups.of(*(np.asarray(column, np.int64) for column in columns))
+    are_large = 2 * alike.sum((groups.bytes >= LARGE_BYTES).astype(np.int64)) >= alike.count()
+    origins = [
+        ORIGINS.index(
+            wait_origin(
+                call=trace.strings[int(groups.names[row, 0])],
+                kind=KINDS[int(groups.kind[row])],
+                direction=way[row],
+                site=SITES[int(site[row])],
+                is_large=large,
+            )
+        )
+        for row, large in zip(alike.first.tolist(), are_large.tolist(), strict=True)
+    ]
+    return np.array(origins, np.int64)[alike.place]
 
 
 #: Ops of torch that read values or sizes of results, or copy them. Scripts call some of them, and these call the

@@ -20,14 +20,13 @@ from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, 
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.activities import Product
 from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
+from tb_steptime.metrics.phases.checkpoints import are_recomputed
 from tb_steptime.metrics.roofline.kernel_work import kernel_work, product_calls
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins, tensor_products
 from tb_steptime.text import Reason, Unit
-from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.model import Trace, are_named, named_in, shared
-from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64, Kind, is_in
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 MFU = Metric(
     "mfu", "MFU", Unit.FRACTION,
@@ -85,7 +84,7 @@ def computed_ops(trace: Trace, device: int) -> ComputingOps:
     flops = np.array([product.work.flops if product.work else 0 for product in products.distinct], np.float64)
     recomputed = np.zeros(len(ops), bool)
     recorded = ops < len(trace.events)
-    recomputed[recorded] = recomputed_ops(trace, ops[recorded])
+    recomputed[recorded] = are_recomputed(trace, ops[recorded])
     return ComputingOps(
         flops=flops[products.place[rows]],
         roof_ns=products_at_peak_ns(trace, device, rows),
@@ -184,38 +183,3 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
     )
     joined = [np.concatenate(([column.sum()], column)) for column in (part, whole)]
     return ratio_figure(joined[0], joined[1], Reason("no_kernels_in_steps"))
-
-
-# Forward work that the backward pass repeats because its results were not kept (activation checkpointing).
-#
-#     forward    |-- aten::linear --|
-#     backward        |- evaluate_function: GeluBackward0 --------------|
-#                        |-- aten::linear --|  A node's own formula never calls it, so the forward pass runs again.
-#                     |- evaluate_function: CheckpointFunctionBackward -|
-#                        |-- aten::addmm --|   It is directly within this node, so the forward pass runs again.
-#
-# A gradient of a gradient (create_graph=True) calls other ops than these. Custom nodes that call `F.linear` in their
-# backward are mistaken for repeated forward work.
-
-#: Ops that modules call, but no gradient formula.
-_FORWARD_ONLY = frozenset(
-    f"aten::{name}" for name in ("linear", "conv1d", "conv2d", "conv3d", "scaled_dot_product_attention")
-)
-#: The node of a checkpoint that repeats its forward pass and then runs a backward pass of its own.
-_CHECKPOINT = "CheckpointFunctionBackward"
-
-
-def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
-    """Returns which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
-    nodes = backward_nodes(trace).event.astype(np.int64)
-    node = innermost(trace, nodes, ops)
-    inside = node >= 0
-    if not inside.any():
-        return inside
-    rows = trace.events.rows(Kind.CPU_OP)
-    forward_only = are_named(trace, rows, _FORWARD_ONLY.__contains__)
-    calls = rows[forward_only]
-    around = np.where(is_in(ops, calls), ops, innermost(trace, calls, ops))
-    in_nodes = (around >= 0) & (innermost(trace, nodes, around) >= 0)
-    checkpoint = named_in(trace, nodes, lambda name: name.endswith(_CHECKPOINT))[trace.events.name[node]]
-    return inside & (in_nodes | checkpoint)

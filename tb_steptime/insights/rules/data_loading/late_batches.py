@@ -116,7 +116,8 @@ def no_workers(facts: Facts) -> Insight | None:
     launches work on the GPU, such as copies in `collate_fn` or a sampler of graphs: its workers could not, and whether
     the CPU can do that work in time is not recorded. The card asks for batches on the CPU first, and is a minor one
     unless these are mostly copies to the GPU. A loop that makes an iterator for each batch, as `next(iter(loader))`
-    does: the card asks for one iterator, too, because workers would start again with each.
+    does: the card asks for one iterator, too, because workers would start again with each. The first batch of a loader,
+    if no other one is recorded, may take longer than later ones: a hint.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -129,11 +130,13 @@ def no_workers(facts: Facts) -> Insight | None:
 
     Left out: starting the workers.
     """
-    result, curve = facts.data_loading, facts.data_loading.curve
+    result, only_ns = facts.data_loading, _only_batch_ns(facts)
+    curve = result.curve if only_ns is None else None
     if result.multiprocess is not False or result.mean is None or _picks_rows(facts):
         return None
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
-    gain_ns, formula = with_launches_behind(facts, curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS)
+    late_ns = shares(facts).late_ns if only_ns is None else only_ns
+    gain_ns, formula = with_launches_behind(facts, curve.gain_ns if curve else late_ns - HANDOVER_NS)
     how = f"DataLoader(..., {workers_setting(curve) if curve else 'num_workers=N'})"
     how = f"{how}\n{_SHARE}" if result.iterable else how
     certainty = MARKS_AGREE
@@ -154,7 +157,21 @@ def no_workers(facts: Facts) -> Insight | None:
         certainty = (medium if copies >= _MOSTLY * launches else low)(_ON_CPU_UNKNOWN)
     if makes_iterators(facts):
         why, how = joined(why, _ANEW), f"{how}\n{ONE_ITERATOR}"
+    if only_ns is not None:
+        certainty = low(_FIRST_BATCH)
     return loader_card(facts, gain_ns, formula, certainty, id="no_workers", title=title, why=why, how=how)
+
+
+_FIRST_BATCH = phrase("Only the first batch of the loader is recorded, which may take longer than later ones.")
+
+
+def _only_batch_ns(facts: Facts) -> int | None:
+    """Returns the exposed wait for the only recorded batch, ns a step, if its iterator begins with it; else None."""
+    result, causes = facts.data_loading, facts.data_loading.causes
+    if len(facts.overview.steps) > 1 or causes is None or causes.starts is None or causes.shares.late_ns:
+        return None
+    is_only = causes.starts.batches == round(result.batches_per_step or 0) == 1
+    return causes.shares.first_ns if is_only else None
 
 
 def _why_on_gpu(batch_ns: int | None, launches: float) -> Phrase:

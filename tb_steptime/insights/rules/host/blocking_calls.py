@@ -22,14 +22,13 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     bubble_ns,
     calls_of,
     in_this_job,
-    is_launch,
     leading_op,
     name_of,
     place_of,
     waiting_op,
 )
 from tb_steptime.insights.rules.host.idle_cards import beyond_bubbles_ns, calls_card, model_late, waits_card
-from tb_steptime.metrics.idle.blocking_rows import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import BlockingRow, is_launch
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
@@ -62,7 +61,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
     split_ns = sum(model_late(facts.host).split.values())
     alternates = min(more_ns, split_ns) > bubble_ns(rows)
     op = leading_op(rows) if alternates else in_this_job(facts, waiting_op(rows[0]), rows[0])
-    if any(map(is_launch, rows)):
+    if any(is_launch(row.call) for row in rows):
         unset = _RETURN_AT_ONCE["amd" if facts.job.vendor == "amd" else "nvidia"]
         why = phrase(_EACH_LAUNCH, total=ns(bubble_ns(rows) + more_ns))
         return calls_card(facts, rows, more_ns, id="sync_bubble", title=_WITHOUT_WAITING, why=why, how=unset)

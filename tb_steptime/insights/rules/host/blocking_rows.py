@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 
 from tb_steptime.insights.facts import Facts
-from tb_steptime.metrics.idle.blocking_rows import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import LARGE_BYTES, BlockingRow, WaitOrigin, wait_origin
 from tb_steptime.metrics.job.kind import JobKind
-from tb_steptime.metrics.phases.sites import without_engine
+from tb_steptime.metrics.phases.sites import SITE, SITES, without_engine
 from tb_steptime.text import Phrase, phrase, shortened
 from tb_steptime.text.patterns import expression
 
@@ -35,12 +35,9 @@ def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
         return "allocator"
     if waiting_op(row) is SEARCH:
         return "search"
-    if is_launch(row):
-        return "plain"  # wherever it is made
-    if row.phase == "optimizer":
-        return "optimizer"
-    if row.phase == "backward" and row.site != "backward.loss":
-        return "backward"
+    origin = origin_of(row)
+    if origin in ("backward", "optimizer"):
+        return origin
     # copies back to the host wait for the GPU's results, whether the memory is pinned or not
     if row.kind == "pageable_copy" and row.direction == "HtoD" and waiting_op(row).id == "copy":
         return "pageable"
@@ -48,12 +45,10 @@ def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
     return "exchanged" if row.collective is not None and job.purpose != "inference" else "plain"
 
 
-_LAUNCH = expression(r"(cuda|hip|cu)(Ext)?(Module)?LaunchKernel")
-
-
-def is_launch(row: BlockingRow) -> bool:
-    """Returns whether the calls wait for the kernels that they launch, as all of a process do that was started so."""
-    return _LAUNCH.match(row.call) is not None
+def origin_of(row: BlockingRow) -> WaitOrigin:
+    """Returns what makes the CPU wait, as the replay of steps without such waits divides it."""
+    is_large = (row.bytes or 0) >= LARGE_BYTES * row.count > 0
+    return wait_origin(row.call, row.kind, row.direction, SITES[SITE[row.site]], is_large)
 
 
 def bubble_ns(rows: list[BlockingRow]) -> int:
@@ -169,8 +164,6 @@ READS_BACK = _op(
     "done.synchronize()  # a step later, before host is read",
 )  # fmt: skip
 
-#: Minimum mean size of copies of results. A smaller one takes microseconds, and a transfer's start most of them.
-LARGE_BYTES = 64 << 10
 #: The same where an optimizer on the CPU needs what is copied: it can come without a wait for each copy, but not later.
 OF_GRADIENTS = _op(
     "gradients", "", "Copy gradients to the CPU without waiting for each",

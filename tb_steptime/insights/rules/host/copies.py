@@ -11,16 +11,15 @@ from tb_steptime.insights.cards import Words, card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import Bounds, host_card, shows_the_job, while_batches_are_late_ns
 from tb_steptime.insights.rules.host.blocking_rows import (
-    LARGE_BYTES,
     OF_GRADIENTS,
     calls_of,
     is_of_part_on_cpu,
     name_of,
     updates_on_cpu,
 )
-from tb_steptime.insights.rules.host.idle_cards import calls_card
+from tb_steptime.insights.rules.host.idle_cards import calls_card, without_waits_ns
 from tb_steptime.metrics.host.copies import CopyRow
-from tb_steptime.metrics.idle.blocking_rows import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import LARGE_BYTES, BlockingRow
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.phases.sites import SITE, site_of_name
 from tb_steptime.text import Phrase, Quantity, count, filled, nbytes, ns, phrase, text
@@ -160,8 +159,6 @@ _OF_VALUES = (
 #: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
-#: From this share of the time for which calls make the CPU wait, what a step gains without waits is due to the copies.
-_MOSTLY = 0.5
 _BACK = (
     'host = torch.empty_like(result, device="cpu", pin_memory=True)  # once, and reused\n'
     "host.copy_(result, non_blocking=True)  # on a stream of its own; read after its event"
@@ -219,8 +216,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
 
     Jobs: those with a GPU that copy from the host in each step.
 
-    Gain: the time of these copies while no kernel runs, mean over the steps; or, if that is more, what a replay without
-    waits gains by these calls, at most the time that they take.
+    Gain: the time of these copies while no kernel runs, mean over the steps; or, if that is more, what a replay
+    gains in which these calls do not wait, at most the time that they take.
 
     Left out: the copies' time during which kernels run.
     """
@@ -254,13 +251,10 @@ def _are_large_in_a_row(row: CopyRow) -> bool:
 
 
 def _waits_ns(facts: Facts) -> int:
-    """Returns what a replay without waits gains by copies of pageable memory to the GPU, at the low end of its range.
-    It is 0 where calls make the CPU wait mostly for something else, and without a replay that can be trusted."""
-    change, rows = facts.replayed_gain("sync_bubble"), calls_of(facts, "pageable")
-    blocked_ns = sum(row.blocked_ns for row in rows)
-    if change is None or change.low_ns is None or blocked_ns < _MOSTLY * facts.blocked_ns:
-        return 0
-    return min(round(max(change.low_ns, 0) * blocked_ns / max(facts.blocked_ns, 1)), blocked_ns)
+    """Returns what a step gains if copies of pageable memory to the GPU alone make the CPU wait no longer, at the
+    low end of the replay's range. It is 0 without a replay that can be trusted."""
+    rows = calls_of(facts, "pageable")
+    return min(without_waits_ns(facts, rows), sum(row.blocked_ns for row in rows))
 
 
 def pageable_result_copies(facts: Facts) -> Insight | None:
@@ -362,7 +356,7 @@ _IN_COPIES = (
 )
 _ALONE = phrase("Mean over the steps of these copies' time during which no kernel runs.")
 _REPLAYED = phrase(
-    "What a replay without waits gains by these copies, at the low end of its range; at most the time of their calls."
+    "What a replay gains in which these copies do not wait, at the low end of its range; at most their calls' time."
 )
 DEPENDS = phrase("The copies are recorded; whether kernels are there to run meanwhile depends on the script.")
 _FASTER = low("No kernel runs in the steps, and how much faster pinned memory is copied is not known.")

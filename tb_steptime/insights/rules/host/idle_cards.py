@@ -22,7 +22,7 @@ blocking calls   |--- bubble ---| from the drain, or the call's start, to the ne
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -43,12 +43,12 @@ from tb_steptime.insights.host_gains import (
     sites_of,
     while_batches_are_late_ns,
 )
-from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
-from tb_steptime.metrics.idle.blocking_rows import BlockingRow
+from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, origin_of
+from tb_steptime.metrics.idle.blocking_rows import ORIGINS, BlockingRow, WaitOrigin
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
 from tb_steptime.metrics.idle.long_gaps import FEW_LAUNCHES, LongGaps
-from tb_steptime.text import Phrase, joined, phrase
+from tb_steptime.text import Phrase, joined, ns, phrase
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -145,10 +145,11 @@ def bucket_late_ns(host: HostResult) -> int:
 
 
 class Claims(NamedTuple):
-    """Idle time that cards about waits and about graphs could both claim, ns a step. waits: what a step without waits
-    gains beyond their bubbles. short, split: the late launches of these two kinds that are left to graphs."""
+    """Idle time that cards about waits and about graphs could both claim, ns a step. waits: what a step without the
+    waits of each origin gains beyond their bubbles. short, split: the late launches of these two kinds that are left to
+    graphs."""
 
-    waits: int
+    waits: dict[WaitOrigin, int]
     short: int
     split: int
 
@@ -164,10 +165,11 @@ def claims(facts: Facts) -> Claims:
     model = model_late(facts.host)
     short_ns, split_ns = sum(model.short.values()), sum(model.split.values())
     waits, graphs = facts.replayed_gain("sync_bubble"), facts.replayed_gain(_graphs(facts))
-    if waits is None or facts.host.bound is Bound.INPUT or _works_on_results(facts):
-        return Claims(0, short_ns, split_ns)
+    if waits is None or not _would_get_ahead(facts):
+        return Claims({}, short_ns, split_ns)
     bubbles_ns, free_ns = _bubbles_ns(facts), split_ns + _unclaimed_ns(facts)
-    waits_ns = min(_of_step(facts, waits.low_ns) - bubbles_ns, free_ns + short_ns)
+    alone = _beyond_bubbles_ns(facts)
+    waits_ns = min(_of_step(facts, waits.low_ns) - bubbles_ns, sum(alone.values()), free_ns + short_ns)
     if graphs is not None and (graphs.gain_ns or 0) > (waits.gain_ns or 0):
         of_graphs_ns = _of_step(facts, graphs.gain_ns)
         both_ns = of_graphs_ns + _of_step(facts, waits.gain_after_ns)
@@ -176,7 +178,71 @@ def claims(facts: Facts) -> Claims:
     else:
         short_ns -= max(0, waits_ns - free_ns)
     waits_ns = max(0, waits_ns)
-    return Claims(waits_ns, short_ns, max(0, split_ns - waits_ns))
+    left = waits_ns / max(sum(alone.values()), 1)
+    of_origins = {origin: round(ns * left) for origin, ns in alone.items()}
+    return Claims(of_origins, short_ns, max(0, split_ns - waits_ns))
+
+
+def _beyond_bubbles_ns(facts: Facts) -> dict[WaitOrigin, int]:
+    """Returns what a step gains beyond the bubbles of the calls of each origin, if these alone no longer wait."""
+    rows, replayed, waits = facts.host.blocking, facts.replayed, facts.replayed_gain("sync_bubble")
+    if replayed is None or waits is None:
+        return {}
+    if not replayed.waits:
+        all_ns = max(0, _of_step(facts, waits.low_ns) - _bubbles_ns(facts))
+        return {origin: round(all_ns * _share_of_blocked(facts, origin)) for origin in ORIGINS}
+    return {
+        origin: max(0, _of_step(facts, low_ns) - bubble_ns(_of_origin(rows, origin)))
+        for origin, low_ns in _alone_ns(facts).items()
+    }
+
+
+def _share_of_blocked(facts: Facts, origin: WaitOrigin) -> float:
+    """Returns the share of calls of this origin in the time for which calls make the CPU wait. Calls of one origin wait
+    in the replayed step if it shows no gains of several; those of others wait in a few steps at most."""
+    return _blocked_ns(_of_origin(facts.host.blocking, origin)) / max(facts.blocked_ns, 1)
+
+
+def _alone_ns(facts: Facts) -> dict[WaitOrigin, int]:
+    """Returns what the replayed step gains if the calls of each origin alone no longer wait, at the low end of its
+    range. What only all together gain is in none of these times: where others still wait, the CPU does not get ahead.
+
+    thread   [copy, waits]llll          [item, waits]llll      without either one, the CPU waits in the other one
+    """
+    replayed, waits = facts.replayed, facts.replayed_gain("sync_bubble")
+    if replayed is None or waits is None:
+        return {}
+    if replayed.waits:
+        alone = {gain.id: gain.low_ns or 0 for gain in replayed.waits}
+        return {origin: max(alone[origin], 0) for origin in ORIGINS if origin in alone}
+    all_ns = max(waits.low_ns or 0, 0)
+    return {origin: round(all_ns * _share_of_blocked(facts, origin)) for origin in ORIGINS}
+
+
+def without_waits_ns(facts: Facts, rows: Sequence[BlockingRow]) -> int:
+    """Returns what the replayed step gains if these calls alone no longer wait: their share of what calls of the same
+    origin gain, if they wait for most of the time of these. Less frequent ones may gain nothing by themselves."""
+    alone = _alone_ns(facts)
+    if facts.replayed is None or not facts.replayed.waits:
+        share = _blocked_ns(rows) / max(facts.blocked_ns, 1)
+        return round(sum(alone.values()) * share) if share >= _MOSTLY else 0
+    shares = {origin: _share_of_origin(facts, rows, origin) for origin in ORIGINS}
+    return round(sum(alone.get(origin, 0) * share for origin, share in shares.items() if share >= _MOSTLY))
+
+
+#: From this share of the time for which calls of one origin make the CPU wait, what these gain is due to some of them.
+_MOSTLY = 0.5
+
+
+def _share_of_origin(facts: Facts, rows: Sequence[BlockingRow], origin: WaitOrigin) -> float:
+    """Returns the share of these calls in the time for which all of the same origin make the CPU wait."""
+    of_all_ns = _blocked_ns(_of_origin(facts.host.blocking, origin))
+    return _blocked_ns(_of_origin(rows, origin)) / max(of_all_ns, 1)
+
+
+def _of_origin(rows: Sequence[BlockingRow], origin: WaitOrigin) -> list[BlockingRow]:
+    """Returns those of these calls that `sync_bubble` removes from the replayed step, and that have this origin."""
+    return [row for row in rows if row.kind != "allocator" and origin_of(row) == origin]
 
 
 def _of_step(facts: Facts, gain_ns: int | None) -> int:
@@ -186,10 +252,12 @@ def _of_step(facts: Facts, gain_ns: int | None) -> int:
     return round((gain_ns or 0) * min(1.0, facts.step_ns / max(steady_ns, 1)))
 
 
-def _works_on_results(facts: Facts) -> bool:
-    """Returns whether calls that wait set the pace of the replayed step, but have to: the CPU works on what they
-    read."""
-    return facts.replayed is not None and facts.replayed.pace == Bound.SYNC.value and facts.host.bound is Bound.HOST
+def _would_get_ahead(facts: Facts) -> bool:
+    """Returns whether the CPU would be ahead without its waits. It would wait for its batches where these set the pace.
+    Where calls that wait set the pace of the replayed step but not the job's, they have to, because the CPU works on
+    what they read."""
+    waits = facts.replayed is not None and facts.replayed.pace == Bound.SYNC.value
+    return facts.host.bound is not Bound.INPUT and not (waits and facts.host.bound is Bound.HOST)
 
 
 def _bubbles_ns(facts: Facts) -> int:
@@ -213,8 +281,28 @@ def _graphs(facts: Facts) -> str:
 def beyond_bubbles_ns(facts: Facts, rows: list[BlockingRow]) -> int:
     """Returns the part of these calls in what a step without waits gains beyond the bubbles: the CPU lacks the time for
     which they make it wait, so that later launches are late, too. It is 0 where it would be worth no card."""
-    blocked_ns = sum(row.blocked_ns for row in rows)
-    return facts.worth(round(claims(facts).waits * min(1.0, blocked_ns / max(facts.blocked_ns, 1))))
+    more_ns = 0.0
+    for origin, claimed_ns in claims(facts).waits.items():
+        more_ns += claimed_ns * _share_of_origin(facts, rows, origin)
+    return facts.worth(round(more_ns))
+
+
+def _blocked_ns(rows: Sequence[BlockingRow]) -> int:
+    return sum(row.blocked_ns for row in rows)
+
+
+def _together(facts: Facts) -> list[Phrase]:
+    """Returns a sentence about what a step gains only if the calls of several origins no longer wait; none where that
+    is not worth a card."""
+    replayed, waits = facts.replayed, facts.replayed_gain("sync_bubble")
+    if replayed is None or waits is None or not replayed.waits or not _would_get_ahead(facts):
+        return []
+    all_ns = _of_step(facts, waits.low_ns)
+    by_themselves_ns = sum(_of_step(facts, low_ns) for low_ns in _alone_ns(facts).values())
+    return [phrase(_TOGETHER, all=ns(all_ns))] if facts.worth(all_ns - by_themselves_ns) else []
+
+
+_TOGETHER = "If no call waited, a step would gain {all}: as it is, the CPU waits in one call or in the next."
 
 
 #: From this share of kernel time on, most of the work counts as launched in graphs.
@@ -386,6 +474,7 @@ def calls_card(
     formula = phrase(_BUBBLES + (_AND_MORE if more_ns else ", mean over the steps."))
     late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
     gain_ns = bubble_ns(rows) + more_ns
+    words["why"] = joined(words["why"], *_together(facts))
     return waits_card(
         facts,
         rows,

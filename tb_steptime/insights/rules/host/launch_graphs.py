@@ -15,7 +15,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.host.blocking_calls import MANY_READS, generates, rolls_out
-from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, calls_of, is_of_library, waiting_op
+from tb_steptime.insights.rules.host.blocking_rows import calls_of, is_of_library, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import (
     BACKWARD,
     FORWARD,
@@ -28,7 +28,7 @@ from tb_steptime.insights.rules.host.idle_cards import (
     model_late,
 )
 from tb_steptime.insights.wording.terms import captured_graph
-from tb_steptime.metrics.idle.blocking_rows import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import LARGE_BYTES, BlockingRow
 from tb_steptime.metrics.job.servers import Server
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 

@@ -118,28 +118,29 @@ def slow_steps(facts: Facts) -> Insight | None:
     )
 
 
-def without_named(insights: list[Insight]) -> list[Insight]:
+def without_named(insights: list[Insight], first_step: str) -> list[Insight]:
     """Returns all cards, without the card about slow steps if a card that says why steps are slow, or what the same
     steps do more, has nearly all of its gain; likewise without the one about steps that do more if a card names the
     function that runs in the same steps. Otherwise slow steps are worth what no card names in them. Long waits for
-    launches count as named where the longest ones are all in these steps: usual steps have waits, too."""
+    launches count as named where the longest ones are all in these steps, or in the first recorded one, which never
+    counts as slow: usual steps have waits, too."""
     named = [card for card in insights if card.id in _NAMING]
     doing_more = [card for card in insights if card.id == "recurring_steps"]
     waits = [card for card in insights if card.id == "long_stretches"]
 
     def is_said(card: Insight) -> bool:
         if card.id == "slow_steps":
-            more, within = _cards_of_same_steps(card, doing_more), _cards_within_steps(card, waits)
+            more, within = _cards_of_same_steps(card, doing_more), _cards_within_steps(card, waits, first_step)
             return _is_named(card, [*named, *more, *within])
         return card.id == "recurring_steps" and _is_named(card, _cards_of_same_steps(card, named))
 
-    return [_less_named(card, [*named, *waits]) for card in insights if not is_said(card)]
+    return [_less_named(card, [*named, *waits], first_step) for card in insights if not is_said(card)]
 
 
-def _less_named(card: Insight, named: list[Insight]) -> Insight:
+def _less_named(card: Insight, named: list[Insight], first_step: str) -> Insight:
     """Returns the card about slow steps without what another card gains, whose longest time ranges are all in these
     steps."""
-    within = [other.gain_ns for other in _cards_within_steps(card, named)]
+    within = [other.gain_ns for other in _cards_within_steps(card, named, first_step)]
     if card.id != "slow_steps" or not any(within):
         return card
     left = 1 - max(within) / card.gain_ns
@@ -153,9 +154,10 @@ def _less_named(card: Insight, named: list[Insight]) -> Insight:
     )
 
 
-def _cards_within_steps(card: Insight, others: list[Insight]) -> list[Insight]:
-    """Returns the other cards whose longest time ranges are all in the steps of this one."""
-    return [other for other in others if {range.step for range in other.evidence} <= set(card.steps)]
+def _cards_within_steps(card: Insight, others: list[Insight], first_step: str) -> list[Insight]:
+    """Returns the other cards whose longest time ranges are all in the steps of this one, apart from the first step."""
+    ranges = ((other, {range.step for range in other.evidence} - {first_step}) for other in others)
+    return [other for other, steps in ranges if steps and steps <= set(card.steps)]
 
 
 def _cards_of_same_steps(card: Insight, others: list[Insight]) -> list[Insight]:

@@ -10,6 +10,7 @@ from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.roofline.dots import GOOD_FRACTION, roofline
 from tb_steptime.metrics.roofline.utilization import hfu, known_flops_share, mfu, model_gflop
 from tb_steptime.text import Reason
+from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
@@ -25,7 +26,7 @@ CONV_SETTINGS = '["","","","[1, 1]","[1, 1]","[1, 1]","False","[0, 0]","1"]'
 
 
 def drawn(drawing: str, **more: Any) -> Trace:
-    names = {"a": "aten::mm", "b": "aten::add", "c": "aten::linear", "n": "GeluBackward0"}
+    names = {"a": "aten::mm", "b": "aten::add", "c": "aten::linear", "n": f"{NODE}GeluBackward0"}
     return timeline(
         drawing,
         names={**names, "k": GEMM, "e": "void at::native::vectorized_elementwise_kernel<4>(int)"},
@@ -104,7 +105,9 @@ def test_mfu_is_the_time_at_the_peak_as_a_share_of_the_step():
     assert known_flops_share(trace, 0).value == 1
 
 
-def test_a_forward_pass_within_the_backward_pass_counts_for_hfu_alone():
+@pytest.mark.parametrize(("numbered", "of_model"), [("c", 1), ("ca", 0)], ids=["a formula's product", "the model's"])
+def test_a_forward_pass_within_the_backward_pass_counts_for_hfu_alone(numbered: str, of_model: int):
+    """Behind the layer that is computed again, the node multiplies: by its own formula, or as the forward pass does."""
     trace = drawn(
         """
         step     | 00000000000000000000000000000000000000000000000000 |
@@ -113,10 +116,10 @@ def test_a_forward_pass_within_the_backward_pass_counts_for_hfu_alone():
         op       | ..aa..aa.......................................... |
         runtime  | ..k...q........................................... |
         kernel 7 | ...kkkkkkkkqqqqqqqqqqqqqqqqqqq.................... |""",
-        sequences={"n": (7, 1)},
+        sequences={"n": (7, 1), **dict.fromkeys(numbered, (8, 0))},
     )
     assert hfu(trace, 0).value == pytest.approx(2 * FLOPS / 312e3 / 50_000)
-    assert mfu(trace, 0).value == pytest.approx(FLOPS / 312e3 / 50_000)
+    assert mfu(trace, 0).value == pytest.approx(of_model * FLOPS / 312e3 / 50_000)
 
 
 def test_peaks_that_are_told_are_roofs(monkeypatch: pytest.MonkeyPatch):

@@ -106,6 +106,6 @@ def test_a_card_that_names_the_function_replaces_it():
         for steps, gain_ns in ((["1", "5", "9"], 3_000), (["1"], 3_000), (["1", "5", "9"], 2_000))
     )
     assert insight.gain_ns == 3_000
-    assert without_named([insight, named]) == [named]
-    assert without_named([insight, elsewhere]) == [insight, elsewhere]
-    assert without_named([insight, less]) == [insight, less]
+    assert without_named([insight, named], "0") == [named]
+    assert without_named([insight, elsewhere], "0") == [insight, elsewhere]
+    assert without_named([insight, less], "0") == [insight, less]

@@ -15,8 +15,8 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.rules.data_loading import late_batches, loader_waits
-from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES
 from tb_steptime.metrics.data_loading import throughput
+from tb_steptime.metrics.idle.blocking_rows import LARGE_BYTES
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
@@ -218,6 +218,22 @@ def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
         (insight,) = (each for each in judgement.insights if each.id == "no_workers")
         assert (insight.severity, plain(insight.why_confidence)) == expected
         assert plain(insight.gain_formula) == "Mean over the steps of the time in which the loader is waited for."
+
+
+@pytest.mark.parametrize("steps", ["00000000000000000000", "00000000001111111111"], ids=["one step", "an idle one"])
+def test_the_only_batch_is_a_hint_where_it_is_the_first_one_of_its_iterator(steps: str):
+    """It may have taken longer than later ones, which are not recorded."""
+    drawing = f"""
+        step          | {steps} |
+        op            | s......ooooooooooooo |
+        loader single | .llllll............. |"""
+    insight = card(timeline(drawing, names={"s": "aten::random_"}, cell_ns=1_000_000), "no_workers")
+    if steps[-1] == "1":
+        assert insight is None
+    else:
+        assert insight is not None
+        assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
+        assert insight.gain_ns == pytest.approx(6_000_000, abs=700_000)
 
 
 def test_no_workers_needs_a_hundredth_of_the_step():

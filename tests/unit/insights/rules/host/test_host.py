@@ -11,11 +11,11 @@ import pytest
 from tb_steptime.analyses.host import HostResult, HostStep, JudgedRows
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.rules.host import copies
-from tb_steptime.insights.rules.host.blocking_rows import LARGE_BYTES, waiting_op
+from tb_steptime.insights.rules.host.blocking_rows import waiting_op
 from tb_steptime.insights.severity import may_be_added, remark_of_view
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.host.copies import CopyRow
-from tb_steptime.metrics.idle.blocking_rows import BlockingRow
+from tb_steptime.metrics.idle.blocking_rows import LARGE_BYTES, BlockingRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
@@ -1459,16 +1459,27 @@ def test_copies_of_more_tensors_than_a_batch_has_are_of_no_batch(copies: float, 
 
 
 @pytest.mark.parametrize(
-    ("others_us", "low_us", "gain_us"),
-    [(0, 150, 150), (0, 300, 200), (0, 90, 100), (100, 150, 100), (100, 180, 120), (201, 300, 100)],
-    ids=["replayed", "as long as the calls", "less than the copy alone", "its share", "more", "mostly others"],
+    ("others_us", "low_us", "alone_us", "gain_us"),
+    [
+        (0, 150, None, 150),
+        (0, 300, None, 200),
+        (0, 90, None, 100),
+        (100, 150, None, 100),
+        (100, 180, None, 120),
+        (100, 180, 110, 110),
+        (100, 300, 20, 100),
+    ],
+    ids=["replayed", "as long as the calls", "less than the copy alone", "its share", "more", "by itself", "together"],
 )
-def test_a_copy_in_which_the_cpu_waits_for_earlier_work_is_worth_that_wait(others_us: int, low_us: int, gain_us: int):
-    """Its call takes 200 us; for 100 us of the copy no kernel runs."""
+def test_a_copy_in_which_the_cpu_waits_for_earlier_work_is_worth_that_wait(
+    others_us: int, low_us: int, alone_us: int | None, gain_us: int
+):
+    """Its call takes 200 us; for 100 us of the copy no kernel runs. alone_us: what the step gains if only copies no
+    longer wait, where a replay shows that."""
     rows = [batch(0, blocked_ns=200 * US), blocking(0, blocked_ns=others_us * US)]
-    whatif = msgspec.structs.replace(
-        replayed(), changes=[Gain("sync_bubble", 300 * US, low_us * US, 300 * US, 300 * US, [])]
-    )
+    gain = Gain("sync_bubble", 300 * US, low_us * US, 300 * US, 300 * US, [])
+    waits = [msgspec.structs.replace(gain, id="copies", low_ns=alone_us * US)] if alone_us else []
+    whatif = msgspec.structs.replace(replayed(), changes=[gain], waits=waits)
     insight = card(host_result(blocking=rows, copies=[copy()], whatif=whatif), "pageable_batch_copies")
     assert insight is not None
     assert insight.gain_ns == gain_us * US
