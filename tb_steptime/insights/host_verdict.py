@@ -213,8 +213,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
 
 
 def computes_nothing(facts: Facts, idle: IdleNs) -> bool:
-    """Returns whether no kernel runs in the steps although their launches are recorded: a job that computes on the CPU,
-    or marks that hold none of its work."""
+    """Returns whether no kernel runs in the steps, and none was dropped: the job computes on the CPU, or the marks hold
+    none of its work."""
     parts = facts.overview.mean_parts_ns
     return parts.memcpy > 0 and not (parts.kernel or parts.communication or idle.unrecorded_work or idle.unknown)
 

@@ -6,9 +6,9 @@
     aten::slice_backward > aten::copy_           gradients of a part                   assignment
 
 Copies between host and device, those of optimizers and of gradient exchange, those of the weights of attention, those
-that `masked_fill` changes in place of its input, and a library's own conversions between NCHW and NHWC have other
-causes and are left out. Copies that no other op requests
-are left out too, because they fill the buffers of a framework or of a captured graph.
+that `masked_fill` makes to change them, and a library's own conversions between NCHW and NHWC have other causes and are
+left out. Copies that no other op requests are left out too, because they fill the buffers of a framework or of a
+captured graph.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import types_of
 from tb_steptime.metrics.gpu.activities import KernelSite, activity_site, way
-from tb_steptime.metrics.kernels.eager_attention import copies_of_weights, in_attention
+from tb_steptime.metrics.kernels.eager_attention import copies_of_weights, in_attention, in_masking_ops
 from tb_steptime.metrics.kernels.stream_kernels import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.text.patterns import expression
@@ -38,8 +38,6 @@ KINDS: tuple[CopyKind, ...] = get_args(CopyKind)
 #: Ops that request another layout or size, and so copy if the tensor does not have it, and ops that request another
 #: type. Ops that a user calls come first, then the ops inside them.
 _LAYOUT_OPS = (expression(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), expression(r"^aten::clone$"))
-#: Ops that copy their input as it is, and change the copy.
-_MASKING_OP = expression(r"^aten::masked_(?:fill|scatter)$")
 _ASSIGNING_OPS = (expression(r"^aten::_?(?:slice|select|index|narrow|split|unfold|diagonal|scatter)"),)
 _TYPE_OPS = (expression(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), expression(r"^aten::_to_copy$"))
 
@@ -114,7 +112,7 @@ def _copies_by_engines(trace: Trace, device: int) -> _Copies:
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
     """Returns for each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
     layout, cast, assigning = (_requesting_op(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
-    layout = np.where(innermost(trace, rows_named(trace, (Kind.CPU_OP,), _MASKING_OP.match), op) < 0, layout, -1)
+    layout = np.where(in_masking_ops(trace, op), -1, layout)
     is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]
     kind = np.select(choices, [KINDS.index(name) for name in ("concatenation", "type", "layout")], len(KINDS) - 1)

@@ -4,11 +4,10 @@
                 q k   scale mask                      v
                 bmm   bmm   masked_scale   softmax backward   div   bmm   bmm          backward
 
-Only the kernels on the matrix of weights between the products count, including conversions to another type, and the
-driver's copies of it, which an op such as `masked_fill` changes in place of the original, because a fused kernel never
-writes this matrix to memory. The products remain. A softmax at the end of a classifier has no
-batched products on both sides, and a softmax whose size differs from that of the products does not belong to
-attention.
+Only the kernels on the matrix of weights between the products count, including conversions to another type and the
+copy that `masked_fill` makes, because a fused kernel never writes this matrix to memory. The products remain. A
+softmax at the end of a classifier has no batched products on both sides, and a softmax whose size differs from that of
+the products does not belong to attention.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from tb_steptime.metrics.flops.op_flops import shapes_of
 from tb_steptime.metrics.gpu.activities import KernelSite, find_products, kernel_site, way
 from tb_steptime.metrics.kernels.stream_kernels import KernelKind, StreamKernels, begin_in, stream_kernels
 from tb_steptime.metrics.steady.device import steady_activity_ns
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins, op_at
@@ -33,8 +33,8 @@ MOST_BETWEEN = 12
 
 #: The op of torch that computes attention, which may use separate ops inside.
 _FUSED_OP = "aten::scaled_dot_product_attention"
-#: The op that hides the weights of masked positions, in a copy of them.
-_MASKING_OP = "aten::masked_fill"
+#: Ops that copy their input as it is, and change the copy.
+_MASKING_OP = expression(r"^aten::masked_(?:fill|scatter)$")
 
 #: The kinds of kernels between the products. Reductions are gradients of a bias, which remain.
 _BETWEEN = (KernelKind.ELEMENTWISE, KernelKind.COPY, KernelKind.GENERATED, KernelKind.REDUCTION)
@@ -116,7 +116,7 @@ def copies_of_weights(trace: Trace, device: int) -> Int64:
     if not len(copies):
         return copies
     op = op_at(trace, find_launches(trace).calls_of(copies))
-    masks = innermost(trace, rows_named(trace, (Kind.CPU_OP,), lambda name: name == _MASKING_OP), op) >= 0
+    masks = in_masking_ops(trace, op)
     event, is_of_weights = trace.kernels.event[kernels.row], np.zeros(len(copies), bool)
     for attention in _attentions(trace, device):
         first, last = event[attention.before], event[attention.after]
@@ -126,6 +126,11 @@ def copies_of_weights(trace: Trace, device: int) -> Int64:
             known = size is not None and attention.size is not None
             is_of_weights[place] = size == attention.size if known else masks[place]
     return copies[is_of_weights]
+
+
+def in_masking_ops(trace: Trace, op: Int64) -> Bool:
+    """Returns which of these ops, -1 for none, run inside an op that changes a copy of its input."""
+    return innermost(trace, rows_named(trace, (Kind.CPU_OP,), _MASKING_OP.match), op) >= 0
 
 
 @shared
