@@ -9,7 +9,7 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, KernelRow
 from tb_steptime.insights.base import Confidence, Headline, Insight
 from tb_steptime.insights.cpu_verdict import has_only_calls, holds_no_work
 from tb_steptime.insights.facts import Facts, little_is_judged
-from tb_steptime.insights.host_verdict import ends_early, judge_span
+from tb_steptime.insights.host_verdict import computes_nothing, ends_early, judge_span
 from tb_steptime.insights.largest import nothing_waits, setting_ns
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.rules.host.cpu_outside import draws_on_cpu
@@ -124,7 +124,8 @@ def _record(facts: Facts) -> Phrase | None:
         return _RECORD_LAUNCHING
     if facts.has_finding("end_missing") and facts.idle_is_unexplained:
         return _RECORD_THE_END
-    if facts.idle is not None and 2 * facts.idle.tail > facts.step_ns:
+    idle, alone = facts.idle, len(facts.overview.steps) == 1
+    if idle is not None and (2 * idle.tail > facts.step_ns or (alone and computes_nothing(facts, idle))):
         return _RECORD_WHOLE_STEPS
     return None
 

@@ -95,6 +95,7 @@ _HAND_OVER = (
     "step of {step}."
 )
 _COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
+_NO_KERNELS = "{Gpu} computes nothing in a step of {step}: it only copies data, for {copies}."
 _PAUSES = {
     True: "{Gpu} is idle for {idle} of the step, most of it because of one pause of the CPU, {pause} in step {at}.",
     False: "{Gpu} is idle for {idle} of the step, most of it in {pauses} pauses of the CPU of up to {pause}.",
@@ -184,6 +185,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _COPIES  # most of the step, whatever the CPU does meanwhile
     if facts.hands_over and facts.all_idle_ns < IDLE_FRACTION * facts.step_ns:
         return _HAND_OVER  # a wait for one GPU is idle time of another
+    if computes_nothing(facts, idle):
+        return _NO_KERNELS  # nothing that the CPU could be late for
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
         return (
             "{Gpu} is idle for {idle} of the step. Why is not known: CPU activity besides launch calls is not recorded."
@@ -207,6 +210,13 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
     return _host_template(facts, idle) if bound is Bound.HOST else _SENTENCES[bound]
+
+
+def computes_nothing(facts: Facts, idle: IdleNs) -> bool:
+    """Returns whether no kernel runs in the steps, and none was dropped: the job computes on the CPU, or the marks hold
+    none of its work."""
+    parts = facts.overview.mean_parts_ns
+    return parts.memcpy > 0 and not (parts.kernel or parts.communication or idle.unrecorded_work or idle.unknown)
 
 
 def _host_template(facts: Facts, idle: IdleNs) -> str:

@@ -197,6 +197,7 @@ _BY_NODES = (
     _FOR + "graphs on the {gpu} wait for what this trace does not show, always in the same places, as for functions of "
     "the CPU in them."
 )
+_DROPPED = _FOR + "work is launched that this recording lacks: how long the {gpu} works is not known."
 _BY_ANYTHING = (
     _FOR + "launched work waits while nothing is recorded on the {gpu}: record again, after a warm-up, to see why."
 )
@@ -221,7 +222,9 @@ def by_host_functions(facts: Facts) -> bool:
 
 def unrecorded_sentence(facts: Facts, before: str = "") -> Phrase:
     """before: words in front of the sentence."""
-    if by_host_functions(facts):
+    if facts.has_finding("launches_lost"):
+        template = _DROPPED
+    elif by_host_functions(facts):
         template = _BY_FUNCTIONS if by_others(facts) else _BY_NODES
     else:
         template = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING

@@ -64,7 +64,8 @@ REASON_METRICS = {
     "unrecorded_work": Metric(
         "unrecorded_work_time", "Unrecorded work", Unit.NS,
         "Time in which no work of the GPU is recorded although it must be busy: a launch, a synchronize or a copy "
-        "takes far longer than an idle GPU lets it take.", colour="kernel"),
+        "takes far longer than an idle GPU lets it take, or the work of recorded launches is missing.",
+        colour="kernel"),
     "unknown": Metric(
         "idle_unknown_time", "Idle, cause unknown", Unit.NS,
         "Time in which the GPU is idle before work whose launch is not in the trace.", colour="other"),

@@ -9,7 +9,7 @@ In some gaps the device must be busy with work that the trace does not show.
 
 A launch reaches an idle device at once, a synchronize of an idle device returns at once, and a copy to or from it
 begins at once. If that takes long, the device is busy with a graph whose kernels were not recorded, with work from
-before the recording, or with another process.
+before the recording, or with another process. While launches reach it whose work was dropped, it runs that.
 
 thread   [l]  [  copy that blocks         ]        [sync                     ][q]
 device   kk                     llllll                                            q
@@ -39,6 +39,7 @@ from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, calls_that_launch, find_launches, rows_named, shared
 from tb_steptime.trace.ops import RUNTIME, graph_calls
+from tb_steptime.trace.quality.lost_launches import kernel_launches
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Columns, Int32, Int64, is_in, median, values_at
 
@@ -195,7 +196,7 @@ def unrecorded_work(trace: Trace, device: int) -> Intervals:
     process works do not count, because the wait may be for that one."""
     gaps = find_gaps(trace, device)
     work = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, device, gaps)
-    work = work | _behind_graphs(trace, gaps)
+    work = work | _behind_graphs(trace, gaps) | _at_lost_launches(trace, gaps)
     others = [busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device]
     alone = Intervals.joined(others).overlap_ns(work.start, work.end) == 0
     return Intervals(work.start[alone], work.end[alone])
@@ -228,6 +229,22 @@ def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
     behind_graph = np.flatnonzero(behind & (calls >= 0) & ~_begun_by(trace, gaps, *WAITING))
     reached = trace.events.ends(calls[behind_graph]) + REACHED_NS
     return Intervals.union(np.clip(reached, gaps.start[behind_graph], gaps.end[behind_graph]), gaps.end[behind_graph])
+
+
+def _at_lost_launches(trace: Trace, gaps: Gaps) -> Intervals:
+    """Returns the parts of the gaps in which launches reach the idle device whose work was dropped. It ran there before
+    the work after the gap; how long is not known. After the last work, the end of the recording is missing.
+
+    thread   [l] [lost] [lost]       [l]
+    device   kk                        kkk
+                 uuuuuuuuuuuuuuu
+    """
+    lost = kernel_launches(trace).lost
+    starts = trace.events.start_ns[lost]
+    place = np.searchsorted(gaps.start, starts, side="right") - 1
+    in_gap = (place >= 0) & (starts < values_at(gaps.end, place)) & (values_at(gaps.launch, place) >= 0)
+    reached = trace.events.ends(lost[in_gap]) + REACHED_NS
+    return Intervals.union(starts[in_gap], np.minimum(reached, gaps.end[place[in_gap]]))
 
 
 def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:

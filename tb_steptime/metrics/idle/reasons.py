@@ -103,8 +103,8 @@ IDLE_MEANINGS = (
     _reason("dependency", "Dependency",
             "The next work is launched, but waits for another stream, another GPU or an event.", "comm", True),
     _reason("unrecorded_work", "Unrecorded work",
-            "The GPU is busy with work that this trace does not show: a launch, a synchronize or a copy waits for it.",
-            "kernel", True),
+            "The GPU is busy with work that this trace does not show: a launch, a synchronize or a copy waits for it, "
+            "or only its own launch is recorded.", "kernel", True),
     _reason("unknown", "Unknown", "The launch of the next work is not in the trace.", "other", True),
     _reason("tail", "Tail", "The GPU has done its last work in this recording.", "other", True),
     _reason("before_recording", "Before recording",

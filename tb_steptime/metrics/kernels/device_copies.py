@@ -5,9 +5,10 @@
     aten::cat                                    [[8,196,768],[8,1,768]]               concatenation
     aten::slice_backward > aten::copy_           gradients of a part                   assignment
 
-Copies between host and device, those of optimizers and of gradient exchange, those of the weights of attention, and a
-library's own conversions between NCHW and NHWC have other causes and are left out. Copies that no other op requests
-are left out too, because they fill the buffers of a framework or of a captured graph.
+Copies between host and device, those of optimizers and of gradient exchange, those of the weights of attention, those
+that `masked_fill` makes to change them, and a library's own conversions between NCHW and NHWC have other causes and are
+left out. Copies that no other op requests are left out too, because they fill the buffers of a framework or of a
+captured graph.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import types_of
 from tb_steptime.metrics.gpu.activities import KernelSite, activity_site, way
-from tb_steptime.metrics.kernels.eager_attention import in_attention
+from tb_steptime.metrics.kernels.eager_attention import copies_of_weights, in_attention, in_masking_ops
 from tb_steptime.metrics.kernels.stream_kernels import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.steady.device import steady_activity_ns
 from tb_steptime.text.patterns import expression
@@ -89,6 +90,7 @@ def _copies_by_engines(trace: Trace, device: int) -> _Copies:
     """Returns the copies by the copy engine, which contiguous() and clone() use if the layout stays the same."""
     within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
     event = within[trace.events.device[within] == device]
+    event = event[~is_in(event, copies_of_weights(trace, device))]
     call = find_launches(trace).calls_of(event)
     op = op_at(trace, call)
     in_steps_ops = (op >= 0) & in_layer(trace, call)
@@ -99,6 +101,7 @@ def _copies_by_engines(trace: Trace, device: int) -> _Copies:
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
     """Returns for each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
     layout, cast, assigning = (_requesting_op(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
+    layout = np.where(in_masking_ops(trace, op), -1, layout)
     is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]
     kind = np.select(choices, [KINDS.index(name) for name in ("concatenation", "type", "layout")], len(KINDS) - 1)

@@ -4,10 +4,10 @@
                 q k   scale mask                      v
                 bmm   bmm   masked_scale   softmax backward   div   bmm   bmm          backward
 
-Only the kernels on the matrix of weights between the products count, including conversions to another type, because a
-fused kernel never writes this matrix to memory. The products remain. A softmax at the end of a classifier has no
-batched products on both sides, and a softmax whose size differs from that of the products does not belong to
-attention.
+Only the kernels on the matrix of weights between the products count, including conversions to another type and the
+copy that `masked_fill` makes, because a fused kernel never writes this matrix to memory. The products remain. A
+softmax at the end of a classifier has no batched products on both sides, and a softmax whose size differs from that of
+the products does not belong to attention.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import shapes_of
-from tb_steptime.metrics.gpu.activities import KernelSite, find_products, kernel_site
+from tb_steptime.metrics.gpu.activities import KernelSite, find_products, kernel_site, way
 from tb_steptime.metrics.kernels.stream_kernels import KernelKind, StreamKernels, begin_in, stream_kernels
 from tb_steptime.metrics.steady.device import steady_activity_ns
-from tb_steptime.trace.model import Trace, rows_named, shared
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import forward_of, kernel_origins
+from tb_steptime.trace.ops import forward_of, kernel_origins, op_at
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
@@ -32,9 +33,21 @@ MOST_BETWEEN = 12
 
 #: The op of torch that computes attention, which may use separate ops inside.
 _FUSED_OP = "aten::scaled_dot_product_attention"
+#: Ops that copy their input as it is, and change the copy.
+_MASKING_OP = expression(r"^aten::masked_(?:fill|scatter)$")
 
 #: The kinds of kernels between the products. Reductions are gradients of a bias, which remain.
 _BETWEEN = (KernelKind.ELEMENTWISE, KernelKind.COPY, KernelKind.GENERATED, KernelKind.REDUCTION)
+
+
+class _Between(msgspec.Struct, frozen=True):
+    """The places of a softmax of attention and of the products around it in `StreamKernels`. size: the number of
+    weights; None if not recorded."""
+
+    softmax: int
+    before: int
+    after: int
+    size: int | None
 
 
 class EagerAttention(msgspec.Struct, frozen=True):
@@ -43,7 +56,7 @@ class EagerAttention(msgspec.Struct, frozen=True):
     site          where the softmax with the most time comes from; its shapes are those of the attention weights
     calls         number of softmaxes, forward and backward
     softmax_ns    time of their kernels
-    other_ns      time of scale, mask, dropout and conversions between the products
+    other_ns      time of scale, mask, dropout, conversions and copies of the weights between the products
     written_out   share of the forward pass' softmaxes that torch's own attention op computes in this way, because no
                   fused kernel supports the inputs
     """
@@ -67,6 +80,8 @@ def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> Ea
     if not len(of_attention):
         return None
     dur = steady_activity_ns(trace, trace.kernels.event[kernels.row[of_attention]])
+    copies = copies_of_weights(trace, device)
+    copies = copies[chosen.holding(trace.events.start_ns[copies]) >= 0]
     is_softmax = kernels.kind[of_attention] == KernelKind.SOFTMAX
     softmaxes, number = kernels.row[of_attention[is_softmax]], len(chosen.steps)
     ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _FUSED_OP)
@@ -76,7 +91,7 @@ def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> Ea
         site=kernel_site(trace, softmaxes),
         calls=len(softmaxes) / number,
         softmax_ns=int(dur[is_softmax].sum()) / number,
-        other_ns=int(dur[~is_softmax].sum()) / number,
+        other_ns=int(dur[~is_softmax].sum() + steady_activity_ns(trace, copies).sum()) / number,
         written_out=float((innermost(trace, ops, forward) >= 0).mean()) if len(forward) else 0.0,
     )
 
@@ -86,24 +101,59 @@ def in_attention(trace: Trace, device: int) -> Bool:
     """Returns which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
     kernels = stream_kernels(trace, device)
     is_attention = np.zeros(len(kernels.row), bool)
-    for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist():
-        is_attention[_around(trace, kernels, place)] = True
+    for attention in _attentions(trace, device):
+        is_attention[_replaced(trace, kernels, attention)] = True
     return is_attention
 
 
-def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
-    """Returns the places of the softmax's kernel and of those between the products around it; none if it is not
-    attention."""
-    before, after = _next_product(kernels, softmax, -1), _next_product(kernels, softmax, 1)
-    size = _size(trace, kernels, softmax)
-    if before is None or after is None or not _multiplies(trace, kernels, after, size):
-        return np.empty(0, np.int64)
-    places: Int64 = np.arange(before + 1, after)
+@shared
+def copies_of_weights(trace: Trace, device: int) -> Int64:
+    """Returns the copies within the device by the driver, as rows of the event table, that fused attention would
+    replace. No other advice counts these."""
+    events, kernels = trace.events, stream_kernels(trace, device)
+    copies = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
+    copies = copies[events.device[copies] == device]
+    if not len(copies):
+        return copies
+    op = op_at(trace, find_launches(trace).calls_of(copies))
+    masks = in_masking_ops(trace, op)
+    event, is_of_weights = trace.kernels.event[kernels.row], np.zeros(len(copies), bool)
+    for attention in _attentions(trace, device):
+        first, last = event[attention.before], event[attention.after]
+        between = np.arange(*np.searchsorted(events.start_ns[copies], events.start_ns[[first, last]]))
+        for place in between[events.stream[copies[between]] == events.stream[first]].tolist():
+            size = _size_of_op(trace, int(op[place]))
+            known = size is not None and attention.size is not None
+            is_of_weights[place] = size == attention.size if known else masks[place]
+    return copies[is_of_weights]
+
+
+def in_masking_ops(trace: Trace, op: Int64) -> Bool:
+    """Returns which of these ops, -1 for none, run inside an op that changes a copy of its input."""
+    return innermost(trace, rows_named(trace, (Kind.CPU_OP,), _MASKING_OP.match), op) >= 0
+
+
+@shared
+def _attentions(trace: Trace, device: int) -> list[_Between]:
+    """Returns each softmax of the device's `stream_kernels` that has the products of attention around it."""
+    kernels = stream_kernels(trace, device)
+    result = []
+    for softmax in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist():
+        before, after = _next_product(kernels, softmax, -1), _next_product(kernels, softmax, 1)
+        size = _size(trace, kernels, softmax)
+        if before is not None and after is not None and _multiplies(trace, kernels, after, size):
+            result.append(_Between(softmax, before, after, size))
+    return result
+
+
+def _replaced(trace: Trace, kernels: StreamKernels, attention: _Between) -> Int64:
+    """Returns the places of the softmax's kernel and of those on the weights between the products around it."""
+    places: Int64 = np.arange(attention.before + 1, attention.after)
     kind = kernels.kind[places]
     counts = (kind != KernelKind.COPY) & (kind != KernelKind.REDUCTION)
     copies = places[kind == KernelKind.COPY].tolist()
     counts[kind == KernelKind.COPY] = [
-        _copies_weights(trace, kernels, copy, size, places[kind == KernelKind.ELEMENTWISE]) for copy in copies
+        _copies_weights(trace, kernels, copy, attention.size, places[kind == KernelKind.ELEMENTWISE]) for copy in copies
     ]
     return places[counts]
 
@@ -124,7 +174,10 @@ def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
 
 def _size(trace: Trace, kernels: StreamKernels, place: int) -> int | None:
     """Returns the number of elements of the first input of the kernel's op; None if not recorded."""
-    op = int(kernel_origins(trace).op[kernels.row[place]])
+    return _size_of_op(trace, int(kernel_origins(trace).op[kernels.row[place]]))
+
+
+def _size_of_op(trace: Trace, op: int) -> int | None:
     row = int(trace.events.shapes[op]) if trace.events.shapes is not None and op >= 0 else -1
     shapes = shapes_of(trace.inputs[row]) if row >= 0 else None
     return prod(shapes[0]) if shapes and shapes[0] else None

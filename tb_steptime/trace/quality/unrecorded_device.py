@@ -50,6 +50,9 @@ _AROUND_READS = expression(r"aten::(item|is_nonzero|_local_scalar_dense)$")
 #: A read that takes at least this long waits for a device: on a CPU it takes a microsecond. The scheduler may interrupt
 #: a thread, but not this often, and reads no more often than other ops.
 WAIT_NS, LEAST_WAITS = 1_000_000, 3
+#: Fewer reads wait if one takes so many times as long as every one of this many other ops, as in a recording of one
+#: iteration. No scheduler interrupts for so long just the op that takes the least.
+STANDS_OUT, LEAST_OTHERS = 10, 100
 #: From how many times as many long ones among reads as among other ops, reads wait. Ops of a device take some
 #: microseconds to launch, and most do not wait.
 MORE_WAITS = 3
@@ -242,15 +245,23 @@ def _waits(trace: Trace) -> UnseenDevice | None:
     scheduler interrupts reads as often as other ops, and only for a small part of the time, since most ops are no
     reads."""
     events, rows = trace.events, _long_reads(trace)
-    if len(rows) < LEAST_WAITS:
+    if not len(rows):
         return None
     reads = rows_named(trace, (Kind.CPU_OP,), _READS.match)
     others = rows_named(trace, (Kind.CPU_OP,), lambda name: not _AROUND_READS.match(name))
     long_others = int((events.dur_ns[others] >= WAIT_NS).sum())
     as_others = len(rows) * len(others) < MORE_WAITS * long_others * len(reads)
-    if as_others and events.dur_ns[rows].sum() < LARGE_WAITS * (events.end_ns.max() - events.start_ns.min()):
+    short = events.dur_ns[rows].sum() < LARGE_WAITS * (events.end_ns.max() - events.start_ns.min())
+    few = len(rows) < LEAST_WAITS
+    if (as_others and short) or (few and (short or not _stands_out(trace, others))):
         return None
     return UnseenDevice("waits", len(rows), _name(trace, rows), _longest_wait(trace))
+
+
+def _stands_out(trace: Trace, others: Int64) -> bool:
+    """Returns whether the longest read takes far longer than each of many other ops."""
+    longest_ns = STANDS_OUT * int(trace.events.dur_ns[others].max(initial=0))
+    return len(others) >= LEAST_OTHERS and _longest_wait(trace) >= longest_ns
 
 
 def _long_reads(trace: Trace) -> Int64:

@@ -300,6 +300,27 @@ def test_a_recording_of_one_mark_holds_no_work(drawing: str, empty: bool):
     assert (headline.action is not None and "`repeat=1`" in plain(headline.action)) is empty
 
 
+@pytest.mark.parametrize(
+    ("steps", "device", "nothing", "record"),
+    [
+        ("6666666666", "memcpy 7", True, True),  # a mark that holds only `item()`
+        ("6666677777", "memcpy 7", True, False),  # a job that computes on the CPU
+        ("6666666666", "kernel 7", False, False),
+    ],
+)
+def test_steps_without_a_kernel_compute_nothing_on_the_gpu(steps: str, device: str, nothing: bool, record: bool):
+    drawing = f"""
+        step     | {steps} |
+        op       | oooo.oooo. |
+        runtime  | .c...d.... |
+        {device} | ..c....d.. |"""
+    names = dict.fromkeys("cd", "Memcpy DtoH (Device -> Pinned)") if nothing else {}
+    headline = judged(drawing, names=names).headlines["overview"]
+    assert ("computes nothing" in plain(headline.verdict)) is nothing
+    assert headline.action is not None
+    assert ("Record several whole steps" in plain(headline.action)) is record
+
+
 def test_a_recording_of_calls_alone_asks_for_no_other_activities():
     calls = {"a": "cudaGetDeviceCount", "b": "cudaDeviceSynchronize"}
     trace = timeline("runtime | a..bbbbbb |", calls=calls)

@@ -244,3 +244,21 @@ def test_waits_for_functions_of_the_cpu_are_a_mean_over_the_chosen_steps(chosen:
     )
     steps = find_steps(trace).chosen(np.array([each == "1" for each in chosen]))
     assert behind_host_functions_ns(trace, 0, steps) == waits * 1_000
+
+
+@pytest.mark.parametrize(("between", "waits"), [("..", True), ("d.", False)])
+def test_work_that_was_dropped_is_no_long_wait_and_no_other_process(between: str, waits: bool):
+    """Between two bursts of launches the CPU launches nothing, or work that is missing, for most of each step."""
+    launches, works = f"{'a.b.' * 20}{between * 100}{'a.b.' * 20}", f"{'.a.b' * 20}{'..' * 100}{'.a.b' * 20}"
+    trace = timeline(
+        f"""
+        step     | {"".join(str(number) * len(works) for number in range(3))} |
+        op       | {"o" * len(works) * 3} |
+        runtime  | {launches * 3} |
+        kernel 7 | {works * 3} |""",
+        cell_ns=MS // 100,
+    )
+    judgement = judged(trace)
+    assert ("long_stretches" in [each.id for each in judgement.insights]) is waits
+    assert "unrecorded_work" not in [each.id for each in judgement.insights]
+    assert ("this recording lacks" in judgement.verdict.text.template) is not waits

@@ -88,7 +88,7 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     Similar pattern: a slow launch, or a copy that stages its bytes: the time that these take on an idle GPU is left
     out, several times over. Functions of the CPU that the script puts into the stream: the card is about these, and so
     it is where each launch of a graph waits in the same places. Waits for another GPU of the process, and before
-    collectives, do not count.
+    collectives, do not count. Launches whose own work was dropped: the note on the recording says so.
 
     Needs: launch calls, blocking calls and GPU activity.
 
@@ -98,7 +98,7 @@ def unrecorded_work(facts: Facts) -> Insight | None:
 
     Left out: everything: what the GPU does meanwhile is not known.
     """
-    if facts.share(facts.unrecorded_ns) < WARNING_FRACTION:
+    if facts.share(facts.unrecorded_ns) < WARNING_FRACTION or facts.has_finding("launches_lost"):
         return None
     how = _HOW.format(activity=device_activity(facts.job.accelerator))
     instead = "better data"

@@ -201,6 +201,22 @@ def test_what_follows_a_graph_whose_kernels_are_not_recorded_waits_for_these(gra
 
 
 @pytest.mark.parametrize(
+    ("dropped", "idle", "unrecorded"), [("....", 360, 0), ("d...", 300, 60), ("de..", 290, 70), ("d..e", 270, 90)]
+)
+def test_where_the_work_of_launches_was_dropped_the_device_runs_it(dropped: str, idle: int, unrecorded: int):
+    """Launches of 10 us, whose work is not recorded. Each reaches the device at most 50 us after its call."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 60} |
+        runtime  | k....{dropped}{"." * 30}q{"." * 20} |
+        kernel 7 | .kk{"." * 37}{"q" * 20} |""",
+        cell_ns=10_000,
+    )
+    rest = {"unrecorded_work": [unrecorded]} if unrecorded else {}
+    assert reasons_us(trace) == {"launch_latency": [20], "nothing_recorded": [idle]} | rest
+
+
+@pytest.mark.parametrize(
     ("length", "expected"), [(20, {"blocking_call": [200]}), (50, {"blocking_call": [10], "unrecorded_work": [490]})]
 )
 def test_a_synchronize_of_an_idle_device_returns_at_once(length: int, expected: dict[str, list[int]]):
@@ -359,11 +375,14 @@ def test_each_device_has_its_own_gaps():
 
 
 def test_the_wait_for_a_batch_comes_first():
-    trace = timeline("""
+    trace = timeline(
+        """
         step     | 0000000000 |
         loader   | ..lll..... |
         runtime  | k..s...q.. |
-        kernel 7 | .kk.....qq |""")
+        kernel 7 | .kk.....qq |""",
+        calls={"s": "cudaStreamSynchronize"},
+    )
     assert pieces_us(trace) == [
         (0, 1, "launch_latency", "forward.model"),
         (3, 5, "data_loading", "data_loading"),

@@ -43,6 +43,11 @@ def test_what_a_copy_is_for(outer: str, inner: str, dtypes: str, kind: str, op: 
     assert found(ONE, dtypes, A=outer, B=inner) == [(kind, op, 1, 4 * US)]
 
 
+@pytest.mark.parametrize("outer", ["aten::masked_fill", "aten::masked_scatter"])
+def test_a_copy_to_be_changed_has_no_other_layout(outer: str):
+    assert found(ONE, SAME, A=outer, B="aten::clone") == []
+
+
 def test_concatenation_copies_too_and_most_time_comes_first():
     both = """
         step     | 1111111122222222 |

@@ -190,3 +190,28 @@ def test_the_attention_of_a_video_transformer(path: str):
 def test_fused_attention_and_none(path: str):
     trace = read_real(path)
     assert [eager_attention(trace, device) for device in trace.devices] == [None] * len(trace.devices)
+
+
+#: Ops that mask a copy of the weights, which the driver makes.
+MASKED = """
+    step     | 11111111111111111111 |
+    op       | QQFFFFFF.SSVV....... |
+    op       | ..CC..GG............ |
+    runtime  | q.c...g..s.v........ |
+    kernel 7 | .qq.....gg.sssvv.... |
+    memcpy 7 | ...cccc............. |"""
+MASKING = {"F": "aten::masked_fill", "G": "aten::masked_fill_", "g": ELEMENTWISE, "c": "Memcpy DtoD (Device -> Device)"}
+
+
+@pytest.mark.parametrize("inputs", [INPUTS | {"C": (WEIGHTS, '["float"]')}, {}])  # without sizes, the op tells
+def test_the_copy_of_the_weights_that_masking_changes_belongs_to_attention(inputs: dict[str, Any]):
+    trace = timeline(MASKED, names=NAMES | MASKING, inputs=inputs, devices={0: A100})
+    assert times(eager_attention(trace, 0)) == (1, 3 * US, 6 * US)
+    assert device_copies(trace, 0) == []
+
+
+@pytest.mark.parametrize("inputs", [INPUTS | {"C": (VALUES, '["float"]')}, {}])
+def test_other_copies_by_the_driver_between_the_products_do_not(inputs: dict[str, Any]):
+    trace = timeline(MASKED, names=NAMES | MASKING | {"F": "aten::contiguous"}, inputs=inputs, devices={0: A100})
+    assert times(eager_attention(trace, 0)) == (1, 3 * US, 2 * US)
+    assert [(each.kind, each.total_ns) for each in device_copies(trace, 0)] == [("layout", 4 * US)]

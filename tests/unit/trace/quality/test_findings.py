@@ -702,6 +702,27 @@ class TestUnrecordedDevice:
         assert found(timeline("op | aa...... |", names={"a": "aten::_local_scalar_dense"}, cell_ns=MS)) == []
 
     @pytest.mark.parametrize(
+        ("others", "read", "idle", "unseen"),
+        [
+            ("o." * 100, 40, 0, True),
+            ("o." * 99, 40, 0, False),  # few ops to compare it with
+            ("o." * 99 + "ppppp.", 40, 0, False),  # another op takes an eighth of it
+            ("o." * 100, 40, 2_000, False),  # nearly all of the time is something else
+        ],
+    )
+    def test_one_read_that_takes_far_longer_than_all_other_ops(
+        self, others: str, read: int, idle: int, unseen: bool
+    ) -> None:
+        trace = timeline(
+            f"""
+            step | {"0" * (len(others) + read + idle)} |
+            op   | {others}{"a" * read}{"." * idle} |""",
+            names={"a": "aten::_local_scalar_dense", "o": "aten::mul", "p": "aten::mm"},
+            cell_ns=MS // 10,
+        )
+        assert ([id for id, *_ in found(trace)] == ["device_unseen_by_waits"]) is unseen
+
+    @pytest.mark.parametrize(
         ("idle", "others", "unseen"),
         [(90, "o.o.o.", False), (90, "......", True), (10, "o.o.o.", True)],
         ids=["a busy machine", "only reads wait", "waits of much of the time"],
