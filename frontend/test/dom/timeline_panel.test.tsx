@@ -55,10 +55,10 @@ test("a source line is shown below the working tree and copied whole", async () 
   await opened();
   const writeText = vi.fn(async () => {});
   vi.stubGlobal("navigator", { ...navigator, clipboard: { writeText } });
-  expect(panel().getByText(LINE)).toBeTruthy();
+  expect(panel().getByText("data/sets.py:7 item")).toBeTruthy();
   fireEvent.click(panel().getByRole("button", { name: "Copy" }));
   await rest();
-  expect(writeText).toHaveBeenCalledWith(`/home/me/job/${LINE}`);
+  expect(writeText).toHaveBeenCalledWith("/home/me/job/data/sets.py:7 item");
   vi.unstubAllGlobals();
 });
 

@@ -4,13 +4,13 @@
  */
 
 import type { Activity, LoaderActivities, LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
+import { lineName, shortName } from "../../code_line";
 import { NoPicture } from "../../components/picture";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { differences } from "../compare/compared_columns";
-import { shortName } from "../operators/source/rows";
 import type { Compared, Titles, ViewPart } from "../props";
 import { barColumn, figureColumn, nameColumn, TablePicture } from "../table_picture";
 
@@ -95,7 +95,7 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
       </span>
     );
   return (
-    <span data-hint={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
+    <span data-hint={lines.map((each) => `${lineName(each.line)}, ${ns(each.ns_per_batch)}`).join("\n")}>
       {others.length > 0 && `${share(first.ns_per_batch / all)} in `}
       {shortName(first.line)}
     </span>
