@@ -104,3 +104,12 @@ test("frames that are not the user's are asked for, and folded again", async () 
   await rest();
   expect([keys().frames, requests]).toEqual([undefined, [true, false, true]]);
 });
+
+test.each([
+  ["marks", "Whole step"],
+  ["recording", "Whole trace"],
+] as const)("the button that shows all names what that is, of steps by %s", async (steps_by, name) => {
+  const result = { ...PAGE.result, steps: PAGE.result.steps.slice(0, 1) };
+  await show(timelineEvents({}), "", { ...PAGE, head: { ...PAGE.head, steps_by }, result });
+  expect(screen.getByRole("button", { name })).toBeTruthy();
+});
