@@ -391,11 +391,15 @@ export interface Burst {
   why: Reason | null;
 }
 
-/** A wait in the order of the batches: its step, its length, and whether it is one of the long ones. */
+/**
+ * A wait in the order of the batches: its step, its length, whether it is one of the long ones, and how much of it
+ * the device's work hides.
+ */
 export interface BurstStep {
   step: string;
   wait_ns: number;
   long: boolean;
+  hidden_ns: number;
 }
 
 /**

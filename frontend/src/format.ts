@@ -9,7 +9,7 @@ import type { Unit } from "./api.gen";
 /** Shown in place of a figure that cannot be measured. */
 export const DASH = "–";
 
-/** Prose gives whole percentages ("33 %"); tables and tiles give one decimal ("33.4 %"). */
+/** Prose gives two digits of a share ("33 %", "1.5 %"); tables and tiles give one decimal ("33.4 %"). */
 export type Style = "prose" | "table";
 
 /** A number separate from its unit, for tiles that set the unit smaller. */
@@ -30,7 +30,7 @@ export function figure(value: number | null, unit: Unit, style: Style = "table")
     case "ns":
       return nsFigure(value);
     case "fraction":
-      return { number: nearlyAll(value) ?? digits(100 * value, style === "table" ? 1 : 0), unit: "%" };
+      return { number: percents(100 * value, style), unit: "%" };
     case "bytes":
       return scaled(value, BYTES);
     case "bytes_per_second":
@@ -46,10 +46,15 @@ export function figure(value: number | null, unit: Unit, style: Style = "table")
   }
 }
 
-/** "100 %" means all of it, never nearly all; null where the usual decimals show the difference. */
-function nearlyAll(fraction: number): string | null {
-  if (fraction >= 1 || fraction < 0.995) return null;
-  return fraction >= 0.9995 ? ">99.9" : digits(100 * fraction, 1);
+/**
+ * Two digits of a share in prose, or of what it lacks to all: a share and its rest are equally exact, and agree with
+ * tables. "100 %" means all of it.
+ */
+function percents(value: number, style: Style): string {
+  if (value >= 99.95 && value < 100) return ">99.9";
+  if (style === "table") return digits(value, 1);
+  if ((Math.abs(value) >= 9.95 && value <= 90.05) || value >= 100) return digits(value, 0);
+  return digits(value, 1).replace(/\.0$/, "");
 }
 
 /** A quantity as text: "177.6 ms", "33.4 %", "75 718". */

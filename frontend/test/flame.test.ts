@@ -158,7 +158,7 @@ test("a saved picture holds all rows, and of frames too narrow for a box how man
   const rects = [...marks(seen).matchAll(/<title>([^<]*)<\/title><rect x="[\d.]+" y="(\d+)" width="([\d.]+)"/g)];
   expect(rects.map(([, name, y, width]) => `${name} ${y} ${width}`)).toEqual([
     "all 0 8",
-    "train.py(9): step 19 7.1",
+    "train.py:9 step 19 7.1",
     "1\u00a0narrow frame 19 0.9",
     "aten::linear 38 5.3",
     "aten::gelu 38 1.8",
@@ -228,6 +228,8 @@ test("a search sums what it finds once", () => {
   expect(hitsOf(nested, " LINEAR ")).toMatchObject({ sum: 7e6, frames: 2 });
   expect(hitsOf(DEVICE, "softmax")).toMatchObject({ sum: 0, frames: 0 });
   expect(hitsOf(treeOf(FLAME, "host"), "gemm")).toMatchObject({ sum: 0, frames: 0 });
+  expect(hitsOf(DEVICE, "train.py:9 s")).toEqual(hitsOf(DEVICE, "train.py(9): s"));
+  expect(hitsOf(DEVICE, "train.py:9 s")!.frames).toBe(1);
   expect(hitsOf(DEVICE, " ")).toBeNull();
 });
 

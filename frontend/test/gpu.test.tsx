@@ -100,7 +100,7 @@ describe("rows of the kernel table", () => {
     expect(["name", "op", "module", "name,line"].map((by) => drawn(by, 1056)[1]!.label)).toEqual(Array(4).fill("Line"));
     expect(["line", "name,op", "name,module"].map((by) => drawn(by, 1056)[1]!.label)).toEqual(["Op", "Op", "Module"]);
     const [name, line] = drawn("name", 1056);
-    expect(words(<p>{lines.map((row) => line!.cell!(row, "", String))}</p>)).toBe("|net.py(7): forward| +2|–|");
+    expect(words(<p>{lines.map((row) => line!.cell!(row, "", String))}</p>)).toBe("|net.py:7 forward| +2|–|");
     expect(name!.label).toBe("Kernel");
     expect(drawn("name", 1056).at(-1)!.id).toBe("est_achieved_occupancy");
     expect(drawn("name", 960).at(-1)!.id).toBe("slot_efficiency");

@@ -83,9 +83,9 @@ describe("the tree of ranges", () => {
 describe("blocking calls", () => {
   test("are found by op, call, place and maker", () => {
     const found = (typed: string) => matching([BLOCKING], typed).length;
-    expect(["", "ITEM", "synchronize", "backward.nodes", "encoder", "train.py(41)", "cudaFree"].map(found)).toEqual([
-      1, 1, 1, 1, 1, 1, 0,
-    ]);
+    expect(
+      ["", "ITEM", "synchronize", "backward.nodes", "encoder", "train.py(41)", "train.py:41", "cudaFree"].map(found),
+    ).toEqual([1, 1, 1, 1, 1, 1, 1, 0]);
   });
 
   test("name the forward line before the module, and their own line where there is none", () => {

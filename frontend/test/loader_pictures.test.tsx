@@ -138,7 +138,12 @@ describe("waits in the order of batches", () => {
       <ColumnsPlot
         label="Waits."
         width={600}
-        columns={BURST.waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))}
+        columns={BURST.waits.map((wait) => ({
+          key: wait.step,
+          exposed_ns: wait.wait_ns,
+          hidden_ns: 0,
+          long: wait.long,
+        }))}
         periods={periodsOf(BURST.waits, 3)}
         periodText="3 batches"
         scale={scaleFor(60 * MS, "ns")}

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult, LoaderActivities, PageOf, WaitCauses } from "../src/api.gen";
+import { shortName } from "../src/code_line";
 import { meaningsOf } from "../src/meanings";
-
 import { DataLoading, recorderLines } from "../src/views/data_loading/data_loading";
-import { shortName } from "../src/views/operators/source/rows";
 import { LOADER, loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { BURST, RECORDED, TITLES, WORKERS } from "./fixtures/loading";
 import { CATALOGUE } from "./fixtures/meanings";
@@ -215,7 +214,7 @@ describe("a loader in the main process", () => {
 
   test("all lines of an activity are on hover, with their paths and times", () => {
     expect(htmlOf(shown({ rows: [{ ...op!, lines }] }))).toContain(
-      'data-hint="torchvision/transforms/functional.py(138): to_tensor, 7.0 ms\ndata.py(3): crop, 2.0 ms"',
+      'data-hint="torchvision/transforms/functional.py:138 to_tensor, 7.0 ms\ndata.py:3 crop, 2.0 ms"',
     );
   });
 

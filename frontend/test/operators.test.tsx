@@ -9,7 +9,6 @@ import {
   groupingOf,
   groupingsOf,
   knowsWhere,
-  lineText,
   matching,
   restOf,
   shapesText,
@@ -148,9 +147,8 @@ describe("tables of ops", () => {
   test("shapes, lines and stacks are short in a cell", () => {
     expect(shapesText("[[512],[141,512],[]]")).toBe("[512] [141, 512]");
     expect(shapesText("[[],[]]")).toBe("no tensors");
-    expect(lineText("torchvision/models/resnet.py(89): forward")).toBe("resnet.py(89): forward");
     const stack = { id: "stack" as const, label: "", meaning: "", second: "" };
-    expect(shortKey(stack, "a/net.py(4): f;train.py(9): step")).toBe("net.py(4): f < train.py(9): step");
+    expect(shortKey(stack, "a/net.py(4): f;train.py(9): step")).toBe("net.py:4 f < train.py:9 step");
   });
 });
 

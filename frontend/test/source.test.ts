@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CodeLine } from "../src/api.gen";
-import {
-  filesOf,
-  lineName,
-  type Mark,
-  marksByLine,
-  measuresOf,
-  sameLines,
-  shownLines,
-  sourceLine,
-} from "../src/views/operators/source/rows";
+import { lineName, sourceLine } from "../src/code_line";
+import { filesOf, type Mark, marksByLine, measuresOf, sameLines, shownLines } from "../src/views/operators/source/rows";
 import { editorLink } from "../src/views/operators/source/view";
 import { all } from "./fixtures/all";
 

@@ -27,7 +27,7 @@ describe("the Overview", () => {
     const could = htmlOf(overview()).split('class="stack thin"')[1]!;
     expect(could.match(/(?<=data-hint=")[^"]*/g)!.slice(0, 3)).toEqual([
       "Kernel 98.0 ms, 83 %. What Kernel means.",
-      "Memcpy 2.0 ms, 2 %. What Memcpy means.",
+      "Memcpy 2.0 ms, 1.7 %. What Memcpy means.",
       "Data loading 18.0 ms, 15 %. What Data loading means.",
     ]);
     expect(page).toContain("|Kernel|98.0 ms|61.3 %|Memcpy|2.0 ms|1.3 %|Data loading|60.0 ms|37.5 %|");

@@ -23,6 +23,7 @@ from tb_steptime.terminal.output import (
     table_cells,
     width_of_names,
 )
+from tb_steptime.text.frames import code_line
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
 
@@ -79,10 +80,10 @@ def _name(row: KernelGroup, by: By, width: int) -> str:
     beside = {
         "name,op": f", {row.op or row.no_op}",
         "name,module": f", {row.module or NO_MODULE_WORDS}",
-        "name,line": f", {row.source or NO_LINE_WORDS}",
+        "name,line": f", {code_line(row.source or NO_LINE_WORDS)}",
     }.get(by, "")
     least = MIN_WIDTH_BESIDE_OP if beside else MIN_NAME_WIDTH
-    return printable(_shortened(row.short, max(least, width - len(beside))) + beside)
+    return printable(_shortened(code_line(row.short), max(least, width - len(beside))) + beside)
 
 
 def _shortened(name: str, width: int) -> str:

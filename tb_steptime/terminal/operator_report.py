@@ -37,6 +37,7 @@ from tb_steptime.terminal.output import (
     table_cells,
     width_of_names,
 )
+from tb_steptime.text.frames import code_line
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, maybe, nbytes, printable
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
@@ -252,7 +253,9 @@ def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width
 
 
 def _name(row: OperatorReportRow) -> str:
-    second = row.shape or row.module or row.line or row.phase or (row.stack or "").replace(";", " < ")
+    second = (
+        row.shape or row.module or row.phase or " < ".join(map(code_line, (row.line or row.stack or "").split(";")))
+    )
     return f"{row.name}, {second}" if second else row.name
 
 

@@ -20,6 +20,11 @@ class SourceLine(NamedTuple):
     line: int
     function: str
 
+    @property
+    def place(self) -> str:
+        """The file and the line, as compilers, tracebacks and editors write them: "data/sets.py:54"."""
+        return f"{self.file}:{self.line}"
+
 
 def source_line(frame: str) -> SourceLine | None:
     """Returns the source line of a frame; None for a frame without a file.
@@ -29,6 +34,15 @@ def source_line(frame: str) -> SourceLine | None:
     """
     match = _FRAME.match(frame)
     return SourceLine(match["file"], int(match["line"]), match["function"]) if match else None
+
+
+def code_line(frame: str) -> str:
+    """Returns a frame as sentences and tables write it; any other name unchanged.
+
+    >>> code_line("data/sets.py(54): item"), code_line("aten::mm")
+    ('data/sets.py:54 item', 'aten::mm')
+    """
+    return f"{line.place} {line.function}" if (line := source_line(frame)) else frame
 
 
 def frame_function(frame: str) -> str:

@@ -93,14 +93,18 @@ def rate(per_second: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Formats whole percents, but never 0 or 100 for a value that is only near it."""
-    whole = round(100 * fraction)
-    if whole in (0, 100) and fraction not in (0, 1):
-        return _NEARLY.get(f"{100 * fraction:.1f}", percent_exact(fraction))
-    return f"{whole}{GAP}%"
+    """Formats two digits of a share, or of what it lacks to all: `33 %`, `1.5 %`, `98.5 %`.
+
+    So a share and its rest are equally exact, and agree with the one decimal of tables. 0 and 100 are exact.
+    """
+    percents = 100 * fraction
+    if 9.95 <= abs(percents) <= 90.05 or percents >= 100:
+        return f"{percents:.0f}{GAP}%"
+    digits = f"{percents:.1f}".removesuffix(".0")
+    return f"{_NEARLY.get(digits, digits) if percents else digits}{GAP}%"
 
 
-_NEARLY = {"0.0": f"<0.1{GAP}%", "100.0": f">99.9{GAP}%"}
+_NEARLY = {"0": "<0.1", "-0": "-<0.1", "100": ">99.9"}
 
 
 def percent_exact(fraction: float) -> str:

@@ -36,6 +36,7 @@ import numpy.typing as npt
 
 from tb_steptime.files.decoders import decoder
 from tb_steptime.files.temporary import OwnFolder
+from tb_steptime.text.frames import code_line
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars
 from tb_steptime.trace.intervals import BEFORE_ALL
@@ -201,10 +202,11 @@ class EventFile:
 
     @functools.cached_property
     def lower_strings(self) -> list[str]:
-        """The strings in lower case, for searching."""
+        """The strings in lower case, for searching; those of lines of code also as the tab shows them."""
         text = bytes(self.column("strings.text"))
         ends = self.column("strings.end").tolist()
-        return [text[first:end].decode("utf-8").lower() for first, end in itertools.pairwise([0, *ends])]
+        strings = [text[first:end].decode("utf-8") for first, end in itertools.pairwise([0, *ends])]
+        return [f"{each}\n{code_line(each)}".lower() if ".py(" in each else each.lower() for each in strings]
 
     def shown_name(self, number: int) -> str:
         """Returns the text shown on a box with this name."""

@@ -1,13 +1,17 @@
 /** Fields for words to search for, and the filter of a table's rows with how many rows are left. */
 
 import type { RefObject } from "preact";
+import { lineName } from "../code_line";
 import { count } from "../format";
 import { Chips, type ChipsProps } from "./chips";
 
 /** A filter that matches this exact text, and not texts that merely contain it. */
 export const quoted = (text: string): string => `"${text}"`;
 
-/** The rows of which some text contains what was typed, in any case; what was typed in quotes has to match exactly. */
+/**
+ * The rows of which some text contains what was typed, in any case; what was typed in quotes has to match exactly. A
+ * line of code matches as the trace names it, and as it is shown.
+ */
 export function matchingRows<Row>(
   rows: readonly Row[],
   typed: string,
@@ -17,7 +21,9 @@ export function matchingRows<Row>(
   if (needle === "") return rows;
   const whole = /^"(.+)"$/.exec(needle)?.[1];
   const fits = (text: string) => (whole === undefined ? text.includes(needle) : text === whole);
-  return rows.filter((row) => texts(row).some((text) => text && fits(text.toLowerCase())));
+  return rows.filter((row) =>
+    texts(row).some((text) => text && [text, lineName(text)].some((name) => fits(name.toLowerCase()))),
+  );
 }
 
 interface SearchFieldProps {

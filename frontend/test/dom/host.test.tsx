@@ -22,7 +22,7 @@ const BLOCKED = { ...RESULT, blocking: [BLOCKING], blocking_bubble_ns: 12 * MS }
 test("names what blocks, and for backward the forward line that made it", () => {
   expect(drawn(BLOCKED, {}, titles)).toContain(
     "|aten::_local_scalar_dense|, in aten::item|Backward: autograd nodes|cudaMemcpyAsync + " +
-      "cudaStreamSynchronize|train.py(41): forward| Encoder_0|2|30.0 ms|12.0 ms|",
+      "cudaStreamSynchronize|train.py:41 forward| Encoder_0|2|30.0 ms|12.0 ms|",
   );
 });
 
@@ -30,7 +30,7 @@ test("the line that blocks leads to its text, and its row to the Timeline", () =
   const requests: unknown[] = [];
   const tab = { ...hostTab({}), update: (changes: unknown) => requests.push(changes) };
   render(<Host page={hostPage(BLOCKED, titles)} tab={tab} compared={null} />);
-  fireEvent.click(screen.getByRole("button", { name: "train.py(41): forward" }));
+  fireEvent.click(screen.getByRole("button", { name: "train.py:41 forward" }));
   expect(requests).toEqual([{ view: "operators", line: "train.py(41): forward", mark: null }]);
   fireEvent.click(screen.getByText("aten::_local_scalar_dense"));
   expect(requests[1]).toMatchObject({ view: "timeline" });

@@ -51,3 +51,25 @@ test("without the long waits the usual ones fill the picture", () => {
   expect(gone).toBe("");
   expect(larger).not.toBe(usual);
 });
+
+test("what the device's work hides of a wait is hatched above the exposed part, and can be left out", () => {
+  const chosen = { hovered: null, selected: null, hover: () => undefined, select: () => undefined };
+  const waits = WORKERS.burst!.waits.map((wait) => ({ ...wait, hidden_ns: wait.long ? 20e6 : 0 }));
+  const { container } = render(
+    <BurstPicture
+      result={WORKERS}
+      titles={TITLES}
+      burst={{ ...WORKERS.burst!, waits }}
+      chosen={chosen}
+      tab={tab()}
+      name="run"
+    />,
+  );
+  const hatched = () => container.querySelector('.wait-columns path[fill="url(#hatch-data)"]')?.getAttribute("d");
+  const exposed = container.querySelector(".wait-columns path.mark")!.getAttribute("d")!;
+  const edge = /V([\d.]+)h/.exec(exposed)![1]!;
+  expect(hatched()!.match(/M/g)).toHaveLength(waits.filter((wait) => wait.long).length);
+  expect(/^M[\d.]+ ([\d.]+)/.exec(hatched()!)![1]).toBe(edge);
+  fireEvent.click(button("hidden behind work"));
+  expect(hatched()).toBeUndefined();
+});

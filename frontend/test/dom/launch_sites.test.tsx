@@ -7,7 +7,7 @@ test("an opened kernel leads to the tables by the op, the module and the line th
   const requests: unknown[] = [];
   const tab = { ...gpuTab({ opened: DETAIL.name }), update: (changes: unknown) => requests.push(changes) };
   render(<LaunchSites sites={DETAIL.sites} noLines={undefined} tab={tab} />);
-  for (const name of ["aten::mm", "Linear_0", "net.py(7): forward"])
+  for (const name of ["aten::mm", "Linear_0", "net.py:7 forward"])
     fireEvent.click(screen.getByRole("button", { name }));
   expect(requests).toEqual([
     { by: "name,op", kernel: '"aten::mm"', opened: null },

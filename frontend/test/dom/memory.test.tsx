@@ -43,8 +43,8 @@ test("the peak is shown from the summary, without a question to the server", () 
     "Before the recording3.0 MB 30.0 %",
   ]);
   expect(rowsOf("Largest allocations")).toEqual([
-    "aten::addmm in aten::linear|Linear_3, net.py(7): forward|Activations|6, model|its step|6.0 MB",
-    "aten::addmm in aten::linear|Linear_3, net.py(7): forward|unknown|5, model|to the end|2.0 MB",
+    "aten::addmm in aten::linear|Linear_3, net.py:7 forward|Activations|6, model|its step|6.0 MB",
+    "aten::addmm in aten::linear|Linear_3, net.py:7 forward|unknown|5, model|to the end|2.0 MB",
   ]);
   expect(rowsOf("What every step leaves allocated")[0]).toContain("|5|2.0 MB");
   expect(requests).toEqual([]);

@@ -72,7 +72,7 @@ test("an op shows its calls over the span, its kernels, and its shapes and stack
     "By call stack",
   ]);
   expect(rowsOf("Shapes of the chosen op")).toEqual(["[8] [4, 2]|4|75.0 %", "[1] [4, 2]|2|25.0 %"]);
-  expect(rowsOf("Call stack of the chosen op")).toEqual(["net.py(4): f < train.py(9): step|4|75.0 %"]);
+  expect(rowsOf("Call stack of the chosen op")).toEqual(["net.py:4 f < train.py:9 step|4|75.0 %"]);
   expect(screen.getAllByText(/in rows that are not listed$/).map((element) => element.textContent)).toEqual([
     expect.stringMatching(/^25.0.% in/),
   ]);

@@ -55,10 +55,10 @@ test("a source line is shown below the working tree and copied whole", async () 
   await opened();
   const writeText = vi.fn(async () => {});
   vi.stubGlobal("navigator", { ...navigator, clipboard: { writeText } });
-  expect(panel().getByText(LINE)).toBeTruthy();
+  expect(panel().getByText("data/sets.py:7 item")).toBeTruthy();
   fireEvent.click(panel().getByRole("button", { name: "Copy" }));
   await rest();
-  expect(writeText).toHaveBeenCalledWith(`/home/me/job/${LINE}`);
+  expect(writeText).toHaveBeenCalledWith("/home/me/job/data/sets.py:7 item");
   vi.unstubAllGlobals();
 });
 
@@ -103,4 +103,13 @@ test("frames that are not the user's are asked for, and folded again", async () 
   fireEvent.click(screen.getByRole("button", { name: "Only your Python frames" }));
   await rest();
   expect([keys().frames, requests]).toEqual([undefined, [true, false, true]]);
+});
+
+test.each([
+  ["marks", "Whole step"],
+  ["recording", "Whole trace"],
+] as const)("the button that shows all names what that is, of steps by %s", async (steps_by, name) => {
+  const result = { ...PAGE.result, steps: PAGE.result.steps.slice(0, 1) };
+  await show(timelineEvents({}), "", { ...PAGE, head: { ...PAGE.head, steps_by }, result });
+  expect(screen.getByRole("button", { name })).toBeTruthy();
 });

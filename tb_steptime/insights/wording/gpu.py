@@ -19,6 +19,7 @@ from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.job.device import Vendor
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.text import Phrase, closed, filled, fraction, joined, ns, phrase, text
+from tb_steptime.text.frames import source_line
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu
@@ -246,11 +247,10 @@ def site_phrase(site: KernelSite) -> Phrase:
 
 
 def place_of(site: KernelSite) -> str | None:
-    """Returns the module, or the line that stands for it: "resnet.py(138)" of "torchvision/models/resnet.py(138):
+    """Returns the module, or the line that stands for it: "resnet.py:138" of "torchvision/models/resnet.py(138):
     forward"."""
-    if site.module is not None or site.source is None:
-        return site.module
-    return site.source.partition(": ")[0].rpartition("/")[2]
+    line = source_line(site.source or "")
+    return site.module if line is None or site.module is not None else line.place.rpartition("/")[2]
 
 
 #: Phrases for the parts of a site.

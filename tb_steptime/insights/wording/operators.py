@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text
+from tb_steptime.text.frames import code_line
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.operators import LineTable, OperatorsResult
@@ -115,8 +116,8 @@ def _module_own_ns(result: OperatorsResult, row: ModuleRow) -> int:
     return (row.device_self_ns or 0) if result.has_device else row.host_self_ns
 
 
-#: The folders of a line of code, "src/train.py(9): step", which the table shows.
-_FOLDERS = re.compile(r"^[^(:]*/")
+#: The folders of a line of code, "src/train.py:9 step", which the table shows.
+_FOLDERS = re.compile(r"^[^:]*/")
 
 
 def _lines(result: OperatorsResult, lines: LineTable) -> Phrase:
@@ -125,7 +126,7 @@ def _lines(result: OperatorsResult, lines: LineTable) -> Phrase:
     most = max(lines.rows, key=lambda row: (row.idle_ns or 0, row.host_self_ns), default=None)
     if most is None:
         return phrase("Which lines take the time?")
-    line = code(_FOLDERS.sub("", most.source))
+    line = code(_FOLDERS.sub("", code_line(most.source)))
     if most.idle_ns:
         return phrase("The GPU waits {idle} a step for launches of {line}", idle=ns(most.idle_ns / steps), line=line)
     share = fraction(most.host_self_ns / lines.host_ns if lines.host_ns else 0.0)

@@ -68,11 +68,13 @@ AMBIGUOUS = Reason("ambiguous_record_the_workers")
 
 
 class BurstStep(msgspec.Struct, frozen=True):
-    """A wait in the order of the batches: its step, its length, and whether it is one of the long ones."""
+    """A wait in the order of the batches: its step, its length, whether it is one of the long ones, and how much of it
+    the device's work hides."""
 
     step: str
     wait_ns: int
     long: bool
+    hidden_ns: int = 0
 
 
 class Burst(msgspec.Struct, frozen=True):
@@ -122,10 +124,11 @@ def find_burst(trace: Trace) -> Burst | None:
     period, alike = find_period(capped_waits(waits.wait_ns))
     why = _why_unknown(trace, main, waits, period)
     wait_ns, steps = batches.wait_ns[entries], find_steps(trace).steps
-    columns = (batches.step[entries].tolist(), wait_ns.tolist(), long_waits(wait_ns).tolist())
+    hidden_ns = wait_ns - batches.exposed_ns[entries]
+    columns = (batches.step[entries].tolist(), wait_ns.tolist(), long_waits(wait_ns).tolist(), hidden_ns.tolist())
     unknown = Burst(
         consumer_ns=rest_ns(trace, main.loader),
-        waits=[BurstStep(steps[step].name, wait, long) for step, wait, long in zip(*columns, strict=True)][:MOST_SHOWN],
+        waits=[BurstStep(steps[step].name, *more) for step, *more in zip(*columns, strict=True)][:MOST_SHOWN],
         period=period if why == AMBIGUOUS else None,
         autocorrelation=alike,
         why=why or AMBIGUOUS,

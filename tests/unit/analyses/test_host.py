@@ -76,7 +76,7 @@ def test_phases_are_sums_of_sites():
 @pytest.mark.parametrize(
     ("waits", "bound", "sentence"),
     [
-        ((1,) * 10, Bound.GPU, "The GPU sets the pace: it works for 94 % of a step of 1.7 ms."),
+        ((1,) * 10, Bound.GPU, "The GPU sets the pace: it works for 94.1 % of a step of 1.7 ms."),
         (
             (1,) * 7 + (150, 1, 1),
             Bound.GPU,

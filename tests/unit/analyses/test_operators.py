@@ -81,7 +81,7 @@ def test_titles_say_what_takes_most_and_what_is_missing():
     assert verdict(drawn()) == "aten::addmm takes 100 % of the GPU's work."
     assert titles(drawn()) == {
         "modules": "Net takes 100 % of the modules' forward pass",
-        "lines": "The GPU waits 10 µs a step for launches of `train.py(9): step`",
+        "lines": "The GPU waits 10 µs a step for launches of `train.py:9 step`",
         "no_shapes": "Shapes are not recorded. `record_shapes=True` adds them; files grow, and inputs are kept a "
         "little longer.",
     }

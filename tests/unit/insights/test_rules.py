@@ -354,7 +354,7 @@ def test_without_a_gpu_the_verdict_names_the_function_outside_of_ops_and_its_bus
     names = {"p": "/home/me/data.py(41): preprocess", "n": "/home/me/data.py(7): normalize", "o": "aten::sub"}
     verdict = judged(PREPARES, names=names).headlines["overview"].verdict
     assert plain(verdict) == (
-        "No op is recorded for 85 % of a step of 11 µs: 8 µs of step 1 in preprocess (data.py:41), "
+        "No op is recorded for 85 % of a step of 11 µs: 8 µs of step 1 in data.py:41 preprocess, "
         "5 µs of it in normalize."
     )
 
@@ -381,7 +381,7 @@ def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
     assert headline.verdict.values["b"].value == 6_000
     assert titles["step_time"].template == "{label} falls from {a} to {b}"
     assert titles["gpu_utilization"].template == "{label} stays at {b}"
-    rarely, hardly = trend(1_000, busy=0.03), trend(1_000, busy=0.034)
+    rarely, hardly = trend(1_000, busy=0.03), trend(1_000, busy=0.0304)
     _, titles = judge_trends([TrendFacts("a", 1, rarely), TrendFacts("a", 2, hardly)])
     assert plain(titles["gpu_utilization"]) == "GPU utilization stays at 3 %", "nothing rises from 3 to 3 %"
     headline, titles = judge_trends([TrendFacts("a", 1, slower), TrendFacts("b", 1, quicker)])

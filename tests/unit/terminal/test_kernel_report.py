@@ -84,7 +84,7 @@ def test_by_line_the_table_says_what_records_lines(tmp_path: Path, capsys: pytes
     assert "with_stack=True" in run(capsys, trace, "--by", "line")[1]
     assert "with_stack" not in run(capsys, trace, "--by", "op")[1]
     text = kernel_text(span_kernels(found(1), checkpointed(), "name,line"), 200)
-    assert "net.py(4): forward" in text
+    assert "net.py:4 forward" in text
     assert "with_stack" not in text
 
 

@@ -59,12 +59,18 @@ def test_a_number_has_three_digits_or_all_before_the_point(value, written):
         (1, "100 %", "100.0 %"),
         (0.669, "67 %", "66.9 %"),
         (0.002, "0.2 %", "0.2 %"),
+        (0.0146, "1.5 %", "1.5 %"),
+        (0.08, "8 %", "8.0 %"),
+        (0.0996, "10 %", "10.0 %"),
+        (0.9, "90 %", "90.0 %"),
+        (0.985, "98.5 %", "98.5 %"),
+        (1.234, "123 %", "123.4 %"),
         (0.9984, "99.8 %", "99.8 %"),
         (0.99998, ">99.9 %", "100.0 %"),
         (0.0001, "<0.1 %", "0.0 %"),
     ],
 )
-def test_a_percentage_is_0_or_100_only_when_the_fraction_is(value, whole, exact):
+def test_a_percentage_and_its_rest_are_equally_exact_and_0_or_100_only_when_the_fraction_is(value, whole, exact):
     assert percent(value).replace(GAP, " ") == whole
     assert percent_exact(value).replace(GAP, " ") == exact
 

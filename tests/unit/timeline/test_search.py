@@ -79,6 +79,7 @@ def test_a_whole_answer(drawn):
         ("add<float>", [5, 15]),  # the name as shown on the box
         ("vectorized_elementwise", [5, 15]),  # the name as the trace has it
         ("Train.PY(54)", [0]),
+        ("Train.PY:54 step", [0]),  # the line as the tab writes it
         ("cudalaunch", [3, 13]),
         ("the recording", [2]),  # without a marked step, the recording is one step
         ("no such name", []),

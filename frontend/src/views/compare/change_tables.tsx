@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { ChangeTable, RowChange } from "../../api.gen";
+import { lineName } from "../../code_line";
 import { Chips } from "../../components/chips";
 import type { Figures } from "../../components/figures";
 import { Filter, matchingRows } from "../../components/filter";
@@ -209,7 +210,8 @@ function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
   };
   const source: RowColumn = {
     ...{ id: "source", label: "Source", width: "148px", extra: true },
-    hint: (row) => row.source,
+    cell: (row) => row.source && lineName(row.source),
+    hint: (row) => row.source && lineName(row.source),
     missing: "No line is recorded: with_stack of torch.profiler records them.",
     order: (row) => row.source,
     file: [],

@@ -4,6 +4,7 @@
  */
 
 import type { Activity, LoaderActivities, LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
+import { lineName, shortName } from "../../code_line";
 import { NoPicture } from "../../components/picture";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
@@ -11,7 +12,6 @@ import { largestOf } from "../../lists";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { differences } from "../compare/compared_columns";
-import { shortName } from "../operators/source/rows";
 import type { Compared, Titles, ViewPart } from "../props";
 import { barColumn, figureColumn, nameColumn, TablePicture } from "../table_picture";
 
@@ -96,7 +96,7 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
       </span>
     );
   return (
-    <span data-hint={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
+    <span data-hint={lines.map((each) => `${lineName(each.line)}, ${ns(each.ns_per_batch)}`).join("\n")}>
       {others.length > 0 && `${share(first.ns_per_batch / all)} in `}
       {shortName(first.line)}
     </span>

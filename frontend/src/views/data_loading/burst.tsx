@@ -5,8 +5,8 @@ import { AxisLabels, thinned, ValueGrid, zeroAxis } from "../../charts/axes";
 import { indexOf, nearest, type StopSelection } from "../../charts/pointer/pointing";
 import { StopsPicture } from "../../charts/pointer/stops_picture";
 import type { TipContent } from "../../charts/pointer/tip";
-import { Swatch } from "../../colour";
-import { Keys, useHidden } from "../../components/keys";
+import { Swatch, svgPaint } from "../../colour";
+import { Keys, type SeriesKey, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { sized } from "../../dom/size";
@@ -27,11 +27,13 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
   const [off, hide] = useHidden();
   const columns = waits.map((wait) => ({
     key: wait.step,
-    ns: off.has(kindOf(wait)) ? 0 : wait.wait_ns,
+    exposed_ns: off.has(kindOf(wait)) ? 0 : wait.wait_ns - wait.hidden_ns,
+    hidden_ns: off.has(HIDDEN.id) ? 0 : wait.hidden_ns,
     long: wait.long,
   }));
-  const scale = scaleFor(Math.max(...columns.map((column) => column.ns)), "ns");
+  const scale = scaleFor(Math.max(...columns.map(lengthOf)), "ns");
   const title = titles.burst ?? QUESTION;
+  const keys = keysOf(waits);
   const jitter = result.causes?.jitter;
   return (
     <Picture
@@ -59,9 +61,7 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
         {...chosen}
         tip={(at) => tipOf(waits[at]!, scale)}
       />
-      {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && (
-        <Keys label="Kinds of waits" keys={KEYS} off={off} choose={hide} />
-      )}
+      {keys.length > 1 && <Keys label="Kinds of waits" keys={keys} off={off} choose={hide} />}
       {jitter && <Rare jitter={jitter} />}
     </Picture>
   );
@@ -79,6 +79,15 @@ const KEYS = [
     ),
   },
 ];
+
+const HIDDEN = { id: "hidden", label: "hidden behind work", mark: <Swatch colour="data" hatched /> };
+
+/** The marks that the picture has. A single kind of waits needs a key only to be distinguished from what is hidden. */
+function keysOf(waits: readonly BurstStep[]): SeriesKey[] {
+  const kinds = KEYS.filter(({ id }) => waits.some((wait) => kindOf(wait) === id));
+  if (!waits.some((wait) => wait.hidden_ns > 0)) return kinds;
+  return [...(kinds.length > 1 ? kinds : kinds.map((key) => ({ ...key, label: "exposed" }))), HIDDEN];
+}
 
 const kindOf = ({ long }: BurstStep): string => (long ? "long" : "usual");
 
@@ -111,9 +120,10 @@ export function periodsOf(waits: readonly BurstStep[], period: number): [number,
 }
 
 function tipOf(wait: BurstStep, scale: Scale) {
+  const rows = [{ name: wait.long ? "Long wait" : "Wait", value: scale.text(wait.wait_ns) }];
   return {
     title: `Step ${wait.step}`,
-    rows: [{ name: wait.long ? "Long wait" : "Wait", value: scale.text(wait.wait_ns) }],
+    rows: wait.hidden_ns > 0 ? [...rows, { name: "Hidden", value: scale.text(wait.hidden_ns) }] : rows,
   };
 }
 
@@ -155,17 +165,26 @@ function named(steps: readonly string[]): string {
 
 function waitsTable(waits: readonly BurstStep[]) {
   return {
-    columns: [{ label: "Step" }, { label: "Wait", unit: "ns" as const }, { label: "Long" }],
-    rows: waits.map((wait) => [wait.step, wait.wait_ns, wait.long ? "yes" : ""]),
+    columns: [
+      { label: "Step" },
+      { label: "Wait", unit: "ns" as const },
+      { label: "Hidden", unit: "ns" as const },
+      { label: "Long" },
+    ],
+    rows: waits.map((wait) => [wait.step, wait.wait_ns, wait.hidden_ns, wait.long ? "yes" : ""]),
   };
 }
 
 interface WaitColumn {
   /** The key of the step: columns of the same step are highlighted together. */
   key: string;
-  ns: number;
+  exposed_ns: number;
+  /** Drawn on top of the exposed part. */
+  hidden_ns: number;
   long: boolean;
 }
+
+const lengthOf = ({ exposed_ns, hidden_ns }: WaitColumn): number => exposed_ns + hidden_ns;
 
 interface ColumnsProps extends StopSelection {
   label: string;
@@ -255,19 +274,23 @@ type BarsProps = Pick<ColumnsProps, "columns" | "periods" | "periodText" | "scal
 /** The part of the picture that the pointer does not change. */
 function Bars({ columns, periods, periodText, scale, width, xs, pace, top }: BarsProps) {
   const foot = HEIGHT - BELOW;
-  const { end, ticks } = zeroAxis(scale.of(max(columns, (column) => column.ns) ?? 0), 3);
+  const { end, ticks } = zeroAxis(scale.of(max(columns, lengthOf) ?? 0), 3);
   const y = (ns: number) => foot - (scale.of(ns) / end) * (foot - top);
   const wide = Math.max(1, Math.min(WIDEST, pace > 3 ? pace - 1.5 : pace));
   const bars = (long: boolean) =>
     columns
-      .map((column, at) => (column.long === long ? bar(xs[at]! - wide / 2, wide, y(column.ns), foot) : ""))
+      .map((column, at) => (column.long === long ? bar(xs[at]! - wide / 2, wide, y(column.exposed_ns), foot) : ""))
       .join("");
+  const hidden = columns
+    .map((column, at) => bar(xs[at]! - wide / 2, wide, y(lengthOf(column)), y(column.exposed_ns)))
+    .join("");
   const drawn = periods.filter(([from, to]) => xs[to]! - xs[from]! >= BRACKET_PX);
   return (
     <g>
       <ValueGrid ticks={ticks} y={(tick) => y(tick / scale.of(1))} left={LEFT} right={width} unit={scale.unit} />
       <path class="mark" d={bars(true)} />
       <path class="mark short" d={bars(false)} />
+      {hidden && <path {...svgPaint("data", true)} d={hidden} />}
       {drawn.map(([from, to]) => (
         <path key={from} class="tick" fill="none" d={`M${xs[from]! + 2} ${top - 4}v-4H${xs[to]! - 2}v4`} />
       ))}
@@ -285,4 +308,4 @@ function Bars({ columns, periods, periodText, scale, width, xs, pace, top }: Bar
 }
 
 const bar = (left: number, width: number, top: number, foot: number): string =>
-  foot - top < 0.3 ? "" : `M${left.toFixed(1)} ${foot}V${top.toFixed(1)}h${width.toFixed(1)}V${foot}z`;
+  foot - top < 0.3 ? "" : `M${left.toFixed(1)} ${foot.toFixed(1)}V${top.toFixed(1)}h${width.toFixed(1)}V${foot}z`;

@@ -2,6 +2,7 @@
 
 import { sum } from "d3-array";
 import type { DeviceGpu, GpuResult, KernelDetail, LaunchShape, LaunchSite, Phrase } from "../../api.gen";
+import { lineName } from "../../code_line";
 import type { TableData } from "../../components/data_table";
 import { quoted } from "../../components/filter";
 import { Picture, Section } from "../../components/picture";
@@ -133,7 +134,11 @@ export function LaunchSites({ sites, noLines, tab }: LaunchSitesProps) {
                 {site.module === null ? DASH : <Lead name={site.module} act={() => lead("module", site.module!)} />}
               </td>
               <td>
-                {site.source === null ? DASH : <Lead name={site.source} act={() => lead("line", site.source!)} />}
+                {site.source === null ? (
+                  DASH
+                ) : (
+                  <Lead name={lineName(site.source)} act={() => lead("line", site.source!)} />
+                )}
               </td>
               <td class="num">{count(site.count)}</td>
               <td class="num">{ns(site.total_ns)}</td>

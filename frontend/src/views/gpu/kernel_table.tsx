@@ -2,6 +2,7 @@ import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import type { BarSegment } from "../../charts/bars/split_bar";
+import { lineName, shortName } from "../../code_line";
 import { tableData } from "../../components/data_table";
 import { GroupedFilter, quoted, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
@@ -11,7 +12,6 @@ import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { totalsOf } from "../choices";
 import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
-import { lineText } from "../operators/tables";
 import type { Names, Tab, Titles, ViewPart } from "../props";
 import { figuresOf, Middle, TablePicture } from "../table_picture";
 import { binsOf } from "../tensor_cores/bins";
@@ -311,7 +311,7 @@ function titleOf(row: KernelGroup, kernel: boolean): string {
 }
 
 /** The name of a row; a line has its file without the folders. */
-const nameOf = (row: KernelGroup): string => (row.name === row.source ? lineText(row.name) : row.name);
+const nameOf = (row: KernelGroup): string => (row.name === row.source ? shortName(row.name) : row.name);
 
 /** The first text in the cell. */
 const answerOf = (row: KernelGroup): string => (row.eligible === false ? "not eligible" : row.tensor_core);
@@ -366,8 +366,8 @@ const BESIDE_COLUMNS: Readonly<Record<NonNullable<Grouping["beside"]>, (meanings
 function Line({ line, count }: { line: string; count: number }) {
   const others = count > 1 ? `\nand ${counted(count - 1, "other line")}` : "";
   return (
-    <span data-hint={line + others}>
-      {lineText(line)}
+    <span data-hint={lineName(line) + others}>
+      {shortName(line)}
       {count > 1 && <span class="faint"> +{count - 1}</span>}
     </span>
   );

@@ -1,5 +1,6 @@
 import { rangeInTimeline } from "../../address/selection";
 import type { BlockingRow, HostResult } from "../../api.gen";
+import { lineName } from "../../code_line";
 import { Filter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
@@ -151,11 +152,12 @@ function Op({ row }: { row: BlockingRow }) {
 
 /** A line of code links to its source text. */
 function MadeBy({ row, openLine }: { row: BlockingRow; openLine(line: string): void }) {
-  const [first, ...rest] = madeBy(row);
-  const leads = first !== undefined && (first === row.forward_source || first === row.source);
+  const [line, ...places] = madeBy(row);
+  const leads = line !== undefined && (line === row.forward_source || line === row.source);
+  const [first, ...rest] = [line ?? "", ...places].map(lineName);
   const open = (event: MouseEvent) => {
     event.stopPropagation(); // the row opens something else
-    openLine(first!);
+    openLine(line!);
   };
   return (
     <span class="whole" data-hint={[first, ...rest].filter(Boolean).join("\n")}>
@@ -164,7 +166,7 @@ function MadeBy({ row, openLine }: { row: BlockingRow; openLine(line: string): v
           {first}
         </button>
       ) : (
-        <span class="clip">{first ?? DASH}</span>
+        <span class="clip">{first || DASH}</span>
       )}
       {rest[0] && <span class="faint"> {rest[0]}</span>}
     </span>

@@ -1,5 +1,6 @@
 import type { AliveAt, AllocationRow, CategoryBytes, MemoryResult, Phrase, Reason } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
+import { lineName } from "../../code_line";
 import { type Filled, Swatch } from "../../colour";
 import { tableData } from "../../components/data_table";
 import { NoPicture, Picture } from "../../components/picture";
@@ -145,7 +146,7 @@ export const madeIn = ({ op, outer_op }: AllocationRow): string =>
   op === null ? "outside of ops" : outer_op === null || outer_op === op ? op : `${op} in ${outer_op}`;
 
 const codeOf = ({ module, line }: AllocationRow): string | null =>
-  [module, line].filter((each) => each !== null).join(", ") || null;
+  [module, line && lineName(line)].filter(Boolean).join(", ") || null;
 
 const livesText = ({ lives_steps: steps, died_ns }: AllocationRow): string =>
   steps === null ? (died_ns === null ? "to the end" : DASH) : steps === 0 ? "its step" : `+${counted(steps, "step")}`;

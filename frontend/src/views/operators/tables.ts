@@ -2,6 +2,7 @@
 
 import { sum } from "d3-array";
 import type { OperatorRest, OperatorRow, OperatorsResult, OperatorTable } from "../../api.gen";
+import { lineName, shortName } from "../../code_line";
 import { matchingRows } from "../../components/filter";
 import type { Compared, Titles, ViewPart } from "../props";
 
@@ -84,22 +85,19 @@ export function shapesText(key: string): string {
   return inputs.length > 0 ? inputs.join(" ") : "no tensors";
 }
 
-/** The line with the file name without its folders: "resnet.py(152): forward". */
-export const lineText = (key: string): string => key.replace(/^[^(]*\//, "");
-
 /** The separator between the frames of a call stack. */
 const FRAMES = ";";
 
 /** A second key, shortened to fit a cell. */
 export function shortKey({ id }: Grouping, key: string): string {
   if (id === "shape") return shapesText(key);
-  if (id === "line") return lineText(key);
-  return id === "stack" ? key.split(FRAMES).map(lineText).join(" < ") : key;
+  if (id === "line") return shortName(key);
+  return id === "stack" ? key.split(FRAMES).map(shortName).join(" < ") : key;
 }
 
 /** The full key; frames of a call stack are on lines of their own. */
 export const wholeKey = ({ id }: Grouping, key: string): string =>
-  id === "stack" ? key.split(FRAMES).join("\n") : key;
+  id === "stack" ? key.split(FRAMES).map(lineName).join("\n") : id === "line" ? lineName(key) : key;
 
 export interface OperatorPart extends ViewPart {
   result: OperatorsResult;

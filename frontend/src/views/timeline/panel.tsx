@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { EventDetail, EventLink, Quantity, TimelineStep } from "../../api.gen";
+import { lineName } from "../../code_line";
 import { CopyButton } from "../../components/copy";
 import { Details, Remark } from "../../components/sentence";
 import { textOf } from "../../components/waiting";
@@ -88,7 +89,7 @@ function Event({ detail, together, steps, first_ns, go, unfold, zoom, openLine, 
   return (
     <>
       <div class="head" ref={head}>
-        <h2 {...hint(short_name)}>{short_name}</h2>
+        <h2 {...hint(lineName(short_name))}>{lineName(short_name)}</h2>
         <span class="sub">
           {kind} · {on}
           {together > 1 && `, the longest of ${count(together)} events drawn as one`}
@@ -114,7 +115,7 @@ function Event({ detail, together, steps, first_ns, go, unfold, zoom, openLine, 
             <Fact
               key={at}
               label={fact.label}
-              value={factText(fact.value)}
+              value={lineName(factText(fact.value))}
               copied={fact.copied}
               open={SOURCE_LINES.includes(fact.label) ? () => openLine(String(fact.value.value)) : undefined}
             />
@@ -173,7 +174,7 @@ function Fact({ label, value, copied = null, open }: FactProps) {
           value
         )}
         {copied !== null && (
-          <CopyButton class="link" text={() => copied}>
+          <CopyButton class="link" text={() => lineName(copied)}>
             Copy
           </CopyButton>
         )}
@@ -195,7 +196,7 @@ function Links({ links, go }: { links: readonly EventLink[]; go(link: EventLink)
         <li key={at}>
           <span class="quiet">{link.role}</span>
           <button class="tie" onClick={() => go(link)}>
-            {link.name}
+            {lineName(link.name)}
           </button>
           <span class="faint">{fine(link.end_ns - link.start_ns)}</span>
         </li>

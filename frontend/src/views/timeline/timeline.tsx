@@ -75,7 +75,13 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         }
         tools={
           <>
-            <StepTools at={at} count={result.steps.length} goTo={goTo} zoom={zoom} reset={reset} />
+            <StepTools
+              at={at}
+              count={head.steps_by === "recording" ? 0 : result.steps.length}
+              goTo={goTo}
+              zoom={zoom}
+              reset={reset}
+            />
             <Search {...search} inReport={held !== null} tracks={loaded.tracks} leave={leave} />
           </>
         }

@@ -13,6 +13,7 @@ import { rangeFacts, stepsText } from "./range";
 
 interface StepToolsProps {
   at: number | null;
+  /** 0 where the recording has no steps and is shown as a whole. */
   count: number;
   goTo(at: number): void;
   zoom(factor: number): void;
@@ -20,6 +21,7 @@ interface StepToolsProps {
 }
 
 export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProps) {
+  const whole = steps > 0 ? "step" : "trace";
   return (
     <div class="tools" role="group" aria-label="Step and zoom">
       <button
@@ -46,8 +48,8 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
       <button class="button low" data-hint="Closer, key W" aria-label="Zoom in" onClick={() => zoom(1 / 1.6)}>
         +
       </button>
-      <button class="button low" data-hint="The whole step, key 0 or double click" onClick={reset}>
-        {steps > 0 ? "Whole step" : "Whole trace"}
+      <button class="button low" data-hint={`The whole ${whole}, key 0 or double click`} onClick={reset}>
+        Whole {whole}
       </button>
     </div>
   );

@@ -29,6 +29,7 @@ from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.throughput import HANDOVER_NS
 from tb_steptime.metrics.means import median
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase
+from tb_steptime.text.frames import code_line
 
 #: Minimum share of a batch's time that a line of code must take to be named.
 WORTH_LINE = 0.3
@@ -389,6 +390,5 @@ def _short_of_cores(facts: Facts, recorded: Recorded) -> _Advice:
     longest = next(iter(recorded.lines.lines), None) if recorded.lines else None
     how = None
     if longest is not None and longest.share >= WORTH_LINE:
-        place = longest.line.partition(": ")[0].rpartition("/")[2]
-        how = f"# {place}: {longest.share:.0%} of a batch, est."
+        how = f"# {code_line(longest.line).rpartition('/')[2]}: {longest.share:.0%} of a batch, est."
     return _Advice(phrase("Make the dataset cheaper"), with_interpreter_delay(why, recorded), how, _certainty(facts))

@@ -14,6 +14,7 @@ from tb_steptime.metrics.idle.blocking_rows import LARGE_BYTES, BlockingRow, Wai
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.phases.sites import SITE, SITES, without_engine
 from tb_steptime.text import Phrase, phrase, shortened
+from tb_steptime.text.frames import code_line
 from tb_steptime.text.patterns import expression
 
 #: Maximum lengths of names of ops and of places. Longer names would push the number out of a card's two lines.
@@ -74,7 +75,7 @@ def place_of(row: BlockingRow) -> str | None:
 
 def brief(name: str, length: int = NAME_LENGTH) -> str:
     """Returns the name as it fits a card: without folders and the engine's prefix, shortened in the middle."""
-    return shortened(without_engine(_FOLDER.sub("", name)), length)
+    return shortened(without_engine(_FOLDER.sub("", code_line(name))), length)
 
 
 class WaitingOp(msgspec.Struct, frozen=True):

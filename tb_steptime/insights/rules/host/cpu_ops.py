@@ -248,7 +248,7 @@ def _often_called(facts: Facts) -> str:
         return ""
     times = round((longest.calls or 0) / len(facts.overview.steps))
     share = longest.host_self_ns / table.host_ns
-    return f"# {line.file}:{line.line}: {line.function} takes {share:.0%} of a step, in {times} calls\n"
+    return f"# {line.place} {line.function} takes {share:.0%} of a step, in {times} calls\n"
 
 
 _FULL = """model.float()  # and no torch.autocast("cpu")

@@ -391,4 +391,4 @@ def _place(frame: str) -> str:
     'train.py:12'
     """
     line = source_line(frame)
-    return f"{line.file}:{line.line}" if line else frame
+    return line.place if line else frame

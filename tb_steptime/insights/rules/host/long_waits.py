@@ -316,9 +316,8 @@ def _short_place(name: str) -> str:
 
 
 def placed(name: str) -> str:
-    """Returns a frame's function with its file and line: "crop (data.py:9)"; that of a built-in function alone."""
-    frame = source_line(name)
-    return f"{frame.function} ({brief(frame.file, len(name))}:{frame.line})" if frame else frame_function(name)
+    """Returns a frame's line and function: "data.py:9 crop"; the function alone of a built-in one."""
+    return brief(name, len(name)) if source_line(name) else frame_function(name)
 
 
 _WAITS_LEAVE = "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle"

@@ -22,6 +22,7 @@ from tb_steptime.insights.cards import Words
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.memory.growth import Maker
 from tb_steptime.text import Phrase, count, filled, fraction, nbytes, phrase, text
+from tb_steptime.text.frames import code_line
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -306,7 +307,7 @@ def _why(device: DeviceMemory, maker: Maker) -> Phrase:
     example, grown_bytes = maker.example, device.growth.bytes_per_step or 0.0
     place = example.line or example.module or example.outer_op
     values = {"steps": count(maker.steps), "bytes": nbytes(grown_bytes), "device": text(_named(device))}
-    values |= {"op": text(example.op or ""), "place": text(place or "")}
+    values |= {"op": text(example.op or ""), "place": text(code_line(place or ""))}
     verb = " made" if maker.bytes_per_step >= MOST_OF_ALL * grown_bytes else " made mostly"
     where = f"{verb} by {{op}}" + (" in {place}" if place is not None and place != example.op else "")
     where = " made outside of ops" if example.op is None else where

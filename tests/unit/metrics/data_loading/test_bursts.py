@@ -60,6 +60,19 @@ def test_the_waits_are_marked_long_and_short():
     ]  # fmt: skip
 
 
+def test_of_each_wait_the_part_beside_work_of_the_gpu_is_hidden():
+    burst = burst_of(
+        timeline(
+            """
+            step     | aaaaaabbbbbb |
+            loader   | llll..llll.. |
+            runtime  | ....r.....r. |
+            kernel 7 | ....kkkkk.kk |"""
+        )
+    )
+    assert [(wait.step, wait.wait_ns, wait.hidden_ns) for wait in burst.waits] == [("0", 4_000, 0), ("1", 4_000, 3_000)]
+
+
 def test_batches_in_store_at_the_beginning_are_no_part_of_the_pattern():
     """While a profiler starts, the workers fill their queues, so the first batches are ready at once."""
     burst = burst_of(steps_that_wait([1, 1, 1, 1, 1, 1] + [9, 1, 1] * 4, work=2))

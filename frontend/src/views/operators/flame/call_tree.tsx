@@ -5,11 +5,11 @@
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { cached } from "../../../cached";
+import { shortName, sourceLine } from "../../../code_line";
 import { Swatch } from "../../../colour";
 import { toggled } from "../../../components/legend";
 import { hint } from "../../../dom/hint";
 import { scrollToRow, useRowWindow } from "../../../dom/rows";
-import { shortName, sourceLine } from "../source/rows";
 import { COLOUR_OF } from "./paint";
 import { ownOf, pathTo, type Tree } from "./tree";
 

@@ -7,6 +7,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
+import { lineName } from "../../../code_line";
 import { useLatest } from "../../../dom/hooks";
 import { canvasMarks } from "../../../dom/marks";
 import { useSize } from "../../../dom/size";
@@ -265,7 +266,7 @@ function tipOf({ tree, own, zoomed, text }: TipData, at: number): TipContent {
   const merged = tree.merged[at]!;
   const kind = KIND[tree.kinds[label]!];
   return {
-    title: merged > 0 ? counted(merged, "frame", "frames, too small to draw") : tree.names[label]!,
+    title: merged > 0 ? counted(merged, "frame", "frames, too small to draw") : lineName(tree.names[label]!),
     rows: [
       ...(kind ? [{ name: "kind", value: kind }] : []),
       { name: "total", value: text(value) },

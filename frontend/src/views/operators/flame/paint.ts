@@ -6,12 +6,12 @@
 import { cached } from "../../../cached";
 import { drawStrip, type Pen, type Strip, stripFor } from "../../../charts/canvas/canvas";
 import { mixed, type Palette, pixelOf, shadeOf } from "../../../charts/canvas/palette";
+import { lineName, shortName } from "../../../code_line";
 import type { Colour } from "../../../colour";
 import { escaped } from "../../../dom/marks";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
 import { fitted, isTextured, paintSign } from "../../timeline/paint/signs";
-import { lineText } from "../tables";
 import { BOX_PX, isAbove, LEAST_PX, ROW_PX, rowCount, type View, walk } from "./layout";
 import type { Hits, Kind, Tree } from "./tree";
 
@@ -174,9 +174,9 @@ function nameIn({ tree }: Scene, at: number, wide: number): string | null {
   if (wide < NAMED_PX) return null;
   const merged = tree.merged[at]!;
   const label = tree.label[at]!;
-  const name = merged > 0 ? counted(merged, "smaller frame") : tree.names[label]!;
+  const name = merged > 0 ? counted(merged, "smaller frame") : lineName(tree.names[label]!);
   const whole = textWidth(name) + 8 <= wide || tree.kinds[label] !== "python";
-  return fitted(whole ? name : lineText(name), (text) => textWidth(text), wide);
+  return fitted(whole ? name : shortName(name), (text) => textWidth(text), wide);
 }
 
 /**
@@ -236,7 +236,7 @@ function markOf(scene: Scene, { at, left, wide, y, paint }: Box): string {
   const text = nameIn(scene, at, wide);
   const label = text && `<text x="${x + 4}" y="${y + 13}" font-size="12" fill="${paint.ink}">${escaped(text)}</text>`;
   const rect = `<rect x="${x}" y="${y}" width="${round(wide)}" height="${BOX_PX}" fill="${paint.fill}"/>`;
-  return `<g><title>${escaped(scene.tree.names[scene.tree.label[at]!]!)}</title>${rect}${label ?? ""}</g>`;
+  return `<g><title>${escaped(lineName(scene.tree.names[scene.tree.label[at]!]!))}</title>${rect}${label ?? ""}</g>`;
 }
 
 const round = (px: number): number => Math.round(10 * px) / 10;

@@ -1,5 +1,6 @@
 import { sum } from "d3-array";
 import { useContext, useMemo, useRef } from "preact/hooks";
+import { lineName } from "../../../code_line";
 import { AboutContext, fileStem } from "../../../components/about";
 import { Chips } from "../../../components/chips";
 import type { TableData } from "../../../components/data_table";
@@ -199,7 +200,7 @@ export function flameTable(tree: Tree | null, measure: Measure, factor = 1): Tab
   return {
     columns: [{ label: "Frame" }, { label: "Kind" }, { label: "Self", unit }, { label: "Total", unit }],
     rows: (tree ? largestOf(tree) : []).map(({ label, own, value }) => [
-      tree!.names[label]!,
+      lineName(tree!.names[label]!),
       tree!.kinds[label]!,
       own * factor,
       value * factor,

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { FlamePage } from "../../../api.gen";
+import { lineName } from "../../../code_line";
 import { Swatch } from "../../../colour";
 import { Keys } from "../../../components/keys";
 import { NotYet } from "../../../components/waiting";
@@ -156,10 +157,10 @@ function Crumbs({ tree, zoomed, zoom }: { tree: Tree; zoomed: number; zoom(at: n
         <span key={at}>
           {place > 0 && (place === 1 && shown.length < path.length ? " › … › " : " › ")}
           {at === zoomed ? (
-            <b>{tree.names[tree.label[at]!]}</b>
+            <b>{lineName(tree.names[tree.label[at]!]!)}</b>
           ) : (
             <button class="link" onClick={() => zoom(at)}>
-              {tree.names[tree.label[at]!]}
+              {lineName(tree.names[tree.label[at]!]!)}
             </button>
           )}
         </span>

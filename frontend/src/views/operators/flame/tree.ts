@@ -9,6 +9,7 @@
 
 import type { FlamePage } from "../../../api.gen";
 import { cached } from "../../../cached";
+import { lineName } from "../../../code_line";
 
 export type Kind = FlamePage["kinds"][number];
 export type Measure = "device" | "host" | "idle" | "bytes";
@@ -93,11 +94,11 @@ export interface Hits {
   frames: number;
 }
 
-/** Frames whose name contains the typed text, in any case; null: nothing is typed. */
+/** Frames whose name contains the typed text, in any case, as recorded or as shown; null: nothing is typed. */
 export function hitsOf({ names, parent, label, value }: Tree, typed: string): Hits | null {
   const needle = typed.trim().toLowerCase();
   if (needle === "") return null;
-  const labels = Uint8Array.from(names, (name) => Number(name.toLowerCase().includes(needle)));
+  const labels = Uint8Array.from(names, (name) => Number(`${name}\n${lineName(name)}`.toLowerCase().includes(needle)));
   const inside = new Uint8Array(parent.length);
   let [sum, frames] = [0, 0];
   for (let at = 1; at < parent.length; at++) {

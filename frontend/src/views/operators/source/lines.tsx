@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { CodeLine, LineTable, OperatorsResult } from "../../../api.gen";
+import { lineName, shortName } from "../../../code_line";
 import type { Column, Foot } from "../../../components/table";
 import { counted } from "../../../format";
 import type { Meanings } from "../../../meanings";
@@ -9,7 +10,7 @@ import { totalsOf } from "../../choices";
 import { differenceColumn } from "../../compare/compared_columns";
 import { figuresOf, TablePicture, timesOf } from "../../table_picture";
 import type { OperatorPart } from "../tables";
-import { lineName, type Measure, measuresOf, sameLines, shortName } from "./rows";
+import { type Measure, measuresOf, sameLines } from "./rows";
 import { SourceView } from "./view";
 
 export function Lines({ part, span }: { part: OperatorPart; span: string }) {

@@ -1,28 +1,7 @@
 /** Lines as the server measured them: their files and figures, which are shown, and those of another span. */
 
 import type { CodeLine, SourceText, Unit } from "../../../api.gen";
-
-interface SourceLine {
-  file: string;
-  /** Counted from 1. */
-  line: number;
-  function: string;
-}
-
-/** Parses "data/sets.py(54): item"; null for anything that is not a line of a file. */
-export function sourceLine(source: string): SourceLine | null {
-  const [, file, line, within] = /^(.+)\((\d+)\): (.*)$/.exec(source) ?? [];
-  return file === undefined ? null : { file, line: Number(line), function: within! };
-}
-
-/** Returns "data/sets.py:54 item". */
-export function lineName(source: string): string {
-  const found = sourceLine(source);
-  return found ? `${found.file}:${found.line} ${found.function}` : source;
-}
-
-/** The same without the folders of the file: lines differ at their ends, which clipping would remove. */
-export const shortName = (source: string): string => lineName(source).replace(/^[^:]*\//, "");
+import { sourceLine } from "../../../code_line";
 
 /** A figure that is shown beside the text of a line. */
 export interface Measure {

@@ -7,6 +7,7 @@ import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CodeLine, SourceText } from "../../../api.gen";
 import { InlineBar } from "../../../charts/bars/split_bar";
+import { lineName, shortName, sourceLine } from "../../../code_line";
 import { factorOf } from "../../../components/figures";
 import { Details } from "../../../components/sentence";
 import { textOf } from "../../../components/waiting";
@@ -19,7 +20,7 @@ import { useRequested } from "../../../server/requested";
 import { readingOf } from "../../choices";
 import { signed } from "../../compare/difference";
 import type { OperatorPart } from "../tables";
-import { filesOf, lineName, type Mark, type Measure, marksByLine, shortName, shownLines, sourceLine } from "./rows";
+import { filesOf, type Mark, type Measure, marksByLine, shownLines } from "./rows";
 
 interface SourceViewProps {
   part: OperatorPart;

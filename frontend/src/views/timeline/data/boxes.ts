@@ -7,6 +7,7 @@
 import type { Depth, TimelinePage, Track } from "../../../api.gen";
 import { cached } from "../../../cached";
 import { shadeOf } from "../../../charts/canvas/palette";
+import { lineName } from "../../../code_line";
 import { type Colour, colourOf } from "../../../colour";
 import { rangeOf, type TimeRange } from "../../../time_range";
 
@@ -78,7 +79,7 @@ export function boxesOf(page: TimelinePage): Boxes {
     colour: new Int32Array(boxes.colour),
     count: new Int32Array(boxes.count),
     event: new Int32Array(boxes.event),
-    names: page.names,
+    names: page.names.map(lineName),
     fullNames: page.full_names.map((full, at) => full || page.names[at]!),
     shades: Uint8Array.from(page.names, shadeOf),
     colours: page.colours.map(colourOf),

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SearchPage } from "../../../api.gen";
 import { cached } from "../../../cached";
+import { lineName } from "../../../code_line";
 import { useLatest } from "../../../dom/hooks";
 import type { ViewSource } from "../../../server/client";
 import { untilReady } from "../../../server/requested";
@@ -114,7 +115,7 @@ function hitOf({ first, hits }: SearchPage, number: number): Hit | null {
     event: hits.event[at]!,
     track: hits.track[at]!,
     row: hits.row[at]!,
-    name: hits.name[at]!,
+    name: lineName(hits.name[at]!),
   };
 }
 

@@ -7,6 +7,7 @@ import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { DRAG_PX, useDrag } from "../../../charts/pointer/zoom";
+import { lineName } from "../../../code_line";
 import { count, fine, shortened } from "../../../format";
 import { lengthOf, panned, type TimeRange, within, zoomed } from "../../../time_range";
 import { type Box, boxAt, hit, rowKey } from "../data/boxes";
@@ -204,7 +205,7 @@ export function tipOf(box: Box, layout: Layout, origin_ns: number): TipContent {
   const track = layout.tracks.get(box.track)?.track;
   const many = box.count > 1;
   return {
-    title: shortened(box.fullName, NAME_LETTERS),
+    title: shortened(lineName(box.fullName), NAME_LETTERS),
     rows: [
       { name: many ? `${count(box.count)} events within` : "Duration", value: fine(box.to - box.from) },
       { name: "Start in the step", value: fine(box.from - origin_ns) },

@@ -201,12 +201,12 @@ const DIGIT_PX = 6.2;
 const BESIDE_TICK_PX = 40;
 
 function paintAxis(pen: Pen, scene: Scene): void {
-  const { palette, width, time, step } = scene;
+  const { palette, width, time, step, steps } = scene;
   pen.fillStyle = palette.surface;
   pen.fillRect(0, 0, width, AXIS_PX);
   pen.font = palette.fonts.axis;
   pen.fillStyle = palette.third;
-  pen.fillText(`${step.name === "" ? "From the start" : "From the step’s start"}`, 0, 11);
+  pen.fillText(steps.length > 1 ? "From the step’s start" : "From the start", 0, 11);
   const marks = axisMarks(scene);
   pen.fillStyle = palette.firm;
   pen.fillRect(GUTTER_PX, AXIS_PX - 2, width - GUTTER_PX, 1);

@@ -8,6 +8,7 @@ import { rangeInTimeline } from "../../../address/selection";
 import type { EventDetail, Evidence, Track } from "../../../api.gen";
 import { type Pen, plated, Sheet, stripes } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
+import { lineName } from "../../../code_line";
 import { Details } from "../../../components/sentence";
 import { Late } from "../../../components/waiting";
 import { type Size, useSize } from "../../../dom/size";
@@ -15,7 +16,6 @@ import { textWidth } from "../../../dom/text_width";
 import { ns, scaleFor } from "../../../format";
 import { sentence } from "../../../phrase";
 import { lengthOf, type TimeRange, timeScale } from "../../../time_range";
-import { lineName } from "../../operators/source/rows";
 import type { Tab } from "../../props";
 import { type Boxes, inSight, rowKey } from "../data/boxes";
 import { readyDetail, SOURCE_LINES, useDetail } from "../data/detail";
@@ -173,7 +173,7 @@ function Said({ detail, place }: { detail: EventDetail; place: Evidence }) {
     <>
       <span class="clip">
         {waits ? "After the wait: " : "Outlined: "}
-        {short_name}
+        {lineName(short_name)}
       </span>
       {waits && <Details text={`It begins after ${ns(start_ns - gap_start_ns)} of waiting.${why}`} />}
     </>

@@ -389,7 +389,10 @@ def test_workers_that_wait_for_cores_are_told_the_line_to_begin_with(tmp_path: P
     assert card_sentence(insight).endswith(
         "The workers compute, and for 50 % of their time they wait for a core (4 sampled batches)."
     )
-    assert (plain(insight.title), insight.how) == ("Make the dataset cheaper", "# data.py(41): 67% of a batch, est.")
+    assert (plain(insight.title), insight.how) == (
+        "Make the dataset cheaper",
+        "# data.py:41 decode: 67% of a batch, est.",
+    )
 
 
 JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]

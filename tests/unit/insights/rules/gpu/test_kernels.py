@@ -69,7 +69,7 @@ def test_attention_that_is_written_out_names_softmax_sizes_and_module():
 
 def test_the_line_stands_for_the_module_where_there_is_none():
     insight = sure(drawn(ATTENDING, names={"L": "/home/me/nets/attention.py(138): forward"}), "eager_attention")
-    assert card_sentence(insight).endswith(": aten::_softmax in attention.py(138).")
+    assert card_sentence(insight).endswith(": aten::_softmax in attention.py:138.")
 
 
 @pytest.mark.parametrize(

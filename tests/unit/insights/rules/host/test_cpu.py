@@ -506,7 +506,7 @@ def test_the_function_that_calls_small_ops_again_and_again_is_named(function: st
     rows = {"step": "".join(str(number) * 300 for number in range(4)), "op": "eqr" * 400, "python": function * 4}
     trace = timeline("\n".join(f"{row} | {cells} |" for row, cells in rows.items()), names=names)
     (card,) = [each for each in judged(trace).insights if each.id == "small_ops"]
-    assert ("boxes.py:9: overlap" in (card.how or "")) is named
+    assert ("boxes.py:9 overlap" in (card.how or "")) is named
 
 
 @pytest.mark.parametrize(("function", "fires"), [("p", False), (".", True)])

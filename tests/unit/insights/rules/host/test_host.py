@@ -773,7 +773,7 @@ def test_long_waits_are_about_what_the_cpu_does_in_them():
     )  # fmt: skip
     assert said(named, "long_stretches") == (
         60, "Shorten crop, or overlap it with GPU work",
-        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in crop (data.py:9). 1 more has other causes.",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in data.py:9 crop. 1 more has other causes.",
     )  # fmt: skip
     called = waited(long_gap("cudaFree", 0.2, inside="aten::cudnn_convolution"))
     assert said(called, "long_stretches") == (
@@ -800,16 +800,16 @@ def test_long_waits_in_a_function_say_what_it_calls_for_most_of_them():
 
     assert said(waited(preprocess(0.2, 0.15)), "long_stretches") == (
         60, "Shorten preprocess, or overlap it with GPU work",
-        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in preprocess (data.py:41), 150 µs of it in "
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in data.py:41 preprocess, 150 µs of it in "
         "normalize.",
     )  # fmt: skip
     assert said(waited(preprocess(0.2, 0.15), preprocess(0.2, 0.18)), "long_stretches") == (
         60, "Shorten preprocess, or overlap it with GPU work",
-        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in preprocess (data.py:41), up to 180 µs "
+        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in data.py:41 preprocess, up to 180 µs "
         "of it in normalize.",
     )  # fmt: skip
     more_than_is_late = said(waited(preprocess(0.2, 0.25)), "long_stretches")
-    assert more_than_is_late is not None and more_than_is_late[2].endswith("in preprocess (data.py:41).")
+    assert more_than_is_late is not None and more_than_is_late[2].endswith("in data.py:41 preprocess.")
 
 
 @pytest.mark.parametrize(
@@ -1016,7 +1016,7 @@ def test_long_waits_between_the_passes_are_named_too():
     host = host_result([site("other", late(100))], long_gaps=rows)
     assert said(host, "long_stretches") == (
         60, "Shorten evaluate, or overlap it with GPU work",
-        "4 long waits, of up to 200 µs, leave the GPU idle while the CPU is in evaluate (eval.py:9).",
+        "4 long waits, of up to 200 µs, leave the GPU idle while the CPU is in eval.py:9 evaluate.",
     )  # fmt: skip
     assert card(host, "between_passes").gain_ns == 40 * US  # type: ignore[union-attr]
 
@@ -1153,7 +1153,7 @@ def test_a_read_value_is_worth_its_bubble_and_not_its_length():
     assert insight is not None
     assert (insight.gain_ns, insight.confidence, insight.colour) == (100 * US, Confidence.HIGH, "blocking")
     assert plain(insight.title) == "Read values from the GPU less often"
-    assert plain(insight.why) == ("aten::item in train.py(54): step leaves the GPU idle for 100 µs a step.")
+    assert plain(insight.why) == ("aten::item in train.py:54 step leaves the GPU idle for 100 µs a step.")
     assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 100 * US)]
 
 
@@ -1166,7 +1166,7 @@ def test_a_value_that_ranks_exchange_is_read_less_often_on_all_of_them():
     assert (insight.gain_ns, own.gain_ns, insight.confidence) == (100 * US, 30 * US, Confidence.HIGH)
     assert plain(insight.title) == "Read less often what ranks exchange"
     assert plain(insight.why) == (
-        "aten::item in train.py(54): step waits for an all-reduce of all ranks, then the GPU is idle for 100 µs a step."
+        "aten::item in train.py:54 step waits for an all-reduce of all ranks, then the GPU is idle for 100 µs a step."
     )
     barrier = card(host_result(blocking=[blocking(100 * US, collective="barrier")]), "synchronous_exchange")
     assert barrier is not None
@@ -1210,7 +1210,7 @@ def test_a_hidden_wait_names_the_line_that_made_it():
     insight = card(host, "hidden_sync_backward")
     assert insight is not None
     assert (insight.gain_ns, card(host, "sync_bubble")) == (100 * US, None)
-    assert plain(insight.why) == ("aten::_coalesce, from model.py(31): forward, leaves the GPU idle for 100 µs a step.")
+    assert plain(insight.why) == ("aten::_coalesce, from model.py:31 forward, leaves the GPU idle for 100 µs a step.")
     assert insight.how == "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"
 
 
@@ -1954,7 +1954,7 @@ def test_a_slow_step_names_the_function_in_which_most_of_it_is(step: str, late_u
     gaps = LongGaps(FORWARD, 1, 1, late_us * US // 5, 0, 0, [gap])
     insight = card(host_result(**slow(1_300), long_gaps=[gaps]), "slow_steps")
     assert insight is not None
-    assert insight.why.values.get("doing") == (text("train.py(90): save") if is_named else None)
+    assert insight.why.values.get("doing") == (text("train.py:90 save") if is_named else None)
 
 
 @pytest.mark.parametrize(("step", "late_us", "compiles", "is_told"), [
@@ -2455,7 +2455,7 @@ def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict(
 
     assert text_of(0.599) == "The GPU starves for 30 % of the step: kernels are not launched in time."
     assert text_of(0.6) == (
-        "The GPU is idle for 30 % of the step, most of it while the CPU is in crop (data.py:9)."
+        "The GPU is idle for 30 % of the step, most of it while the CPU is in data.py:9 crop."
     )  # half of the 1.2 ms that the four steps are idle
 
 
@@ -2475,7 +2475,7 @@ def test_what_slowed_the_cpu_is_said(stack: bool, memory: bool, why: str):
 
 @pytest.mark.parametrize(
     ("plain_us", "bound", "share"),
-    [(600, Bound.GPU, "100 %"), (650, Bound.GPU, "92 %"), (700, Bound.HOST, None), (1_000, Bound.HOST, None)],
+    [(600, Bound.GPU, "100 %"), (650, Bound.GPU, "92.3 %"), (700, Bound.HOST, None), (1_000, Bound.HOST, None)],
 )
 def test_a_cpu_that_only_the_profiler_slows_does_not_set_the_pace(plain_us: int, bound: Bound, share: str | None):
     """The GPU works for 600 us of a step of 1 ms."""

@@ -60,7 +60,7 @@ def test_growth_names_its_maker_and_the_headline_says_what_to_do():
     assert below is not None and plain(below) == "Free what every step leaves allocated: less memory."
     assert (
         card_sentence(grows)
-        == "Each of 5 steps leaves 2.0 MB on NVIDIA A100-SXM4-80GB, made by aten::linear in net.py(7): forward."
+        == "Each of 5 steps leaves 2.0 MB on NVIDIA A100-SXM4-80GB, made by aten::linear in net.py:7 forward."
     )
     assert (grows.severity, grows.gain_ns, grows.view) == (Severity.WARNING, 0, "memory")
     assert grows.row is not None and grows.row.key == "aten::linear"
@@ -81,7 +81,7 @@ def test_growth_of_several_places_names_the_first():
     memory = every_step("kept +2000000 @+1.5", "more +1000000 @+4.5", "v +500000 @+5", "v -500000 @+8")
     grows = sure(with_memory(training(), memory), "memory_grows")
     assert card_sentence(grows) == (
-        "Each of 5 steps leaves 3.0 MB on NVIDIA A100-SXM4-80GB, made mostly by aten::linear in net.py(7): forward."
+        "Each of 5 steps leaves 3.0 MB on NVIDIA A100-SXM4-80GB, made mostly by aten::linear in net.py:7 forward."
     )
 
 
