@@ -1248,7 +1248,7 @@ export interface DeviceSplit {
  * site          where the softmax with the most time comes from; its shapes are those of the attention weights
  * calls         number of softmaxes, forward and backward
  * softmax_ns    time of their kernels
- * other_ns      time of scale, mask, dropout and conversions between the products
+ * other_ns      time of scale, mask, dropout, conversions and copies of the weights between the products
  * written_out   share of the forward pass' softmaxes that torch's own attention op computes in this way, because no
  * fused kernel supports the inputs
  */
