@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import enum
 from functools import cache, cached_property
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 import numpy as np
@@ -96,18 +95,24 @@ class Columns(msgspec.Struct, frozen=True, eq=False):
 
 
 @cache
-def _number_types(table: type[Columns]) -> list[Any]:
+def _number_types(table: type[Columns]) -> list[type[np.generic]]:
     return [_number_type(array) for array in get_type_hints(table).values()]
 
 
-def _number_type(array: Any) -> Any:
+def _number_type(array: Any) -> type[np.generic]:
     """Returns the type of numbers in an array of this type.
 
     >>> _number_type(Int32 | Int64)
     <class 'numpy.int32'>
     """
-    first, *others = get_args(array)
-    return _number_type(first) if get_origin(array) is UnionType else get_args(others[0])[0]
+    return _NUMBERS[array if array in _NUMBERS else get_args(array)[0]]
+
+
+#: The type of numbers of each type of column. What `npt.NDArray` is made of differs between releases of numpy.
+_NUMBERS: dict[Any, type[np.generic]] = {
+    npt.NDArray[number]: number  # type: ignore[valid-type]
+    for number in (np.bool_, np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64, np.float32, np.float64)
+}
 
 
 class StringTable:
