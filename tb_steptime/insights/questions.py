@@ -83,7 +83,7 @@ ON_GPU: dict[str, Followed] = {
     "between_passes": Followed(1, 1.3, 1.3, 1.3),
     "device_copies": Followed(1, 0.67, 0.67, 0.67),
     "double_precision": Followed(1, 0.3, 0.3, 0.3),
-    "eager_attention": Followed(1, 0.22, 0.22, 0.22),
+    "eager_attention": Followed(1, 0.40, 0.40, 0.40),
     "fused_optimizer": Followed(1, 0.26, 0.26, 0.26),
     "fusible_chains": Followed(1, 0.29, 0.29, 0.29),
     "garbage_collection": Followed(1, 0.99, 0.99, 0.99),

@@ -84,4 +84,4 @@ def test_the_page_shows_the_results_of_all_programs_and_no_card_above_minor_that
     assert list(trials) == list(PROGRAMS)
     assert PAGE.read_text() == page(trials.values()), "python -m benchmarks.laboratory --page docs/laboratory.md"
     assert [each.name for each in trials.values() if "**" in each.remark] == []
-    assert followed(trials.values()) == FOLLOWED, "tb_steptime/insights/followed.py holds these results"
+    assert followed(trials.values()) == FOLLOWED, "tb_steptime/insights/questions.py holds these results"

@@ -26,7 +26,7 @@ LONG_NS = 20_000
 def test_no_card_above_minor_leads_nowhere_and_the_page_shows_todays_rules():
     tried = all_judged()
     assert [each.program.name for each in tried if "**" in each.remark] == []
-    assert followed(tried) == ON_GPU, "tb_steptime/insights/followed.py holds these results"
+    assert followed(tried) == ON_GPU, "tb_steptime/insights/questions.py holds these results"
     assert PAGE.read_text() == page(tried), "python -m benchmarks.laboratory.on_gpu --page docs/laboratory_gpu.md"
 
 

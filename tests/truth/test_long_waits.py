@@ -68,11 +68,11 @@ def test_the_wait_names_the_function_and_its_busiest_call(images: tuple[int, ...
 def test_the_card_says_so():
     judgement = judged_training(prepared(40, 8, 0)).judgement
     assert plain(judgement.verdict.text).replace("\xa0", " ") == (
-        "The CPU sets the pace, most of the time in preprocess (data.py:41)."
+        "The CPU sets the pace, most of the time in data.py:41 preprocess."
     )
     insights = judgement.insights
     assert [(insight.id, card_sentence(insight)) for insight in insights] == [(
         "long_stretches",
-        "5 long waits, of up to 58.6 ms, leave the GPU idle while the CPU is in preprocess (data.py:41), up to 48.0 ms "
+        "5 long waits, of up to 58.6 ms, leave the GPU idle while the CPU is in data.py:41 preprocess, up to 48.0 ms "
         "of it in normalize.",
     )]  # fmt: skip
