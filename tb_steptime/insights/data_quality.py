@@ -51,10 +51,13 @@ _RESTS_ON: dict[str, frozenset[Affected]] = {
          "without_cache", "active_dropout", "anomaly_detection", "first_pass"),
         _ON_HOST,
     ),
-    "one_time": frozenset({"host_time", "recurrence"}),
+    "one_time": frozenset({"steps", "recurrence"}),
     "unrecorded_work": frozenset({"gpu_time", "steps"}),
     "trace_quality": frozenset(),
 }  # fmt: skip
+#: What makes a card less certain, but never wrong. What no later step repeats comes once, whether the host computes or
+#: waits for a device that is not recorded.
+_LESS_CERTAIN: dict[str, frozenset[Affected]] = {"one_time": frozenset({"host_time"})}
 
 
 def quality_lines(facts: Facts) -> list[FindingText]:
@@ -138,10 +141,11 @@ def weighed(facts: Facts, insight: Insight) -> Insight | None:
     if not facts.overview.has_device and insight.view == "data_loading":
         rests_on = frozenset({"steps"})  # the loader's own marks
     finding = _lowest(facts, rests_on)
+    if finding is not None and finding.trust == "none":
+        return None
+    finding = _lowest(facts, rests_on | _LESS_CERTAIN.get(insight.id, frozenset()))
     if finding is None:
         return insight
-    if finding.trust == "none":
-        return None
     level, why = _capped(insight.confidence, insight.why_confidence, finding)
     major = insight.severity is Severity.MAJOR and level is Confidence.LOW
     severity = Severity.WARNING if major else insight.severity

@@ -18,12 +18,12 @@ from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import REMOVED, Excess, ExcessKind
 from tb_steptime.metrics.steady.first_use import backward_start, first_uses
 from tb_steptime.metrics.steady.trials import op_of_trial, trial_intervals
-from tb_steptime.trace.intervals import Intervals, Segments
+from tb_steptime.trace.intervals import NEVER, Intervals, Segments
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Float64, Int64, is_in
+from tb_steptime.trace.table import Bool, Float64, Int64, Kind, is_in
 
 #: Kinds in the order in which an instant is attributed to them.
 _ORDER = (
@@ -151,8 +151,20 @@ def named_rows(trace: Trace, excess: Excess) -> Int64:
         return event
     op = op_at(trace, event)
     inside = (event >= 0) & (events.start_ns[event] <= excess.start_ns) & (excess.end_ns <= events.ends(event))
-    inside &= is_in(event, step_marks(trace), invert=True)
+    inside &= is_in(event, step_marks(trace), invert=True) & ~_around_steps(trace, event)
     root, starts = backward_start(trace)
     in_start = is_in(excess.track, trace.events.thread[root]) & (starts.overlap_ns(excess.start_ns, excess.end_ns) > 0)
     outside = np.where(in_start, BACKWARD_STARTS, -1)
     return op_of_trial(trace, event, np.where(inside, np.where(op >= 0, op, event), outside))
+
+
+def _around_steps(trace: Trace, event: Int64) -> Bool:
+    """Returns which events are ranges that contain one of several steps as a whole. The name of an epoch says nothing
+    about a cost."""
+    steps = find_steps(trace)
+    if len(steps.steps) < 2:
+        return np.zeros(len(event), bool)
+    first = np.searchsorted(steps.host_start_ns, trace.events.start_ns[event])
+    end_ns = np.append(steps.host_end_ns, NEVER)[first]
+    is_range = (event >= 0) & (trace.events.kind[event] == Kind.USER)
+    return np.asarray(is_range & (end_ns <= trace.events.ends(event)), bool)

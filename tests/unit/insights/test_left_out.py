@@ -21,7 +21,8 @@ from tb_steptime.text import Unit
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps, only_steps
-from tests.drawn.cards import card, judged, sure
+from tests.drawn.cards import card, card_sentence, judged, sure
+from tests.drawn.memory import with_memory
 from tests.drawn.small_trace import LOADER
 from tests.drawn.timeline import A100, timeline
 
@@ -277,6 +278,37 @@ def test_one_time_costs_need_a_good_part_of_the_recording_for_a_card():
     assert insight.gain_ns == 0
     assert insight.evidence[0].end_ns == 60 * MS
     assert card(cold(40), "one_time") is None
+
+
+def begun_slowly(begin: str, loader: str = "loader") -> Trace:
+    """60 ms before the first batch, in which an op runs, and six steps of 10 ms."""
+    return timeline(
+        f"""
+        step   | {"0" * 70 + "".join(str(step) * 10 for step in range(1, 6))} |
+        {loader} | {"." * 60 + "llll......" * 6} |
+        op     | .{begin}{"." * 58 + "....bbbbb." * 6} |""",
+        names={"s": "aten::random_", "b": "aten::mm"},
+        cell_ns=MS,
+    )
+
+
+@pytest.mark.parametrize(
+    ("begin", "loader", "why"),
+    [
+        ("s", "loader", "a data loader starts its workers in 58.0 ms."),
+        ("s", "loader single", "a data loader is set up in 58.0 ms."),
+        (".", "loader", "60.0 ms in Python code between ops."),
+    ],
+    ids=["a seed for the workers", "no workers", "no seed"],
+)
+def test_a_loader_that_starts_its_workers_is_no_python_of_the_script(begin: str, loader: str, why: str):
+    assert card_sentence(sure(begun_slowly(begin, loader), "one_time")).endswith(why)
+
+
+def test_what_comes_once_is_known_without_the_gpu_but_less_surely():
+    trace = begun_slowly("s")
+    assert sure(trace, "one_time").confidence is Confidence.HIGH
+    assert sure(with_memory(trace, "a +512 @1, b +512 @2"), "one_time").confidence is Confidence.LOW
 
 
 @pytest.mark.parametrize(

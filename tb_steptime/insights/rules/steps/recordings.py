@@ -13,7 +13,7 @@ from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.insights.wording.host import by_host_functions, by_others, hidden_in_graphs
 from tb_steptime.insights.wording.terms import device_activity
-from tb_steptime.metrics.excluded_time.ranges import OneTimeCause
+from tb_steptime.metrics.excluded_time.ranges import OneTimeCause, OneTimeCost
 from tb_steptime.text import Phrase, filled, ns, phrase, text
 
 _CERTAIN = phrase("No gain: the other figures become certain.")
@@ -139,6 +139,13 @@ _LONGEST: dict[OneTimeCause, str] = {
     "between_ops": "{longest} in Python code between ops",
     "allocation": "{longest} in {name}",
 }
+#: Instead, where a data loader is set up meanwhile.
+_STARTS_WORKERS, _SETS_UP_LOADER = (
+    "a data loader starts its workers in {longest}",
+    "a data loader is set up in {longest}",
+)
+#: Minimum share of that Python code.
+_OF_LOADER_FRACTION = 0.5
 
 
 def one_time(facts: Facts) -> Insight | None:
@@ -162,11 +169,21 @@ def one_time(facts: Facts) -> Insight | None:
     return _warm_up_card(
         facts,
         id="one_time",
-        why=filled(f"{{once}} of the recorded steps is one-time work: {_LONGEST[costs[0].cause]}.", values),
+        why=filled(f"{{once}} of the recorded steps is one-time work: {_longest(facts, costs[0])}.", values),
         certainty=high("It is measured, and left out of the verdict and of all gains."),
         colour="runtime",
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
     )
+
+
+def _longest(facts: Facts, cost: OneTimeCost) -> str:
+    """Returns what takes most of the one-time work. While a loader starts its workers, no op is recorded."""
+    causes = facts.data_loading.causes if facts.has("data_loading") else None
+    if cost.cause == "between_ops" and causes and causes.starts:
+        setup_ns = causes.starts.setup_ns * len(facts.data_loading.steps)
+        if setup_ns >= _OF_LOADER_FRACTION * cost.named_ns:
+            return _STARTS_WORKERS if facts.data_loading.multiprocess else _SETS_UP_LOADER
+    return _LONGEST[cost.cause]
 
 
 def _warm_up_card(

@@ -398,6 +398,19 @@ def test_what_begins_again_in_the_first_step_comes_once(again: int, later: int, 
     assert sum(ms for _, ms in causes_ms(trace)) == once
 
 
+@pytest.mark.parametrize(("ranged", "cause"), [(78, "first_call"), (79, "between_ops")])
+def test_the_range_of_an_epoch_names_no_cost(ranged: int, cause: str):
+    """It contains a later step as a whole from 79 ms on; a shorter one belongs to the first step."""
+    trace = timeline(
+        f"""
+        step | {"0" * 70 + "1" * 10 + "2" * 10 + "3" * 10} |
+        user | .{"e" * ranged:.<99} |
+        op   | {"." * 60 + "....bbbbb." * 4} |""",
+        cell_ns=MS,
+    )
+    assert max(causes_ms(trace), key=lambda found: found[1])[0] == cause
+
+
 def test_what_later_steps_run_too_does_not_come_once():
     """The second step does the same as the first one."""
     trace = timeline(
