@@ -191,7 +191,7 @@ export function Table<Row>(props: TableProps<Row>) {
             </tbody>
             {foot && (
               <tfoot>
-                <FootLine foot={foot} columns={columns} writers={writers} />
+                <FootLine foot={foot} columns={columns} sort={sort} writers={writers} />
               </tfoot>
             )}
           </table>
@@ -217,10 +217,11 @@ const widthOf = (width: string | undefined, last: boolean) =>
 interface FootLineProps<Row> {
   foot: Foot;
   columns: readonly Column<Row>[];
+  sort: string | undefined;
   writers: ReadonlyMap<string, Write>;
 }
 
-function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
+function FootLine<Row>({ foot, columns, sort, writers }: FootLineProps<Row>) {
   const filled = columns.findIndex(({ id }) => Object.hasOwn(foot.cells, id));
   const named = Math.max(1, filled < 0 ? columns.length : filled);
   return (
@@ -229,8 +230,9 @@ function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
       {columns.slice(named).map(({ id, numeric, figures }) => {
         const cell = foot.cells[id];
         const write = writers.get(id);
+        const classes = [(numeric || figures) && "num", directionOf(sort, id) && "sorted"].filter(Boolean);
         return (
-          <td key={id} class={numeric || figures ? "num" : undefined}>
+          <td key={id} class={classes.join(" ") || undefined}>
             {write && typeof cell === "number" ? write(cell) : cell}
           </td>
         );
@@ -288,7 +290,7 @@ interface LineProps<Row> extends TableProps<Row> {
 }
 
 function Line<Row>(props: LineProps<Row>) {
-  const { row, at, stop, columns, writers, texts, rowKey, chosen, marked, branch, onChoose, onHover } = props;
+  const { row, at, stop, columns, sort, writers, texts, rowKey, chosen, marked, branch, onChoose, onHover } = props;
   const key = rowKey(row);
   const { level, open } = branch?.(row) ?? {};
   return (
@@ -307,7 +309,11 @@ function Line<Row>(props: LineProps<Row>) {
       onFocusOut={onHover && (() => onHover(null))}
     >
       {columns.map((column) => (
-        <td key={column.id} class={column.numeric || column.figures ? "num" : "clip"} tabIndex={-1}>
+        <td
+          key={column.id}
+          class={(column.numeric || column.figures ? "num" : "clip") + (directionOf(sort, column.id) ? " sorted" : "")}
+          tabIndex={-1}
+        >
           {cellOf(column, row, writers, texts)}
         </td>
       ))}
