@@ -266,9 +266,9 @@ test("predictions stand after the replay: changes, then more ranks, and why no m
   await openTab(OPEN, server(ranksPage({ job: { ...JOB, what_if }, what_if: words })));
   await picture();
   expect(rowsOf("Predictions for the job")).toEqual([
-    "The replay takes 100.|",
-    "A step takes 60.|",
-    "6 ranks take 110.|",
+    "The replay takes 100.|100 ns",
+    "A step takes 60.|60 ns",
+    "6 ranks take 110.|110 ns",
   ]);
   const predictions = screen.getByRole("heading", { name: "What a step could take" }).closest("section")!;
   expect(within(predictions).getByRole("note", { name: "Details" }).dataset.hint).toBe("Nothing is known of more.");
