@@ -286,3 +286,13 @@ test("why the ranks cannot be replayed together is said once", async () => {
   await screen.findByRole("heading", { level: 1 });
   expect(place()).toBeUndefined();
 });
+
+test("the filter of collectives is in the address, and is cleared where nothing matches", async () => {
+  const collectives = Array.from({ length: 7 }, (_, at) => ({ ...JOB.collectives[0]!, group: String(at) }));
+  await openTab(`${OPEN}&exchanged=nccl`, server(ranksPage({ job: { ...JOB, collectives } })));
+  const table = await screen.findByRole("grid", { name: "Collectives of the job" });
+  expect(table.textContent).toContain("No collective matches nccl.");
+  fireEvent.click(within(table).getByRole("button", { name: "Clear" }));
+  await waitFor(() => expect(rowsOf("Collectives of the job")).toHaveLength(7));
+  expect(keys()).not.toHaveProperty("exchanged");
+});
