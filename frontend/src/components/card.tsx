@@ -114,8 +114,7 @@ function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "
     );
   return (
     <div class={now ? "gain" : "gain later"} {...hint(formula)}>
-      up to <b>{ns(now ? gain : later!)}</b>
-      {!now && " later"}
+      {!now && "then "}up to <b>{ns(now ? gain : later!)}</b>
       <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>
