@@ -8,7 +8,7 @@ import { counted } from "../../../format";
 import type { Meanings } from "../../../meanings";
 import { totalsOf } from "../../choices";
 import { differenceColumn } from "../../compare/compared_columns";
-import { figuresOf, TablePicture, timesOf } from "../../table_picture";
+import { figuresOf, Middle, TablePicture, timesOf } from "../../table_picture";
 import type { OperatorPart } from "../tables";
 import { type Measure, measuresOf, sameLines } from "./rows";
 import { SourceView } from "./view";
@@ -69,8 +69,7 @@ function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLi
       label: "Line",
       least: "180px",
       order: ({ source }) => source,
-      cell: ({ source }) => shortName(source),
-      hint: ({ source }) => lineName(source),
+      cell: ({ source }) => <Middle name={shortName(source)} hint={lineName(source)} />,
     },
     ...(knows("calls") ? [figure("calls", "line_calls", 64, (row) => row.calls, { adds: "recording" })] : []),
     ...(knows("device_ns")
