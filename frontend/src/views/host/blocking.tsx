@@ -75,7 +75,7 @@ const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
   labels.get(site) ?? labels.get(phase) ?? phase;
 
 /** In a table narrower than this, px, the column is only available through the menu. */
-const ROOM = { phase: 700, call: 560, count: 460 } as const;
+const ROOM = { phase: 800, call: 560, count: 460 } as const;
 
 function columnsOf(
   all: readonly BlockingRow[],
