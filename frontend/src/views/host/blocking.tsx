@@ -160,7 +160,7 @@ function MadeBy({ row, openLine }: { row: BlockingRow; openLine(line: string): v
     openLine(line!);
   };
   return (
-    <span class="whole" data-hint={[first, ...rest].filter(Boolean).join("\n")}>
+    <span class="unbroken" data-hint={[first, ...rest].filter(Boolean).join("\n")}>
       {leads ? (
         <button class="link" onClick={open}>
           {first}
