@@ -274,3 +274,14 @@ test("a long name keeps its end", () => {
   expect(shownText).toBe("|aten::cudnn_convolution_backw|ard_weight|");
   expect(words(<Middle name="aten::addmm" />)).toBe("|aten::addmm|");
 });
+
+test("two lines of a file with a long name differ in the end that always shows", () => {
+  const names = ["make_graphed_callables.py:139 main", "make_graphed_callables.py:234 <module>"];
+  const ends = names.map((name) =>
+    words(<Middle name={name} tail={16} />)
+      .split("|")
+      .at(-2),
+  );
+  expect(ends[0]).toContain(":139 main");
+  expect(ends[1]).toContain(":234 <module>");
+});

@@ -58,6 +58,9 @@ const MEANING: Readonly<Record<LineTable["line_of"], string>> = {
 /** The width of a column of times or bytes, px. */
 const WIDTH = 92;
 
+/** The characters at the end of a line's name that always show: ":234 <module>" and more. */
+const TAIL = 16;
+
 function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLine>[] {
   const figure = figuresOf<CodeLine>(meanings);
   const time = (id: string, metric: string, of: (row: CodeLine) => number | null) =>
@@ -69,7 +72,7 @@ function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLi
       label: "Line",
       least: "180px",
       order: ({ source }) => source,
-      cell: ({ source }) => <Middle name={shortName(source)} hint={lineName(source)} />,
+      cell: ({ source }) => <Middle name={shortName(source)} hint={lineName(source)} tail={TAIL} />,
     },
     ...(knows("calls") ? [figure("calls", "line_calls", 64, (row) => row.calls, { adds: "recording" })] : []),
     ...(knows("device_ns")
