@@ -147,7 +147,7 @@ export function Table<Row>(props: TableProps<Row>) {
     <>
       <SharedTextLines columns={all} shown={new Set(columns.map(({ id }) => id))} rows={rows.length} texts={texts} />
       <div class={choice ? "table-box chooses" : "table-box"}>
-        <div class="rows" ref={box} style={style}>
+        <div class={pinsNames(columns, sort) ? "rows pins" : "rows"} ref={box} style={style}>
           <table
             role={props.branch ? "treegrid" : "grid"}
             aria-label={label}
@@ -208,6 +208,16 @@ function leastWidth(columns: readonly Pick<Column<never>, "width" | "least">[], 
   const widths = columns.map(({ width, least }, at) => width ?? least ?? (at === 0 ? "96px" : "48px"));
   const button = menu && columns.at(-1)?.width !== undefined; // as in `widthOf`
   return `calc(${[...widths, ...(button ? [`${MENU_PX}px`] : [])].join(" + ")})`;
+}
+
+/** px: with more than this in sight, a phone has no room for a third column between names and sorted figures. */
+const MOST_PINNED_PX = 220;
+
+/** Whether a phone keeps the names in sight beside the sorted figures. */
+function pinsNames(columns: readonly Pick<Column<never>, "id" | "width" | "least">[], sort: string | undefined) {
+  const pinned = columns.filter(({ id }, at) => at === 0 || directionOf(sort, id));
+  const widths = pinned.map(({ width, least }) => Number.parseInt(width ?? least ?? "96", 10));
+  return widths.reduce((sum, px) => sum + px, 0) <= MOST_PINNED_PX;
 }
 
 /** The last column has the menu button at its end. */
