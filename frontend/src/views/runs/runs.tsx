@@ -191,7 +191,7 @@ function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: Lin
         {rows.slice(view.first, view.end).map(({ group, run }) =>
           run === null ? (
             <div key={`group ${group.title} ${group.work}`} class="line group" role="row">
-              <span role="cell">
+              <span role="cell" class="clip">
                 <b>{group.title}</b>{" "}
                 <span class="quiet small">
                   {group.work === null
