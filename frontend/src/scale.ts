@@ -45,7 +45,7 @@ function sizesIn(values: ArrayLike<number | null>): Float64Array {
   return sizes.subarray(0, count).sort();
 }
 
-/** Chooses the unit for sorted sizes. Short times in milliseconds get a second decimal where the smallest need it. */
+/** Chooses the unit for sorted sizes. Times in ms get a second decimal where the smallest has one digit without it. */
 function unitOfMost(sizes: Float64Array, parts: boolean): Scale {
   const [least, largest] = [sizes[0]!, sizes[sizes.length - 1]!];
   const [low, typical] = [sizes[Math.floor(sizes.length / 4)]!, sizes[Math.floor(sizes.length / 2)]!];
@@ -54,7 +54,7 @@ function unitOfMost(sizes: Float64Array, parts: boolean): Scale {
     (reads(scale, typical) && (scale.unit !== "ms" || scale.of(largest) >= FEW || scale.of(low) >= LEAST));
   const reached = TIMES.filter(([size]) => size <= largest).map(([size]) => scaleFor(size, "ns"));
   const found = reached.findLast(fits) ?? scaleFor(largest, "ns");
-  const fine = found.unit === "ms" && !reads(found, least) && found.of(largest) < 100;
+  const fine = found.unit === "ms" && found.of(least) < 1 && found.of(largest) < 100;
   return fine ? unitScale([MS, "ms", () => 2]) : found;
 }
 

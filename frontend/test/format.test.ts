@@ -241,7 +241,7 @@ describe("totals", () => {
   };
 
   test("a total of the span and a mean of the step show the same, in one unit", () => {
-    expect(cells(step)).toEqual(["125|2.2 ms|2.2 ms|17 µs", "0.5|0.1 ms|0.1 ms|200 µs"]);
-    expect(cells(whole)).toEqual(["750|13.2 ms|13.2 ms|17 µs", "3|0.6 ms|0.6 ms|200 µs"]);
+    expect(cells(step)).toEqual(["125|2.20 ms|2.20 ms|17 µs", "0.5|0.10 ms|0.10 ms|200 µs"]);
+    expect(cells(whole)).toEqual(["750|13.20 ms|13.20 ms|17 µs", "3|0.60 ms|0.60 ms|200 µs"]);
   });
 });

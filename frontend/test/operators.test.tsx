@@ -167,7 +167,7 @@ describe("the Operators view", () => {
     const shownText = view();
     expect(shownText).toContain("|aten::addmm takes 77 % of the GPU's work|a step|");
     const rows = rowsOf(drawn(), "Ops").map((row) => Object.values(row));
-    expect(rows[0]).toEqual(["aten::addmm", "2", "15.0 ms", "5.0 ms", "10.0 ms", "10.0 ms", "4", "0 %", "0.5 ms"]);
+    expect(rows[0]).toEqual(["aten::addmm", "2", "15.00 ms", "5.00 ms", "10.00 ms", "10.00 ms", "4", "0 %", "0.50 ms"]);
     expect(rows.at(-1)?.slice(0, 2)).toEqual(["5 more rows", "25"]);
     expect(shownText).toContain("|Not recorded: call stacks| |");
     expect(hintsOf(drawn())).toContain("Lines and call stacks are not recorded.");
@@ -185,7 +185,7 @@ describe("the Operators view", () => {
   test("folded layers have the mean of a call and that of the slowest", () => {
     const layer = rowsOf(drawn(), "Modules").find(({ Module }) => Module?.startsWith("Layer"));
     expect(layer).toMatchObject({ Module: "Layer12 modules", Calls: "12", "Of the step": "6.0 %" });
-    expect(layer).toMatchObject({ Each: "0.5 ms", Slowest: "7.0 ms" });
+    expect(layer).toMatchObject({ Each: "0.50 ms", Slowest: "7.00 ms" });
   });
 
   test("an op that is opened has its shares by shape", () => {
@@ -273,4 +273,15 @@ test("a long name keeps its end", () => {
   const shownText = words(<Middle name="aten::cudnn_convolution_backward_weight" />);
   expect(shownText).toBe("|aten::cudnn_convolution_backw|ard_weight|");
   expect(words(<Middle name="aten::addmm" />)).toBe("|aten::addmm|");
+});
+
+test("two lines of a file with a long name differ in the end that always shows", () => {
+  const names = ["make_graphed_callables.py:139 main", "make_graphed_callables.py:234 <module>"];
+  const ends = names.map((name) =>
+    words(<Middle name={name} tail={16} />)
+      .split("|")
+      .at(-2),
+  );
+  expect(ends[0]).toContain(":139 main");
+  expect(ends[1]).toContain(":234 <module>");
 });

@@ -53,7 +53,7 @@ describe("the Overview", () => {
       "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|" +
         "Two workers hide the wait. |See Data loading|num_workers=2|Copy|",
     );
-    expect(page).toContain("|up to |58.0 ms| later|Then use the tensor cores|");
+    expect(page).toContain("|then up to |58.0 ms|Then use the tensor cores|");
   });
 
   test("a card that saves no time says what it gives in place of a gain", () => {

@@ -74,12 +74,20 @@ def _noise(gate: Gate, result: GateResult) -> list[str]:
 
 
 def _spread(gate: Gate, result: GateResult) -> list[str]:
-    if not result.is_noisy or result.spread is None:
+    if not result.is_noisy or result.spread is None or _passes_despite_noise(gate, result):
         return []
     differ = f"differ by {percent_exact(result.spread)}, more than the limit: record"
     if gate.metric in LENGTHENED:
         return [f"!       The two fastest runs of a side {differ} more runs, or on a quieter machine."]
     return [f"!       Spans of one run {differ} several runs a side, alternating, or gate unprofiled_step."]
+
+
+def _passes_despite_noise(gate: Gate, result: GateResult) -> bool:
+    """Returns whether the value is within the limit by more than the spread: noise cannot hide that it is beyond."""
+    if result.value is None or result.spread is None:
+        return False
+    margin = result.limit - result.value if gate.above else result.value - result.limit
+    return margin > result.spread
 
 
 def comparison_markdown(comparison: Comparison) -> str:

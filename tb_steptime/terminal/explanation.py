@@ -212,7 +212,7 @@ def _gain(explanation: Explanation) -> str:
         if explanation.gain_ns
         else "none now"
     )
-    return now if explanation.later_ns is None else f"{now}, up to {duration(explanation.later_ns)} a step later"
+    return now if explanation.later_ns is None else f"{now}, then up to {duration(explanation.later_ns)} a step"
 
 
 def _labelled(label: str, text: str) -> Iterator[str]:

@@ -120,3 +120,13 @@ def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path,
     expect(one.view("operators").get_by_role("navigation", name="Zoomed into")).to_have_text(
         way or "", timeout=DRAWN_MS
     )
+
+
+def test_the_use_of_tensor_cores_is_drawn_in_full_where_there_is_one_step(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(recording), state(view="tensor_cores", steps="recording"))
+    view = one.view("tensor_cores")
+    split = view.locator(".tensor-split")
+    expect(split.locator(".split-bar").first).to_be_visible()
+    assert split.evaluate("each => each.scrollHeight - each.clientHeight") <= 1

@@ -49,6 +49,12 @@ OUTSIDE = """() => [...document.querySelectorAll(".cards .meta, .cards h3, .card
     || each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline")
   .map(each => each.textContent)"""
 
+#: Sorted figures and their head, as far as they are beyond the sides of the table's box.
+OUT_OF_SIGHT = """(box) => [...box.querySelectorAll(".sorted, th[aria-sort]")]
+  .filter((each) => each.getBoundingClientRect().left < box.getBoundingClientRect().left - 1
+    || each.getBoundingClientRect().right > box.getBoundingClientRect().right + 1)
+  .map((each) => each.textContent)"""
+
 #: Pairs of texts of one picture that overlap.
 TOUCHING = """() => [...document.querySelectorAll("svg.chart")].flatMap((picture) => {
     const texts = [...picture.querySelectorAll("text")].map((each) => [each.textContent, each.getBoundingClientRect()]);
@@ -137,6 +143,20 @@ def test_on_paper_a_long_table_covers_nothing_below_it(
     assert rows.evaluate(CUT_PX) > 0
     one.page.emulate_media(media="print")
     assert rows.evaluate(CUT_PX) <= 1
+
+
+def test_on_a_phone_the_sorted_figures_stay_in_sight(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    one = tab(server, state(run=RUN, view="gpu"), width=PHONE_PX)
+    one.view("gpu")
+    table = one.frame.get_by_role("grid", name=re.compile("^Kernels by"))
+    rows = table.locator("xpath=..")
+    assert rows.evaluate("box => box.scrollWidth - box.clientWidth") > 0
+    for scrolled in (0, 10_000):
+        rows.evaluate("(box, to) => { box.scrollLeft = to; }", scrolled)
+        assert rows.evaluate(OUT_OF_SIGHT) == []
 
 
 def test_on_a_phone_one_drawer_holds_the_pickers(

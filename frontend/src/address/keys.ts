@@ -189,6 +189,7 @@ const KEYS = {
   ops: text,
   could: text,
   calls: text,
+  exchanged: text,
   find: text,
   tracks: text,
   ...SORTS,

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { CardMeaning, Evidence, Insight, Phrase } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
@@ -114,8 +115,7 @@ function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "
     );
   return (
     <div class={now ? "gain" : "gain later"} {...hint(formula)}>
-      up to <b>{ns(now ? gain : later!)}</b>
-      {!now && " later"}
+      {!now && "then "}up to <b>{ns(now ? gain : later!)}</b>
       <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>
@@ -179,23 +179,36 @@ export function Basis({ insight, meaning, openRange }: BasisProps) {
             </dd>
           </>
         )}
-        {meaning?.fires && answered("Fires when", meaning.fires.replace(/^Fires when /, ""))}
-        {meaning && Object.entries(meaning.answers).map(([question, answer]) => answered(question, answer))}
+        {meaning?.fires && <Answer label="Fires when" text={meaning.fires.replace(/^Fires when /, "")} />}
+        {meaning &&
+          Object.entries(meaning.answers).map(([label, text]) => label !== GAIN && <Answer {...{ label, text }} />)}
       </dl>
     </details>
   );
 }
 
-/**
- * One of the rule's answers. The answer about the gain in any trace is left out: the formula above gives it with this
- * trace's numbers.
- */
-function answered(label: string, text: string) {
-  if (label === "Gain") return null;
+/** The formula above gives the gain with this trace's numbers: the rule's answer about any trace is left out. */
+const GAIN = "Gain";
+
+/** An answer of more characters than this takes more than three lines. */
+const LONG = 400;
+
+/** One of the rule's answers. Of a long one the first three lines are shown. */
+function Answer({ label, text }: { label: string; text: string }) {
+  const [whole, show] = useState(text.length <= LONG);
   return (
     <>
       <dt>{label}</dt>
-      <dd>{text.split("`").map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part))}</dd>
+      <dd>
+        <span class={whole ? "" : "cut"}>
+          {text.split("`").map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part))}
+        </span>
+        {!whole && (
+          <button class="link" onClick={() => show(true)}>
+            Show all
+          </button>
+        )}
+      </dd>
     </>
   );
 }

@@ -147,7 +147,7 @@ export function Table<Row>(props: TableProps<Row>) {
     <>
       <SharedTextLines columns={all} shown={new Set(columns.map(({ id }) => id))} rows={rows.length} texts={texts} />
       <div class={choice ? "table-box chooses" : "table-box"}>
-        <div class="rows" ref={box} style={style}>
+        <div class={pinsNames(columns, sort) ? "rows pins" : "rows"} ref={box} style={style}>
           <table
             role={props.branch ? "treegrid" : "grid"}
             aria-label={label}
@@ -191,7 +191,7 @@ export function Table<Row>(props: TableProps<Row>) {
             </tbody>
             {foot && (
               <tfoot>
-                <FootLine foot={foot} columns={columns} writers={writers} />
+                <FootLine foot={foot} columns={columns} sort={sort} writers={writers} />
               </tfoot>
             )}
           </table>
@@ -210,6 +210,16 @@ function leastWidth(columns: readonly Pick<Column<never>, "width" | "least">[], 
   return `calc(${[...widths, ...(button ? [`${MENU_PX}px`] : [])].join(" + ")})`;
 }
 
+/** px: with more than this in sight, a phone has no room for a third column between names and sorted figures. */
+const MOST_PINNED_PX = 220;
+
+/** Whether a phone keeps the names in sight beside the sorted figures. */
+function pinsNames(columns: readonly Pick<Column<never>, "id" | "width" | "least">[], sort: string | undefined) {
+  const pinned = columns.filter(({ id }, at) => at === 0 || directionOf(sort, id));
+  const widths = pinned.map(({ width, least }) => Number.parseInt(width ?? least ?? "96", 10));
+  return widths.reduce((sum, px) => sum + px, 0) <= MOST_PINNED_PX;
+}
+
 /** The last column has the menu button at its end. */
 const widthOf = (width: string | undefined, last: boolean) =>
   width ? { width: last ? `calc(${width} + ${MENU_PX}px)` : width } : {};
@@ -217,10 +227,11 @@ const widthOf = (width: string | undefined, last: boolean) =>
 interface FootLineProps<Row> {
   foot: Foot;
   columns: readonly Column<Row>[];
+  sort: string | undefined;
   writers: ReadonlyMap<string, Write>;
 }
 
-function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
+function FootLine<Row>({ foot, columns, sort, writers }: FootLineProps<Row>) {
   const filled = columns.findIndex(({ id }) => Object.hasOwn(foot.cells, id));
   const named = Math.max(1, filled < 0 ? columns.length : filled);
   return (
@@ -229,8 +240,9 @@ function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
       {columns.slice(named).map(({ id, numeric, figures }) => {
         const cell = foot.cells[id];
         const write = writers.get(id);
+        const classes = [(numeric || figures) && "num", directionOf(sort, id) && "sorted"].filter(Boolean);
         return (
-          <td key={id} class={numeric || figures ? "num" : undefined}>
+          <td key={id} class={classes.join(" ") || undefined}>
             {write && typeof cell === "number" ? write(cell) : cell}
           </td>
         );
@@ -288,7 +300,7 @@ interface LineProps<Row> extends TableProps<Row> {
 }
 
 function Line<Row>(props: LineProps<Row>) {
-  const { row, at, stop, columns, writers, texts, rowKey, chosen, marked, branch, onChoose, onHover } = props;
+  const { row, at, stop, columns, sort, writers, texts, rowKey, chosen, marked, branch, onChoose, onHover } = props;
   const key = rowKey(row);
   const { level, open } = branch?.(row) ?? {};
   return (
@@ -307,7 +319,11 @@ function Line<Row>(props: LineProps<Row>) {
       onFocusOut={onHover && (() => onHover(null))}
     >
       {columns.map((column) => (
-        <td key={column.id} class={column.numeric || column.figures ? "num" : "clip"} tabIndex={-1}>
+        <td
+          key={column.id}
+          class={(column.numeric || column.figures ? "num" : "clip") + (directionOf(sort, column.id) ? " sorted" : "")}
+          tabIndex={-1}
+        >
           {cellOf(column, row, writers, texts)}
         </td>
       ))}

@@ -134,17 +134,17 @@ const TAIL = 10;
 /**
  * A name that loses its middle where there is no room for all of it: op names that begin alike differ at their ends.
  */
-export function Middle({ name }: { name: string }) {
+export function Middle({ name, hint = name, tail = TAIL }: { name: string; hint?: string; tail?: number }) {
   if (name.length < LONG)
     return (
-      <span class="clip" data-hint={name}>
+      <span class="clip" data-hint={hint}>
         {name}
       </span>
     );
   return (
-    <span class="middle" data-hint={name}>
-      <span class="clip">{name.slice(0, -TAIL)}</span>
-      <span>{name.slice(-TAIL)}</span>
+    <span class="middle" data-hint={hint}>
+      <span class="clip">{name.slice(0, -tail)}</span>
+      <span>{name.slice(-tail)}</span>
     </span>
   );
 }

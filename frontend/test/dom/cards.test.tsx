@@ -169,3 +169,12 @@ test("without ranges and meaning there are formula and confidence", () => {
   render(<Basis insight={{ ...INSIGHT, evidence: [] }} meaning={undefined} openRange={() => {}} />);
   expect([...document.querySelectorAll("dt")].map((term) => term.textContent)).toEqual(["Gain", "Confidence"]);
 });
+
+test("of a long answer the first lines are shown, until the reader wants all of them", () => {
+  const meaning = { id: "a", fires: "", answers: { "Similar pattern": "long ".repeat(100), Needs: "kernels." } };
+  render(<Basis insight={INSIGHT} meaning={meaning} openRange={() => {}} />);
+  expect(document.querySelector(".cut")?.textContent).toContain("long long");
+  fireEvent.click(screen.getByRole("button", { name: "Show all" }));
+  expect(document.querySelector(".cut")).toBeNull();
+  expect(screen.queryByRole("button", { name: "Show all" })).toBeNull();
+});

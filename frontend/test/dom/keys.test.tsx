@@ -73,3 +73,24 @@ test("what the device's work hides of a wait is hatched above the exposed part, 
   fireEvent.click(button("hidden behind work"));
   expect(hatched()).toBeUndefined();
 });
+
+test("the key names what is exposed only where some of a wait is", () => {
+  const chosen = { hovered: null, selected: null, hover: () => undefined, select: () => undefined };
+  const keysBeside = (exposed_ns: number) => {
+    const waits = WORKERS.burst!.waits.map((wait) => ({
+      ...wait,
+      wait_ns: 20e6 + exposed_ns,
+      hidden_ns: 20e6,
+      long: false,
+    }));
+    const burst = { ...WORKERS.burst!, waits, period: null };
+    const { container, unmount } = render(
+      <BurstPicture result={WORKERS} titles={TITLES} burst={burst} chosen={chosen} tab={tab()} name="run" />,
+    );
+    const labels = [...container.querySelectorAll(".series-keys button")].map((key) => key.textContent);
+    unmount();
+    return labels;
+  };
+  expect(keysBeside(1e6)).toEqual(["exposed", "hidden behind work"]);
+  expect(keysBeside(0)).toEqual(["hidden behind work"]);
+});

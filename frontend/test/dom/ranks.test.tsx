@@ -266,9 +266,9 @@ test("predictions stand after the replay: changes, then more ranks, and why no m
   await openTab(OPEN, server(ranksPage({ job: { ...JOB, what_if }, what_if: words })));
   await picture();
   expect(rowsOf("Predictions for the job")).toEqual([
-    "The replay takes 100.|",
-    "A step takes 60.|",
-    "6 ranks take 110.|",
+    "The replay takes 100.|100 ns",
+    "A step takes 60.|60 ns",
+    "6 ranks take 110.|110 ns",
   ]);
   const predictions = screen.getByRole("heading", { name: "What a step could take" }).closest("section")!;
   expect(within(predictions).getByRole("note", { name: "Details" }).dataset.hint).toBe("Nothing is known of more.");
@@ -285,4 +285,14 @@ test("why the ranks cannot be replayed together is said once", async () => {
   await openTab(OPEN, server(ranksPage({ job: { ...JOB, what_if_reason: none, unmatched: none } })));
   await screen.findByRole("heading", { level: 1 });
   expect(place()).toBeUndefined();
+});
+
+test("the filter of collectives is in the address, and is cleared where nothing matches", async () => {
+  const collectives = Array.from({ length: 7 }, (_, at) => ({ ...JOB.collectives[0]!, group: String(at) }));
+  await openTab(`${OPEN}&exchanged=nccl`, server(ranksPage({ job: { ...JOB, collectives } })));
+  const table = await screen.findByRole("grid", { name: "Collectives of the job" });
+  expect(table.textContent).toContain("No collective matches nccl.");
+  fireEvent.click(within(table).getByRole("button", { name: "Clear" }));
+  await waitFor(() => expect(rowsOf("Collectives of the job")).toHaveLength(7));
+  expect(keys()).not.toHaveProperty("exchanged");
 });

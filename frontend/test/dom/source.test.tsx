@@ -82,10 +82,10 @@ const shown = async () => {
 test("lines have a step's figures, and with what is elsewhere they sum to the whole", () => {
   show();
   expect(table()).toEqual([
-    ["net.py:3 forward", "2", "4.0 ms", "0.5 ms", "2.0 ms", "2.0 ms"],
-    ["train.py:1 step", "2", "1.0 ms", "0.5 ms", "3.0 ms", "3.0 ms"],
-    ["net.py:9 gone", "2", "0 ms", "0.5 ms", "0.5 ms", "0.5 ms"],
-    ["Elsewhere", "2.0 ms", "0 ms", "0.5 ms", ""],
+    ["net.py:3 forward", "2", "4.00 ms", "0.50 ms", "2.00 ms", "2.00 ms"],
+    ["train.py:1 step", "2", "1.00 ms", "0.50 ms", "3.00 ms", "3.00 ms"],
+    ["net.py:9 gone", "2", "0 ms", "0.50 ms", "0.50 ms", "0.50 ms"],
+    ["Elsewhere", "2.00 ms", "0 ms", "0.50 ms", ""],
   ]);
 });
 
@@ -94,7 +94,7 @@ test("the hottest line's text has its figures; a line that is not there any more
   expect(await shown()).toEqual([
     ["1", "", "", "", "import torch"],
     ["2", "", "", "", ""],
-    ["3", "4.0 ms", "0.5 ms", "2.0 ms", "def forward(x):"],
+    ["3", "4.00 ms", "0.50 ms", "2.00 ms", "def forward(x):"],
     ["4", "", "", "", "    return x @ x"],
     ["5", "", "", "", ""],
   ]);
@@ -173,7 +173,7 @@ test("without text it says how to get one; a report has none", async () => {
 test("against another run each line has its change, in the table and in the text", async () => {
   show({}, { other: [line("net.py(2): forward", 2, 4), line("train.py(1): step", 2, 6)] });
   expect(table().map((row) => row[6])).toEqual(["+3.0 ms", "0 ms", "only here", undefined]);
-  expect((await shown())[2]).toEqual(["3", "4.0 ms", "0.5 ms", "2.0 ms", "+3.0 ms", "def forward(x):"]);
+  expect((await shown())[2]).toEqual(["3", "4.00 ms", "0.50 ms", "2.00 ms", "+3.00 ms", "def forward(x):"]);
 });
 
 test("two files of one name are told apart by their folders", () => {

@@ -72,7 +72,7 @@ test("the unit of times and what totals are of are chosen where the figures stan
   expect(lines()).toEqual(["gemm|4|12.00 ms", "softmax|1|0.03 ms", "All|5|12.03 ms"]);
   openMenu();
   fireEvent.click(screen.getByText(/all 3 steps/));
-  expect(lines()).toEqual(["gemm|12|36.0 ms", "softmax|3|0.1 ms", "All|15|36.1 ms"]);
+  expect(lines()).toEqual(["gemm|12|36.00 ms", "softmax|3|0.09 ms", "All|15|36.09 ms"]);
   fireEvent.click(screen.getByText("µs"));
   expect(lines()).toEqual(["gemm|12|36 000 µs", "softmax|3|90 µs", "All|15|36 090 µs"]);
 });

@@ -42,7 +42,7 @@ def gain_words(insight: Insight) -> str:
     if insight.gain_ns:
         return f"up to {duration(insight.gain_ns)} a step"
     if insight.later_ns is not None:
-        return f"up to {duration(insight.later_ns)} a step later"
+        return f"then up to {duration(insight.later_ns)} a step"
     return "no gain now" if insight.instead is None else plain(insight.instead)
 
 

@@ -17,6 +17,7 @@ from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.ranks.result import DecidingPath
 from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, joined, ns, phrase, text
+from tb_steptime.text.printer import GAP
 
 #: Minimum share of the change that a part has to explain to be named.
 NAMED_FRACTION = 0.2
@@ -101,7 +102,7 @@ def _change(comparison: Comparison) -> Phrase:
     by = "{by}x" if ratio >= FACTOR else "{by}"
     size = Quantity(ratio, Unit.NUMBER) if ratio >= FACTOR else fraction(abs(step.change_ns) / max(step.base_ns, 1))
     ends = f"{_signed('low', step.low)} to {_signed('high', step.high)}"
-    interval = "" if step.low is None else f" (95 % interval {ends})"
+    interval = "" if step.low is None else f" (95{GAP}% interval {ends})"
     return Phrase(
         f"[{{candidate}} is {by} {faster}] than {{base}}: {_signed('change', step.change_ns)} a step{interval}.",
         {**_names(comparison), "by": size, "change": ns(step.change_ns), **_interval(step)},
@@ -118,7 +119,7 @@ def _noise(comparison: Comparison) -> Phrase:
     steps = min(step.base_steps, step.candidate_steps)
     template = agreeing(
         "[{candidate} is not distinguishable from {base}] with {steps} (step|steps): the difference of "
-        f"{_signed('change', step.change_ns)} a step has the 95 % interval "
+        f"{_signed('change', step.change_ns)} a step has the 95{GAP}% interval "
         f"{_signed('low', step.low)} to {_signed('high', step.high)}.",
         steps,
     )

@@ -5,7 +5,7 @@ import type { ChangeTable, RowChange } from "../../api.gen";
 import { lineName } from "../../code_line";
 import { Chips } from "../../components/chips";
 import type { Figures } from "../../components/figures";
-import { Filter, matchingRows } from "../../components/filter";
+import { Filter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, type Scale, scaleFor } from "../../format";
 import type { Pair, Tab } from "../props";
@@ -96,6 +96,7 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
   const { tables } = pair.found.comparison;
   const kind = isKind(tab.state.moved) ? tab.state.moved : "all";
   const typed = tab.state.kernel ?? "";
+  const type = (kernel: string | null) => tab.update({ kernel });
   const ofKind = useMemo(() => all.filter(KINDS[kind].has), [all, kind]);
   const rows = useMemo(() => matching(ofKind, typed), [ofKind, typed]);
   const columns = useMemo(() => changeColumns(of, pair, all), [of, pair, all]);
@@ -109,7 +110,7 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
           label="Filter by name, op or module"
           placeholder="Filter names"
           typed={typed}
-          change={(kernel) => tab.update({ kernel })}
+          change={type}
           shown={rows.length}
           all={ofKind.length}
         />
@@ -144,7 +145,7 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
       maxRows={10}
       order="changes"
       tab={tab}
-      empty={typed ? "Nothing here matches." : `No such ${TABLES[of].label.toLowerCase()}.`}
+      empty={typed ? <Unmatched typed={typed} change={type} /> : `No such ${TABLES[of].label.toLowerCase()}.`}
     />
   );
 }

@@ -61,7 +61,9 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
         {...chosen}
         tip={(at) => tipOf(waits[at]!, scale)}
       />
-      {keys.length > 1 && <Keys label="Kinds of waits" keys={keys} off={off} choose={hide} />}
+      {(keys.length > 1 || keys[0]?.id === HIDDEN.id) && (
+        <Keys label="Kinds of waits" keys={keys} off={off} choose={hide} />
+      )}
       {jitter && <Rare jitter={jitter} />}
     </Picture>
   );
@@ -86,7 +88,9 @@ const HIDDEN = { id: "hidden", label: "hidden behind work", mark: <Swatch colour
 function keysOf(waits: readonly BurstStep[]): SeriesKey[] {
   const kinds = KEYS.filter(({ id }) => waits.some((wait) => kindOf(wait) === id));
   if (!waits.some((wait) => wait.hidden_ns > 0)) return kinds;
-  return [...(kinds.length > 1 ? kinds : kinds.map((key) => ({ ...key, label: "exposed" }))), HIDDEN];
+  const exposed = waits.some((wait) => wait.wait_ns > wait.hidden_ns);
+  const alone = exposed ? kinds.map((key) => ({ ...key, label: "exposed" })) : [];
+  return [...(kinds.length > 1 ? kinds : alone), HIDDEN];
 }
 
 const kindOf = ({ long }: BurstStep): string => (long ? "long" : "usual");

@@ -75,7 +75,7 @@ const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
   labels.get(site) ?? labels.get(phase) ?? phase;
 
 /** In a table narrower than this, px, the column is only available through the menu. */
-const ROOM = { phase: 700, call: 560, count: 460 } as const;
+const ROOM = { phase: 800, call: 560, count: 460 } as const;
 
 function columnsOf(
   all: readonly BlockingRow[],
@@ -160,7 +160,7 @@ function MadeBy({ row, openLine }: { row: BlockingRow; openLine(line: string): v
     openLine(line!);
   };
   return (
-    <span class="whole" data-hint={[first, ...rest].filter(Boolean).join("\n")}>
+    <span class="unbroken" data-hint={[first, ...rest].filter(Boolean).join("\n")}>
       {leads ? (
         <button class="link" onClick={open}>
           {first}

@@ -4,7 +4,7 @@ import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import type { JobCollective, JobRanks, MessagePair, RanksPage, Messages as Sent } from "../../api.gen";
 import { ValueGrid, valueAxis } from "../../charts/axes";
-import { Filter } from "../../components/filter";
+import { Filter, Unmatched } from "../../components/filter";
 import { type Column, fileFields, Table } from "../../components/table";
 import { sized } from "../../dom/size";
 import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
@@ -22,7 +22,8 @@ interface OfJob extends ViewPart {
 
 export function JobCollectives({ page, job, name, tab }: OfJob & { page: RanksPage }) {
   const rows = useMemo(() => exchangesOf(job.collectives), [job]);
-  const [typed, type] = useState("");
+  const typed = tab.state.exchanged ?? "";
+  const type = (exchanged: string | null) => tab.update({ exchanged });
   const [chosen, choose] = useState<string | null>(null);
   const { meanings } = tab;
   if (rows.length === 0) return null;
@@ -41,7 +42,7 @@ export function JobCollectives({ page, job, name, tab }: OfJob & { page: RanksPa
             label="Filter by collective, group or type"
             placeholder="Filter"
             typed={typed}
-            change={(next) => type(next ?? "")}
+            change={type}
             shown={found.length}
             all={rows.length}
           />
@@ -55,7 +56,7 @@ export function JobCollectives({ page, job, name, tab }: OfJob & { page: RanksPa
       chosen={opened?.key}
       onChoose={(row) => choose(row.key === chosen ? null : row.key)}
       maxRows={12}
-      empty={`No collective matches “${typed}”.`}
+      empty={<Unmatched what="No collective" typed={typed} change={type} />}
       order={["job_collectives", "-transfer"]}
       tab={tab}
     >

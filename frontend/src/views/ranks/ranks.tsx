@@ -12,7 +12,7 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { JobPath } from "../mean_step_bar";
 import { type RanksViewProps, type Tab, titleOf } from "../props";
-import { barColumn, TablePicture } from "../table_picture";
+import { figureColumn, TablePicture } from "../table_picture";
 import { More } from "../tiles";
 import { ToDo } from "../to_do";
 import { JobCollectives, MessagePairs, Messages } from "./collectives";
@@ -166,12 +166,13 @@ function WhatIf({ found, texts, name, tab }: { found: JobReplay; texts: WhatIfTe
           <Sentence phrase={text} />
         </span>
       ),
-      file: [
-        { label: "Prediction", of: ({ text }) => sentence(text) },
-        { label: "Step", unit: "ns", of: ({ step_ns }) => step_ns },
-      ],
+      file: [{ label: "Prediction", of: ({ text }) => sentence(text) }],
     },
-    barColumn(({ step_ns }) => [{ share: step_ns / longest, colour: "kernel" }], "30%"),
+    {
+      ...figureColumn("step", "Step", 0, "ns", ({ step_ns }: WhatIfRow) => step_ns),
+      width: "30%",
+      bar: ({ step_ns }) => [{ share: step_ns / longest, colour: "kernel" }],
+    },
   ];
   return (
     <TablePicture

@@ -191,7 +191,7 @@ function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: Lin
         {rows.slice(view.first, view.end).map(({ group, run }) =>
           run === null ? (
             <div key={`group ${group.title} ${group.work}`} class="line group" role="row">
-              <span role="cell">
+              <span role="cell" class="clip">
                 <b>{group.title}</b>{" "}
                 <span class="quiet small">
                   {group.work === null
@@ -243,7 +243,7 @@ function Line({ run, machine, tab, marked, typed }: LineProps) {
   const to = { ...(place && keysOf(place)), all: null };
   return (
     <div class={marked ? "line marked" : "line"} role="row" onClick={followed(() => tab.update(to))} onKeyDown={typed}>
-      <span role="cell" class="whole">
+      <span role="cell" class="unbroken">
         <a href={tab.address(to)} {...hint(machine ? `${run.name}, ${machine}` : run.name)}>
           <Middle name={run.name} />
         </a>

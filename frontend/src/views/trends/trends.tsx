@@ -137,15 +137,6 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
           changes={shown}
         />
         <div>
-          {focus.steps.length > 1 && (
-            <SlowSteps
-              title={titleOf(page, "slow")}
-              rule={titleOf(page, "slow_rule")}
-              run={focus}
-              chosen={chosen}
-              tab={tab}
-            />
-          )}
           {search && <RunSearch typed={typed} search={search} of={of} />}
           <RunLegend
             runs={all}
@@ -155,6 +146,15 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
               tab.update(worker === undefined ? { run: name } : { run: focus.name, worker })
             }
           />
+          {focus.steps.length > 1 && (
+            <SlowSteps
+              title={titleOf(page, "slow")}
+              rule={titleOf(page, "slow_rule")}
+              run={focus}
+              chosen={chosen}
+              tab={tab}
+            />
+          )}
           <OpenSpan run={focus} chosen={chosen} tab={tab} />
         </div>
       </div>

@@ -8,7 +8,7 @@ import { counted } from "../../../format";
 import type { Meanings } from "../../../meanings";
 import { totalsOf } from "../../choices";
 import { differenceColumn } from "../../compare/compared_columns";
-import { figuresOf, TablePicture, timesOf } from "../../table_picture";
+import { figuresOf, Middle, TablePicture, timesOf } from "../../table_picture";
 import type { OperatorPart } from "../tables";
 import { type Measure, measuresOf, sameLines } from "./rows";
 import { SourceView } from "./view";
@@ -58,6 +58,9 @@ const MEANING: Readonly<Record<LineTable["line_of"], string>> = {
 /** The width of a column of times or bytes, px. */
 const WIDTH = 92;
 
+/** The characters at the end of a line's name that always show: ":234 <module>" and more. */
+const TAIL = 16;
+
 function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLine>[] {
   const figure = figuresOf<CodeLine>(meanings);
   const time = (id: string, metric: string, of: (row: CodeLine) => number | null) =>
@@ -69,8 +72,7 @@ function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLi
       label: "Line",
       least: "180px",
       order: ({ source }) => source,
-      cell: ({ source }) => shortName(source),
-      hint: ({ source }) => lineName(source),
+      cell: ({ source }) => <Middle name={shortName(source)} hint={lineName(source)} tail={TAIL} />,
     },
     ...(knows("calls") ? [figure("calls", "line_calls", 64, (row) => row.calls, { adds: "recording" })] : []),
     ...(knows("device_ns")
