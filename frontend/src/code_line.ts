@@ -7,9 +7,9 @@ interface SourceLine {
   function: string;
 }
 
-/** Parses "data/sets.py(54): item"; null for anything that is not a line of a file. */
+/** Parses "data/sets.py(54): item"; null for anything that is not a line of a Python file, as in `text/frames.py`. */
 export function sourceLine(source: string): SourceLine | null {
-  const [, file, line, within] = /^(.+)\((\d+)\): (.*)$/.exec(source) ?? [];
+  const [, file, line, within] = /^([^<].*\.py)\((\d+)\): (.*)$/.exec(source) ?? [];
   return file === undefined ? null : { file, line: Number(line), function: within! };
 }
 

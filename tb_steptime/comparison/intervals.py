@@ -122,8 +122,8 @@ def change_between(
     of_base, of_candidate = (np.array([values.mean() for values in parts]) for parts in (base, candidate))
     change = Change(float(of_base.mean()), float(of_candidate.mean()))
     squares = sum(float(((each / each.mean() - 1) ** 2).sum()) for each in (of_base, of_candidate) if each.any())
-    sure = student(freedom, level) * math.sqrt(squares / freedom)
-    base_off, candidate_off = (math.exp(sure / math.sqrt(len(each))) for each in (of_base, of_candidate))
+    half_width = student(freedom, level) * math.sqrt(squares / freedom)  # of the logarithm of one recording
+    base_off, candidate_off = (math.exp(half_width / math.sqrt(len(each))) for each in (of_base, of_candidate))
     base_off = 1.0 if base_is_exact else base_off
     low = change.change - math.hypot(change.candidate * (1 - 1 / candidate_off), change.base * (base_off - 1))
     high = change.change + math.hypot(change.candidate * (candidate_off - 1), change.base * (1 - 1 / base_off))
